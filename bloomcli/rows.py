@@ -7,3 +7,7 @@ from bloomcli.model.dataset import SurveyedColumn as ColumnSeen
 from bloomcli.model.gate import GateReport, Sample
 
 __all__ = ["ColumnSeen", "DatasetReport", "FileRow", "GateReport", "Sample", "Status", "SurveyReport", "gravest"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

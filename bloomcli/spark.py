@@ -46,6 +46,7 @@ from bloomcli.commands.values import Value
 from bloomcli.datasets.engine import spark_engine
 from bloomcli.finding.on_spark import find, find_table
 from bloomcli.model.index import IndexReport
+from bloomcli.report import show_in_notebooks
 from bloomcli.tables.functions import (
     add_to_table,
     fold_table,
@@ -87,6 +88,9 @@ __all__ = [
     "validate",
     "validate_table",
 ]
+
+
+show_in_notebooks()
 
 
 @takes_options(AddOptions, without={"threads"})
@@ -271,6 +275,10 @@ def _run(spark: SparkSession, paths: Paths, options: Options) -> DataFrame:
     return frame(spark, run_tasks(engine, plan_files(engine, taken_paths("paths", paths), options)))
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Return the data source, whose class needs PySpark."""
     if name != "BloomFilters":
@@ -279,6 +287,7 @@ def __getattr__(name: str) -> Any:
         from bloomcli.datasets.spark_source import BloomFilters
     except ImportError:
         from bloomcli.errors import UnsupportedError
+        from bloomcli.extras import install
 
-        raise UnsupportedError("PySpark isn't installed", hint="pip install 'bloomcli[spark]'") from None
+        raise UnsupportedError("PySpark isn't installed", hint=install("spark")) from None
     return BloomFilters

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from bloomcli.cli import COMMANDS, EXIT_CODES, bloom
+from bloomcli.cli.grouped import GroupedCommand
 from bloomcli.report import json
 from bloomcli.version import __version__
 
@@ -70,14 +71,22 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 def _options(command: click.Command) -> Iterator[str]:
     context = click.Context(command, info_name=command.name)
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            record = parameter.get_help_record(context)
-            if record is not None:
-                yield ".TP"
-                yield f"\\fB{_text(record[0])}\\fR"
-                yield _text(" ".join(record[1].split()))
-    yield from (".TP", "\\fB\\-h, \\-\\-help\\fR", "Show help and exit.")
+    if not isinstance(command, GroupedCommand):
+        yield from _records([one for one in command.params if isinstance(one, click.Option)], context)
+        yield from (".TP", "\\fB\\-h, \\-\\-help\\fR", "Show help and exit.")
+        return
+    for title, options in command.grouped(context):
+        yield f".SS {title}"
+        yield from _records(options, context)
+
+
+def _records(options: Sequence[click.Option], context: click.Context) -> Iterator[str]:
+    for option in options:
+        record = option.get_help_record(context)
+        if record is not None:
+            yield ".TP"
+            yield f"\\fB{_text(record[0])}\\fR"
+            yield _text(" ".join(record[1].split()))
 
 
 def _exit_codes() -> Iterator[str]:

@@ -123,7 +123,8 @@ def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> 
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 success, 1 a finding (validate), absent everywhere (probe) or nothing found (find), "
+    epilog="`bloom COMMAND -h` shows a command's common options, `bloom COMMAND --help` all of them. "
+    "Exit codes: 0 success, 1 a finding (validate), absent everywhere (probe) or nothing found (find), "
     "2 usage, 3 unreadable or corrupt, 4 not supported. See bloom(1).",
 )
 @click.option(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
-from bloomcli.cli import options
+from bloomcli.cli import grouped, options
 from bloomcli.cli.changes import change
-from bloomcli.cli.dataset import Dataset, dataset_options
+from bloomcli.cli.dataset import Dataset, changing_options
 from bloomcli.cli.options import policy_file, taken_format_options
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import AddOptions
 
 
-@click.command(
+@grouped.command(
     short_help="Add filters without rewriting the data.",
     epilog="""\b
 Examples:
@@ -33,7 +31,7 @@ Examples:
 @options.all_option("For many files, show every file.")
 @options.format_option("text", "json", "csv")
 @table_options(changes=True, properties=True)
-@dataset_options
+@changing_options
 def command(dataset: Dataset, form: str, every: bool, no_policy: bool, **options_: Any) -> int:
     """Add Bloom filters for chosen columns, without rewriting the data.
 

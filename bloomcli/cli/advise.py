@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
-
-from bloomcli.cli import options, output
+from bloomcli.cli import grouped, options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths
 from bloomcli.cli.options import policy_file
 from bloomcli.cli.table_options import table_options
+from bloomcli.commands.option import WRITE
 from bloomcli.commands.options import AdviseOptions
 from bloomcli.errors import UsageError
 from bloomcli.words import plural
@@ -21,19 +20,21 @@ if TYPE_CHECKING:
     from bloomcli.model.advice import AdviseReport
 
 _policy_options = options.bundle(
-    click.option(
+    grouped.option(
         "--policy",
         "new_policy",
         type=options.FILE,
         metavar="FILE",
         help="Also write the recommended filters as a policy, for `bloom add --policy` and `bloom validate`.",
+        group=WRITE,
+        common=True,
     ),
-    click.option("--overwrite", is_flag=True, help="Let --policy replace an existing file."),
+    grouped.option("--overwrite", is_flag=True, help="Let --policy replace an existing file.", group=WRITE),
 )
 """Options for the policy that is written."""
 
 
-@click.command(
+@grouped.command(
     short_help="Advise which columns need filters, at which sizes.",
     epilog="""\b
 Examples:

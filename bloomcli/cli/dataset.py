@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 import click
 
 from bloomcli.cli import output
+from bloomcli.cli.grouped import option
 from bloomcli.cli.options import bundle, files_from_option, is_quiet
+from bloomcli.commands.option import OUTPUT, RUN, TABLES
 from bloomcli.compact import PLAIN_MOST
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.paths import shown
@@ -94,46 +96,62 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 
 
 _engine: Any = (
-    click.option(
+    option(
         "--engine",
         type=click.Choice(["local", "spark"]),
         default="local",
         show_default=True,
         help="Work on this machine, or on Spark.",
+        group=TABLES,
     ),
-    click.option("--master", metavar="URL", help="Spark's master, such as local[4] or spark://host:7077."),
-    click.option("--conf", metavar="KEY=VALUE", multiple=True, callback=_pairs, help="A setting of Spark; repeats."),
+    option("--master", metavar="URL", help="Spark's master, such as local[4] or spark://host:7077.", group=TABLES),
+    option(
+        "--conf",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_pairs,
+        help="A setting of Spark; repeats.",
+        group=TABLES,
+    ),
 )
 engine_options = bundle(*_engine)
 """Options that select the engine."""
 
-_options = bundle(
-    files_from_option(),
-    click.option(
-        "-j",
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Files processed at a time [default: cores; 4 for each core, 8 to 32, if files are in a store].",
-    ),
-    click.option(
-        "--fail-fast",
-        is_flag=True,
-        help="Stop at the first file that fails; add, remove, fold and repair change no file if one is refused.",
-    ),
-    *_engine,
-    click.option(
-        "-q",
-        "--quiet",
-        is_flag=True,
-        help="Print only errors (validate: and findings), without progress; JSON, CSV and so on are still printed.",
-    ),
-)
-"""Options that select files and the engine."""
 
+def dataset_options(function: F, *, changes: bool = False, findings: bool = False) -> F:
+    """Add the options that all commands have for datasets, combined in one ``dataset`` argument.
 
-def dataset_options(function: F) -> F:
-    """Add the options that all commands have for datasets, combined in one ``dataset`` argument."""
+    Args:
+        function: the command's function.
+        changes: the command changes files.
+        findings: the command has findings, which ``--quiet`` doesn't leave out.
+    """
+    options = bundle(
+        files_from_option(),
+        option(
+            "-j",
+            "--jobs",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Files processed at a time.  [default: cores; 4 for each core, 8 to 32, if files are in a store]",
+            group=RUN,
+        ),
+        option(
+            "--fail-fast",
+            is_flag=True,
+            help="Stop at the first file that fails" + ("; change no file if one is refused." if changes else "."),
+            group=RUN,
+        ),
+        *_engine,
+        option(
+            "-q",
+            "--quiet",
+            is_flag=True,
+            help=f"Print only errors{' and findings' if findings else ''}, without progress; formats other than text"
+            " are still printed.",
+            group=OUTPUT,
+        ),
+    )
 
     @wraps(function)
     def gathered(**arguments: Any) -> Any:
@@ -141,12 +159,15 @@ def dataset_options(function: F) -> F:
         chosen = {name: arguments.pop(name) for name in names}
         quiet_rows = arguments.pop("quiet") and "max_per_rule" not in arguments  # validate still prints findings
         if quiet_rows and arguments.get("every"):
-            raise UsageError("--quiet prints no rows, and --all prints all of them", hint="leave one of them out")
+            raise UsageError("--quiet prints no files, and --all prints all of them", hint="leave one of them out")
         paths = arguments.pop("files")
         table = arguments.pop("table", None)
         return function(dataset=Dataset(paths=tuple(paths), table=table, **chosen), **arguments)
 
-    return _options(gathered)  # type: ignore[no-any-return]
+    return options(gathered)  # type: ignore[no-any-return]
+
+
+changing_options = partial(dataset_options, changes=True)
 
 
 def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, reports: Reports = ()) -> int:
@@ -282,7 +303,7 @@ def check_engine_options(dataset: Dataset, *, changing: bool) -> None:
         if dataset.fail_fast and not changing:
             raise UsageError(
                 "--fail-fast on Spark is for commands that change files: they check all before they change one",
-                hint="leave it out: on Spark a file that fails is a row",
+                hint="leave it out: on Spark, files that fail are in the report",
             )
     elif dataset.master is not None or dataset.conf:
         raise UsageError("--master and --conf are for Spark", hint="add --engine spark")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomcli.cli import options, output
+from bloomcli.cli import grouped, options, output
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterDump
 
 
-@click.command(
+@grouped.command(
     short_help="Dump one filter's bits.",
     epilog="""\b
 Examples:
@@ -26,8 +26,10 @@ Examples:
 )
 @options.file_argument
 @options.column_option("The leaf column; optional if only one column has filters.")
-@click.option("-g", "--row-group", type=click.IntRange(min=0), default=0, show_default=True, help="Counted from 0.")
-@click.option("-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0.")
+@grouped.option("-g", "--row-group", type=click.IntRange(min=0), default=0, show_default=True, help="Counted from 0.")
+@grouped.option(
+    "-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0."
+)
 @options.format_option("hex", "raw", "json", "npy", "csv", "png")
 def command(file: str, column: str | None, row_group: int, stripe: int, form: str) -> int:
     """Dump one filter's bits.
@@ -38,7 +40,7 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
     eight words as hexadecimal numbers. json: facts, header and bitset, with
     bytes as hexadecimal digits.
 
-    png: a picture, which needs bloomcli[report]: every bit of up to 4,096 blocks; for larger
+    png: a picture, which needs Pillow: every bit of up to 4,096 blocks; for larger
     filters, the share of set bits of each block, in file order. Empty and full blocks have special
     colours.
     """

@@ -14,11 +14,12 @@ from typing import IO, TYPE_CHECKING, Final
 
 import click
 
-from bloomcli.cli import options, output
+from bloomcli.cli import grouped, options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, check_engine_options, engine_of, engine_options
 from bloomcli.cli.options import NegativesCommand, is_quiet, unmarked
 from bloomcli.cli.table_options import no_files, table_options
+from bloomcli.commands.option import OUTPUT, RUN
 from bloomcli.commands.options import FindOptions
 from bloomcli.errors import UnsupportedError, UsageError, WriteError
 from bloomcli.hints import quoted
@@ -62,7 +63,7 @@ regard to row groups. A list has a value if one of its elements equals it.""",
 )
 @options.files_from_option()
 @options.options_of(FindOptions, only=("select", "limit", "files_only", "maybe", "as_files"))
-@click.option(
+@grouped.option(
     "-f",
     "--format",
     "form",
@@ -70,20 +71,29 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     default="text",
     show_default=True,
     help="How rows are written; paths: only those of files; json: only the report on what was read.",
+    group=OUTPUT,
+    common=True,
 )
-@click.option(
-    "-o", "--output", "target", metavar="FILE", type=options.Output(), help="Write there, and not to standard output."
+@grouped.option(
+    "-o",
+    "--output",
+    "target",
+    metavar="FILE",
+    type=options.Output(),
+    help="Write there, and not to standard output.",
+    group=OUTPUT,
+    common=True,
 )
-@click.option(
+@grouped.option(
     "--index",
     metavar="INDEX",
     type=options.PATH,
     help="An index of `bloom index build`: open only the files that it doesn't rule out.",
 )
-@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Files searched at a time.")
+@grouped.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Files searched at a time.", group=RUN)
 @table_options(values=True)
 @engine_options
-@click.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.")
+@grouped.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.", group=OUTPUT)
 def command(
     arguments: tuple[str, ...],
     column: str,

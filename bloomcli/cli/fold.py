@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
-from bloomcli.cli import options
+from bloomcli.cli import grouped, options
 from bloomcli.cli.changes import change
-from bloomcli.cli.dataset import Dataset, dataset_options
+from bloomcli.cli.dataset import Dataset, changing_options
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import FoldOptions
 
 
-@click.command(
+@grouped.command(
     short_help="Shrink oversized filters.",
     epilog="""\b
 Examples:
@@ -27,7 +25,7 @@ Examples:
 @options.all_option("For many files, show every file.")
 @options.format_option("text", "json", "csv")
 @table_options(changes=True)
-@dataset_options
+@changing_options
 def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     """Shrink oversized filters without reading a column.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomcli.cli import options, output
+from bloomcli.cli import grouped, options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, meter, named_paths
 from bloomcli.commands.options import IndexOptions, IndexTarget
@@ -25,6 +25,7 @@ _force = options.options_of(IndexTarget, only=("force",))
 
 @click.group(
     "index",
+    cls=grouped.Group,
     short_help="Keep an index of many files' filters, for `find`.",
     epilog="""\b
 Examples:
@@ -97,7 +98,7 @@ Examples:
   bloom index update lake/orders/ -i lake.bloom-index --dry-run""",
 )
 @_paths
-@click.option(
+@grouped.option(
     "-i",
     "--index",
     "target",
@@ -105,6 +106,7 @@ Examples:
     type=options.PATH,
     required=True,
     help="The index to update.",
+    common=True,
 )
 @_force
 @_dry_run

@@ -7,9 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
-
-from bloomcli.cli import options, output
+from bloomcli.cli import grouped, options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, run
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import InspectOptions
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 _PARTS = ("pages", "indexes", "schema", "footer")
 
 
-@click.command(
+@grouped.command(
     short_help="Show the columns and Bloom filters of a file.",
     epilog="""\b
 Examples:
@@ -66,11 +64,12 @@ def command(
     Text and CSV contain escapes (\\n, \\x1b) for control characters in names, and CSV two backslashes
     for one. JSON has the original names.
 
-    The row of a filter that can't be read has the reason. For directories, globs and several files,
+    The line of a filter that can't be read has the reason. For directories, globs and several files,
     the output has a line per column over all files, and the files that differ from the others. Links
-    to directories are followed if they are arguments; links found in a directory are reported in a row.
+    to directories are followed if they are arguments; links found in a directory are reported.
 
-    --report html=FILE writes a page with charts and tables, which needs bloomcli[report].
+    --report html=FILE writes a page with charts and tables, which needs Jinja2,
+    markdown-it-py and matplotlib.
     """
     from bloomcli.commands import inspect
 

@@ -11,7 +11,8 @@ import click
 from click.core import ParameterSource
 
 from bloomcli.cli.completion import complete_columns, complete_readers
-from bloomcli.commands.option import Option, options_in
+from bloomcli.cli.grouped import GroupedCommand, GroupedOption, option
+from bloomcli.commands.option import DRAFTS, OUTPUT, POLICY, Option, options_in
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import own_options
 from bloomcli.formats.format import Option as FormatOption
@@ -24,7 +25,7 @@ _MARK: Final = "\0"
 """The prefix of negative numbers while Click parses. Arguments of a process can't contain it."""
 
 
-class NegativesCommand(click.Command):
+class NegativesCommand(GroupedCommand):
     """A command that takes negative numbers as values, not as options. `unmarked` restores its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -73,8 +74,8 @@ def bundle(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Combine several options into one decorator. The help shows them in this order."""
 
     def add(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
+        for one in reversed(options):
+            function = one(function)
         return function
 
     return add
@@ -171,7 +172,7 @@ file_argument = click.argument("file", type=PATH)
 files_argument = click.argument("files", nargs=-1, metavar="FILE...", type=PATH)
 
 
-class _ListingOption(click.Option):
+class _ListingOption(GroupedOption):
     """An option whose help lists names, which are loaded only for the help."""
 
     def __init__(self, *args: Any, names: Callable[[], Iterable[str]], **keywords: Any) -> None:
@@ -192,7 +193,8 @@ def _trial_readers() -> list[str]:
 
 
 def _columns(one: Option) -> dict[str, Any]:
-    many = " Repeats and takes commas." if "globs" in one.help else " Repeats, takes commas and globs."
+    says_it = "globs" in one.help or "whole paths" in one.help
+    many = " Repeats and takes commas." if says_it else " Repeats, takes commas and globs."
     comma = r" \, is a comma within a name." if "-c" in one.flags else ""
     return {
         "multiple": True,
@@ -265,28 +267,34 @@ def _decorators(name: str, one: Option, default: Any, before: str) -> Iterator[A
         yield format_options
         return
     flags = one.flags or ("--" + name.replace("_", "-"),)
-    keywords = {"metavar": one.metavar, "help": before + one.help, **FORMS[one.form](one)}
+    keywords: dict[str, Any] = {
+        "metavar": one.metavar,
+        "help": before + one.help,
+        "group": one.group,
+        "common": one.common,
+    }
+    keywords |= FORMS[one.form](one)
     if default == "":  # there is none
         keywords["required"] = True
     elif not keywords.get("multiple") and default is not None and one.form != "flag":
         keywords |= {"default": default, "show_default": True}
-    yield click.option(*flags, name, **keywords)
+    yield option(*flags, name, **keywords)
     if one.form == "policy":
-        yield click.option("--no-policy", is_flag=True, help="Use no policy.")
+        yield option("--no-policy", is_flag=True, help="Use no policy.", group=POLICY)
 
 
 def column_option(text: str) -> Callable[[F], F]:
     """``--column`` (``-c``): one leaf column."""
     part: Callable[[F], F]
     (part,) = _decorators(
-        "column", Option(help=text, form="column", metavar="NAME", flags=("-c", "--column")), None, ""
+        "column", Option(help=text, form="column", metavar="NAME", flags=("-c", "--column"), common=True), None, ""
     )
     return part
 
 
 def format_option(*choices: str) -> Callable[[F], F]:
     """``--format``; the first choice is the default."""
-    return click.option(
+    return option(
         "-f",
         "--format",
         "form",
@@ -294,6 +302,8 @@ def format_option(*choices: str) -> Callable[[F], F]:
         default=choices[0],
         show_default=True,
         help="Format of the result on standard output.",
+        group=OUTPUT,
+        common=True,
     )
 
 
@@ -312,19 +322,21 @@ def reports_option(*forms: str) -> Callable[[F], F]:
             found.append((form, path))
         return tuple(found)
 
-    return click.option(
+    return option(
         "--report",
         "reports",
         metavar="FORM=FILE",
         multiple=True,
         callback=pairs,
         help=f"Also write the result to a file, as {', '.join(forms[:-1])} or {forms[-1]}; repeats.",
+        group=OUTPUT,
+        common=True,
     )
 
 
 def all_option(text: str) -> Callable[[F], F]:
     """``--all`` (``-a``)."""
-    return click.option("-a", "--all", "every", is_flag=True, help=text)
+    return option("-a", "--all", "every", is_flag=True, help=text, group=OUTPUT)
 
 
 def is_quiet() -> bool:
@@ -340,7 +352,7 @@ def was_given(name: str) -> bool:
 
 def files_from_option() -> Callable[[F], F]:
     """``--files-from``: a list of files in a file."""
-    return click.option(
+    return option(
         "--files-from",
         metavar="LIST",
         type=_PATH_OR_DASH,
@@ -357,15 +369,16 @@ def check_values_column(source: str | None, column: str | None) -> None:
 def value_options(text: str, source_text: str) -> Callable[[F], F]:
     """``--value`` and ``--values-from``: values that aren't arguments."""
     return bundle(
-        click.option("-v", "--value", "values", metavar="VALUE", multiple=True, help=text),
-        click.option(
+        option("-v", "--value", "values", metavar="VALUE", multiple=True, help=text, common=True),
+        option(
             "--values-from",
             "source",
             metavar="FILE",
             type=_PATH_OR_DASH,
             help=source_text,
+            common=True,
         ),
-        click.option(
+        option(
             "--values-column",
             metavar="NAME",
             help="The column of --values-from's CSV file, which has a header, or Parquet file.",
@@ -375,18 +388,19 @@ def value_options(text: str, source_text: str) -> Callable[[F], F]:
 
 def format_options(function: Callable[..., int]) -> Callable[..., int]:
     """Add the options of bloom's own formats. `taken_format_options` collects their values."""
-    for option in reversed(tuple(own_options())):
-        function = _format_option(option)(function)
+    for one in reversed(tuple(own_options())):
+        function = _format_option(one)(function)
     return function
 
 
 def taken_format_options(arguments: dict[str, Any]) -> OptionValues:
     """Take the values of these options out of a command's arguments. Returns those that were given."""
-    values = {option.name: arguments.pop(option.name) for option in own_options()}
+    values = {one.name: arguments.pop(one.name) for one in own_options()}
     return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
-def _format_option(option: FormatOption) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    if not option.choices:
-        return click.option(option.flag, option.name, is_flag=True, help=option.help)
-    return click.option(option.flag, option.name, type=click.Choice(option.choices), help=option.help)
+def _format_option(of_format: FormatOption) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    flag, name, text = of_format.flag, of_format.name, of_format.help
+    if not of_format.choices:
+        return option(flag, name, is_flag=True, help=text, group=DRAFTS)
+    return option(flag, name, type=click.Choice(of_format.choices), help=text, group=DRAFTS)

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import click
 
-from bloomcli.cli import options, output
+from bloomcli.cli import grouped, options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, read_named, run, run_tasks
 from bloomcli.cli.options import NegativesCommand, unmarked
 from bloomcli.cli.table_options import no_files, table_options
+from bloomcli.commands.option import OUTPUT
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.errors import UsageError
 
@@ -45,12 +46,14 @@ empty value. A byte order mark is not part of the first line.""",
     "Read values from a UTF-8 file, one per line; - is standard input.",
 )
 @options.options_of(ProbeOptions, only=("explain",))
-@click.option(
+@grouped.option(
     "-l",
     "--files-with-matches",
     "matches",
     is_flag=True,
     help="Print only the paths of files that may hold at least one of the values.",
+    group=OUTPUT,
+    common=True,
 )
 @options.all_option("For many files, show every file.")
 @options.format_option("text", "json", "csv")
@@ -108,7 +111,7 @@ def command(
     if where.single is None:
         if explain:
             raise UsageError(
-                "--explain is for one file; the report on several has a row for each", hint="name one file"
+                "--explain is for one file; the report on several has a line for each", hint="name one file"
             )
         return _print_matches(where, probe_options) if matches else run(where, probe_options, form, every=every)
     report = probe.run(where.single, probe_options)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
-from bloomcli.cli import options
+from bloomcli.cli import grouped, options
 from bloomcli.cli.changes import change
-from bloomcli.cli.dataset import Dataset, dataset_options
+from bloomcli.cli.dataset import Dataset, changing_options
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import RepairOptions
 
 
-@click.command(
+@grouped.command(
     short_help="Mend or add statistics and page indexes.",
     epilog="""\b
 Examples:
@@ -27,7 +25,7 @@ Examples:
 @options.all_option("For many files, show every file.")
 @options.format_option("text", "json", "csv")
 @table_options(changes=True)
-@dataset_options
+@changing_options
 def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     """Mend what readers skip by besides filters, without rewriting the data, or add it where it is missing.
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from bloomcli.cli import options, output
+from bloomcli.cli import grouped, options, output
 from bloomcli.cli.table_options import no_files
+from bloomcli.commands.option import OUTPUT, TABLES
 from bloomcli.commands.options import TrialOptions
 
 if TYPE_CHECKING:
     from bloomcli.model.trial import TrialReport
 
 
-@click.command(
+@grouped.command(
     short_help="Look values up with installed readers, with filters and without.",
     epilog="""\b
 Examples:
@@ -25,16 +26,23 @@ Examples:
   bloom trial /data/orders --columns id --sample 2
   bloom trial orders.parquet --queries queries.sql --table-name orders
   bloom trial orders.parquet --columns id --report html=trial.html
-  pip install 'bloomcli[trial]'           # DuckDB, DataFusion, Polars, chDB""",
+  pip install duckdb datafusion polars chdb""",
 )
 @options.files_argument
 @options.options_of(TrialOptions)
-@click.option(
+@grouped.option(
     "--table",
     metavar="NAME",
     help="Try data files of this Iceberg or Delta table, as plain files: also the rows that the table has deleted.",
+    group=TABLES,
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors and findings; JSON and CSV are still printed.")
+@grouped.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="Print only errors and findings; JSON and CSV are still printed.",
+    group=OUTPUT,
+)
 @options.format_option("text", "json", "csv")
 @options.reports_option("text", "json", "csv", "html")
 def command(

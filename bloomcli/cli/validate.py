@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
-from bloomcli.cli import options, output
+from bloomcli.cli import grouped, options, output
 from bloomcli.cli.completion import complete_explained
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, run_tasks
 from bloomcli.cli.options import policy_file
 from bloomcli.cli.table_options import table_options
+from bloomcli.commands.option import CHECKS, OUTPUT
 from bloomcli.commands.options import GateOptions
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.words import plural
@@ -25,28 +27,33 @@ FORMS: Final = ("text", "json", "csv", "junit", "sarif", "github")
 """Forms of the report for standard output."""
 
 _report_options = options.bundle(
-    click.option(
+    grouped.option(
         "--max-per-rule",
         type=click.IntRange(min=0),
         metavar="N",
         help="Findings shown per rule, in text and annotations; 0 for all.  [default: 5, annotations 10]",
+        group=OUTPUT,
     ),
     options.all_option("Show every finding, as --max-per-rule 0."),
     options.reports_option(*FORMS, "html"),
-    click.option("--init", is_flag=True, help="Write a commented policy that the files meet, and stop."),
-    click.option(
+    grouped.option(
+        "--init", is_flag=True, help="Write a commented policy that the files meet, and stop.", group=CHECKS
+    ),
+    grouped.option(
         "--explain",
         metavar="[RULE|KEY]",
         is_flag=False,
         flag_value="",
         shell_complete=complete_explained,
         help="Explain a rule or a key of the policy, or list them, and stop.",
+        group=OUTPUT,
+        common=True,
     ),
 )
 """Options for the output, and options that replace the check."""
 
 
-@click.command(
+@grouped.command(
     short_help="Prove that filters are sound and miss no value.",
     epilog="""\b
 Examples:
@@ -62,7 +69,7 @@ Examples:
 @_report_options
 @options.format_option(*FORMS)
 @table_options(properties=True)
-@dataset_options
+@partial(dataset_options, findings=True)
 def command(
     dataset: Dataset,
     init: bool,

@@ -30,6 +30,19 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+WORK: Final = "What to work on"
+LOOKUPS: Final = "Which lookups"
+CHECKS: Final = "What to check"
+WRITE: Final = "What to write"
+SIZE: Final = "How large"
+POLICY: Final = "Policy and readers"
+OUTPUT: Final = "Output"
+RUN: Final = "How to run"
+TABLES: Final = "Tables and Spark"
+DRAFTS: Final = "Drafts and old readers"
+GROUPS: Final = (WORK, LOOKUPS, CHECKS, WRITE, SIZE, POLICY, OUTPUT, RUN, TABLES, DRAFTS)
+"""The groups of options in the help, in order."""
+
 _METADATA: Final = "option"
 _WIDTH: Final = 112
 """Columns of a docstring's lines."""
@@ -53,6 +66,10 @@ class Option:
     """The smallest value of a ``number``."""
     in_cli: bool = True
     """Whether the command line has the option, too, and not only Python's functions."""
+    group: str = WORK
+    """The group of the help, one of `GROUPS`."""
+    common: bool = False
+    """Whether the short help (``-h``) shows the option."""
 
 
 def option(
@@ -65,10 +82,22 @@ def option(
     choices: tuple[str, ...] = (),
     least: int | None = None,
     in_cli: bool = True,
+    group: str = WORK,
+    common: bool = False,
 ) -> Any:
     """The field of a dataclass of options. See `Option` for the arguments. With the default "", the command line
     requires the option."""
-    shown = Option(help=help, form=form, metavar=metavar, flags=flags, choices=choices, least=least, in_cli=in_cli)
+    shown = Option(
+        help=help,
+        form=form,
+        metavar=metavar,
+        flags=flags,
+        choices=choices,
+        least=least,
+        in_cli=in_cli,
+        group=group,
+        common=common,
+    )
     if isinstance(default, dict):
         return dataclasses.field(default_factory=lambda: default, metadata={_METADATA: shown})
     return dataclasses.field(default=default, metadata={_METADATA: shown})

@@ -17,7 +17,18 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
 from bloomcli import limits
-from bloomcli.commands.option import Checked, option, read_policy
+from bloomcli.commands.option import (
+    CHECKS,
+    LOOKUPS,
+    OUTPUT,
+    POLICY,
+    RUN,
+    SIZE,
+    WRITE,
+    Checked,
+    option,
+    read_policy,
+)
 from bloomcli.commands.sampling import read_budget, share
 from bloomcli.commands.values import Value, texts
 from bloomcli.errors import UsageError
@@ -59,14 +70,20 @@ class FindOptions(Options):
     command: ClassVar[str] = "find"
 
     column: str = option(
-        "", "The leaf column that has the values.", "column", metavar="NAME", flags=("-c", "--column")
+        "", "The leaf column that has the values.", "column", metavar="NAME", flags=("-c", "--column"), common=True
     )
     select: Sequence[str] = option(
-        (), "Columns of the rows to show: leaf columns and groups.  [default: all]", "columns", metavar="NAMES"
+        (),
+        "Columns of the rows to show: leaf columns and groups.  [default: all]",
+        "columns",
+        metavar="NAMES",
+        common=True,
     )
-    limit: int | None = option(None, "Show the first N rows only.", "number", metavar="N", least=1)
-    files_only: bool = option(False, "Show the paths of files with such rows, and no rows.", "flag")
-    maybe: bool = option(False, "Show the paths of files that may have such rows, and read no rows.", "flag")
+    limit: int | None = option(None, "Show the first N rows only.", "number", metavar="N", least=1, common=True)
+    files_only: bool = option(False, "Show the paths of files with such rows, and no rows.", "flag", group=OUTPUT)
+    maybe: bool = option(
+        False, "Show the paths of files that may have such rows, and read no rows.", "flag", group=OUTPUT
+    )
     as_files: bool = option(
         False, "Search the files of a table as plain files, with rows that the table has replaced or deleted.", "flag"
     )
@@ -99,7 +116,7 @@ _SCHEMA: Final = (
 
 def columns_option(text: str) -> Any:
     """The option ``--columns`` of a command."""
-    return option((), text, "columns", metavar="NAMES", flags=("-c", "--columns", "--column"))
+    return option((), text, "columns", metavar="NAMES", flags=("-c", "--columns", "--column"), common=True)
 
 
 def exclude_option(text: str) -> Any:
@@ -109,17 +126,17 @@ def exclude_option(text: str) -> Any:
 
 def rate_option(default: float | None, text: str) -> Any:
     """The option ``--fpp`` of a command."""
-    return option(default, text, "rate", metavar="RATE")
+    return option(default, text, "rate", metavar="RATE", group=SIZE, common=True)
 
 
 def readers_option(text: str) -> Any:
     """The option ``--readers`` of a command. The command line's help lists the known engines behind the text."""
-    return option((), text, "engines", metavar="ENGINES")
+    return option((), text, "engines", metavar="ENGINES", group=POLICY)
 
 
 def policy_option(text: str) -> Any:
     """The options ``--policy`` and ``--no-policy`` of a command."""
-    return option(None, text, "policy", metavar="FILE")
+    return option(None, text, "policy", metavar="FILE", group=POLICY, common=True)
 
 
 def queries_option() -> Any:
@@ -130,6 +147,8 @@ def queries_option() -> Any:
         ' under "query". They determine which columns are looked up, and by which values; repeats.',
         "paths",
         metavar="LOG",
+        group=LOOKUPS,
+        common=True,
     )
 
 
@@ -140,6 +159,7 @@ def dialect_option() -> Any:
         "The SQL dialect of the queries: spark, trino, duckdb, clickhouse, bigquery, ...",
         "text",
         metavar="NAME",
+        group=LOOKUPS,
     )
 
 
@@ -150,7 +170,14 @@ def table_name_option() -> Any:
         "The table's name in the queries.  [default: the only table that they read]",
         "names",
         metavar="NAMES",
+        group=LOOKUPS,
     )
+
+
+def threads_option() -> Any:
+    """The option ``--threads`` of a command."""
+    text = "Column chunks read at a time.  [default: the number of cores]"
+    return option(None, text, "number", metavar="N", least=1, group=RUN)
 
 
 def seed_option(text: str) -> Any:
@@ -180,22 +207,26 @@ class InspectOptions(ColumnOptions):
         " csv every filter of each file.",
         "flag",
         flags=("-a", "--all"),
+        group=OUTPUT,
+        common=True,
     )
     """The rows of many files contain every filter. The report on one file always does."""
     pages: bool = option(
         False,
         "List the pages of one column with their headers; in ORC the streams, in Mosaic the buckets.",
         "flag",
+        group=OUTPUT,
     )
     indexes: bool = option(
         False,
         "List the index entries of one column: Parquet's column and offset index, ORC's row index and its filters"
         " joined by stripe, Mosaic's statistics.",
         "flag",
+        group=OUTPUT,
     )
-    schema: bool = option(False, "Show the schema as a tree, in the format's own terms.", "flag")
+    schema: bool = option(False, "Show the schema as a tree, in the format's own terms.", "flag", group=OUTPUT)
     footer: bool = option(
-        False, "Write the whole decoded footer as JSON: unknown fields by number, bytes in hex.", "flag"
+        False, "Write the whole decoded footer as JSON: unknown fields by number, bytes in hex.", "flag", group=OUTPUT
     )
 
 
@@ -210,15 +241,19 @@ class WriteOptions(ColumnOptions):
         "output",
         metavar="FILE",
         flags=("-o", "--output"),
+        group=WRITE,
+        common=True,
     )
-    in_place: bool = option(False, "Replace the file itself, atomically.", "flag")
-    force: bool = option(False, "Replace files even in a table whose log records their size.", "flag")
-    overwrite: bool = option(False, "Let --output replace an existing file.", "flag")
+    in_place: bool = option(False, "Replace the file itself, atomically.", "flag", group=WRITE, common=True)
+    force: bool = option(False, "Replace files even in a table whose log records their size.", "flag", group=WRITE)
+    overwrite: bool = option(False, "Let --output replace an existing file.", "flag", group=WRITE)
     dry_run: bool = option(
         False,
         "Write nothing; show what would be done, and whether the output could be written.",
         "flag",
         flags=("-n", "--dry-run"),
+        group=WRITE,
+        common=True,
     )
 
 
@@ -247,6 +282,8 @@ class FoldOptions(WriteOptions):
         "size",
         metavar="SIZE",
         least=limits.FILTER_MIN_BYTES,
+        group=SIZE,
+        common=True,
     )
     size: str = option(
         POWER_OF_TWO,
@@ -254,6 +291,7 @@ class FoldOptions(WriteOptions):
         " have to accept them.",
         "choice",
         choices=SIZES,
+        group=SIZE,
     )
     readers: Sequence[str] = readers_option(
         "Engines that read the files, for --size tight.  [default: all that read files directly]"
@@ -289,10 +327,10 @@ class RepairOptions(WriteOptions):
         " commas.",
         "names",
         metavar="WHAT",
+        group=WRITE,
+        common=True,
     )
-    threads: int | None = option(
-        None, "Column chunks read at a time.  [default: the number of cores]", "number", metavar="N", least=1
-    )
+    threads: int | None = threads_option()
 
     def checked(self) -> Self:
         """The same options. Raises UsageError."""
@@ -330,6 +368,7 @@ class AddOptions(WriteOptions):
         "number",
         metavar="N",
         least=1,
+        group=SIZE,
     )
     max_bytes: int | None = option(
         None,
@@ -338,6 +377,7 @@ class AddOptions(WriteOptions):
         "size",
         metavar="SIZE",
         least=limits.FILTER_MIN_BYTES,
+        group=SIZE,
     )
     size: str | None = option(
         None,
@@ -346,23 +386,22 @@ class AddOptions(WriteOptions):
         " power-of-two]",
         "choice",
         choices=SIZES,
+        group=SIZE,
     )
     format_options: OptionValues = option({}, "Options of single formats, by name.", "formats")
     """Options of single formats, by name. The command line and the functions take each by its own name, too."""
-    replace: bool = option(False, "Build new filters for columns that have filters already.", "flag")
+    replace: bool = option(False, "Build new filters for columns that have filters already.", "flag", group=WRITE)
     readers: Sequence[str] = readers_option(
         "Engines that read the files. Globs leave out columns in which one of them would lose rows because of a sound"
         " filter; naming such a column is an error. Impala needs filters of two blocks: 32 bytes more for up to 26"
         " distinct values in a row group.  [default: the policy's, or else all that read files directly]"
     )
-    table_schema: Name | None = option(None, _SCHEMA, "file", metavar="FILE")
+    table_schema: Name | None = option(None, _SCHEMA, "file", metavar="FILE", group=POLICY)
     policy: Policy | Name | None = policy_option(
         "The policy, TOML. Without --columns, it selects the columns that get filters. Its rates, its readers, its"
         " table's schema and its settings for the rules about readers apply."
     )
-    threads: int | None = option(
-        None, "Column chunks read at a time.  [default: the number of cores]", "number", metavar="N", least=1
-    )
+    threads: int | None = threads_option()
 
     def checked(self) -> Self:
         """All settings about readers in the policy. Raises UsageError."""
@@ -417,9 +456,10 @@ class ProbeOptions(Options):
         "column",
         metavar="NAME",
         flags=("-c", "--column"),
+        common=True,
     )
     exclude: Sequence[str] = exclude_option("Leaf columns to ignore when --column is missing.")
-    explain: bool = option(False, "Show the hash, the block and the bits of each lookup.", "flag")
+    explain: bool = option(False, "Show the hash, the block and the bits of each lookup.", "flag", group=OUTPUT)
     skip_blank: bool = option(
         False, "Skip blank values if the column's type has none; for lines of a file.", "flag", in_cli=False
     )
@@ -462,25 +502,37 @@ class ValidateOptions(ColumnOptions):
         "columns",
         metavar="NAMES",
         flags=("-r", "--require"),
+        group=CHECKS,
+        common=True,
     )
-    max_fpp: float | None = option(None, "Highest accepted false-positive rate, measured.", "rate", metavar="RATE")
+    max_fpp: float | None = option(
+        None, "Highest accepted false-positive rate, measured.", "rate", metavar="RATE", group=CHECKS, common=True
+    )
     max_oversize: float | None = option(
         None,
         "Highest accepted ratio of a filter's size to the size that its values need.",
         "factor",
         metavar="FACTOR",
+        group=CHECKS,
     )
-    deep: bool = option(False, "Read the columns again and prove that readers that skip data lose no value.", "flag")
+    deep: bool = option(
+        False,
+        "Read the columns again and prove that readers that skip data lose no value.",
+        "flag",
+        group=CHECKS,
+        common=True,
+    )
     policy: Policy | Name | None = policy_option("The policy, TOML; the other options take precedence.")
     readers: Sequence[str] = readers_option(
         "Engines that read the files: filters in which they look values up wrongly are findings."
     )
-    table_schema: Name | None = option(None, _SCHEMA, "file", metavar="FILE")
+    table_schema: Name | None = option(None, _SCHEMA, "file", metavar="FILE", group=POLICY)
     sample_row_groups: str | None = option(
         None,
         "With --deep: read only this part of each file's row groups (ORC: stripes), 5% or a number.",
         "share",
         metavar="SHARE",
+        group=CHECKS,
     )
     seed: int = seed_option("Seed of the samples: the same seed selects the same part.")
     threads: int | None = option(
@@ -522,9 +574,11 @@ class ValidateOptions(ColumnOptions):
 class GateOptions(ValidateOptions):
     """Options of `validate` on the command line, and of `bloomcli.gate`: for many files, with a baseline."""
 
-    sample: str | None = option(None, "Check only this part of the files: 5%, or a number.", "share", metavar="SHARE")
-    baseline: Name | None = option(None, "Known findings, which don't count.", "file", metavar="FILE")
-    update_baseline: bool = option(False, "Write the findings of this run to the baseline.", "flag")
+    sample: str | None = option(
+        None, "Check only this part of the files: 5%, or a number.", "share", metavar="SHARE", group=CHECKS
+    )
+    baseline: Name | None = option(None, "Known findings, which don't count.", "file", metavar="FILE", group=CHECKS)
+    update_baseline: bool = option(False, "Write the findings of this run to the baseline.", "flag", group=CHECKS)
 
     def checked(self) -> Self:
         """As `ValidateOptions`; also normalizes the samples' texts. Raises UsageError."""
@@ -554,6 +608,8 @@ class AdviseOptions(ColumnOptions):
         " and for each the rate --fpp or a higher one.",
         "text",
         metavar="SIZE",
+        group=SIZE,
+        common=True,
     )
     fpp: float = rate_option(FPP, "False-positive rate of new filters; with --budget, the lowest rate of a filter.")
     present: float = option(
@@ -562,13 +618,14 @@ class AdviseOptions(ColumnOptions):
         " --queries.",
         "part",
         metavar="SHARE",
+        group=LOOKUPS,
     )
     readers: Sequence[str] = readers_option(
         "Engines that read the files: columns in which one of them would lose rows because of a sound filter get"
         " none, and dictionaries count if all of them use dictionaries.  [default: the policy's, or else all that"
         " read files directly]"
     )
-    table_schema: Name | None = option(None, _SCHEMA, "file", metavar="FILE")
+    table_schema: Name | None = option(None, _SCHEMA, "file", metavar="FILE", group=POLICY)
     policy: Policy | Name | None = option(
         None,
         "A policy with readers and the table's schema, or its file; the other options take precedence.",
@@ -618,6 +675,7 @@ class TrialOptions(ColumnOptions):
         "Readers to run; the report shows which ones aren't installed.  [default: all that look at filters]",
         "trial-readers",
         metavar="READERS",
+        common=True,
     )
     values: int | None = option(
         None,
@@ -626,6 +684,8 @@ class TrialOptions(ColumnOptions):
         "number",
         metavar="N",
         least=1,
+        group=LOOKUPS,
+        common=True,
     )
     queries: Name | Sequence[Name] = queries_option()
     dialect: str = dialect_option()
@@ -636,6 +696,7 @@ class TrialOptions(ColumnOptions):
         "number",
         metavar="N",
         least=0,
+        group=RUN,
     )
     fpp: float = rate_option(FPP, "False-positive rate of the filters in temporary copies.")
     sample: str | None = option(
@@ -646,7 +707,7 @@ class TrialOptions(ColumnOptions):
     )
     seed: int = seed_option("Seed of the values and the files: the same seed selects the same ones.")
     timeout: float = option(
-        300, "Time limit for the start of a reader, and for each lookup.", "seconds", metavar="SECONDS"
+        300, "Time limit for the start of a reader, and for each lookup.", "seconds", metavar="SECONDS", group=RUN
     )
 
     def checked(self) -> Self:
@@ -677,7 +738,12 @@ class IndexOptions(Options):
         FPP, "The mean false-positive rate of the index's filters, as far as the files' filters have it."
     )
     dry_run: bool = option(
-        False, "Write nothing; say what would be read, by the files' footers.", "flag", flags=("-n", "--dry-run")
+        False,
+        "Write nothing; say what would be read, by the files' footers.",
+        "flag",
+        flags=("-n", "--dry-run"),
+        group=WRITE,
+        common=True,
     )
 
     def checked(self) -> Self:
@@ -693,10 +759,10 @@ class IndexTarget(Checked):
     """The index that `index build` and `index update` write."""
 
     output: str | os.PathLike[str] | None = option(
-        None, "The index to write.", "output", metavar="INDEX", flags=("-o", "--output")
+        None, "The index to write.", "output", metavar="INDEX", flags=("-o", "--output"), group=WRITE, common=True
     )
-    overwrite: bool = option(False, "Let --output replace an existing file.", "flag")
-    force: bool = option(False, "Replace an index in a store even if an object lock is lost.", "flag")
+    overwrite: bool = option(False, "Let --output replace an existing file.", "flag", group=WRITE)
+    force: bool = option(False, "Replace an index in a store even if an object lock is lost.", "flag", group=WRITE)
 
     @property
     def path(self) -> str:

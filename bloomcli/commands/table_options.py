@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
 
-from bloomcli.commands.option import Checked, option
+from bloomcli.commands.option import TABLES, Checked, option
 from bloomcli.errors import UsageError
 
 
@@ -16,10 +16,12 @@ class TableOptions(Checked):
 
     table: str = option(
         None,
-        "Work on the data files of an Iceberg or Delta table instead of FILE: named as in Spark SQL or, to read it"
+        "Work on the data files of an Iceberg or Delta table instead of files: named as in Spark SQL or, to read it"
         " without Spark, by its directory.",
         "text",
         metavar="NAME",
+        group=TABLES,
+        common=True,
     )
     """The table's name in SQL: ``catalog.db.name``, ``delta.`/path` ``; to read it without Spark, also its
     directory."""
@@ -28,12 +30,14 @@ class TableOptions(Checked):
         "only files that may hold rows of this condition, according to partitions and statistics.",
         "text",
         metavar="SQL",
+        group=TABLES,
     )
     from_properties: bool = option(
         False,
         "require the filters that the table's properties request (Iceberg:"
         " write.parquet.bloom-filter-*; Delta: parquet.bloom.filter.*).",
         "flag",
+        group=TABLES,
     )
     commit_every: int | None = option(
         None,
@@ -41,23 +45,27 @@ class TableOptions(Checked):
         "number",
         metavar="N",
         least=1,
+        group=TABLES,
     )
     new_row_ids: bool = option(
         False,
         "give rows of an Iceberg v3 table new row ids, instead of writing columns that keep them.",
         "flag",
+        group=TABLES,
     )
     snapshot: int | None = option(
         None,
         "the files of this snapshot (Iceberg) or version (Delta).  [default: the newest]",
         "integer",
         metavar="ID",
+        group=TABLES,
     )
     as_of: str | datetime | None = option(
         None,
         "the files of the snapshot at this time, such as 2026-11-01T12:00:00Z; without a zone it is in UTC.",
         "time",
         metavar="TIME",
+        group=TABLES,
     )
 
     def checked(self) -> Self:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.extras import install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +49,7 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError:
-        raise UnsupportedError("PySpark isn't installed", hint="pip install 'bloomcli[spark]'") from None
+        raise UnsupportedError("PySpark isn't installed", hint=install("spark")) from None
     active = SparkSession.getActiveSession()
     if active is not None:
         return active

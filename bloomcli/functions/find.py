@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
 class FoundRows:
     """The rows, as an iterable of Arrow batches. The iteration does the search, and can be done once.
 
+    Notebooks show the first rows, which are searched for it and still part of the iteration.
+
     Attributes:
         report: the totals so far.
     """
 
     def __init__(self, search: Any) -> None:
         self._search = search
-        self._batches = self._each()
+        self._ahead: deque[pa.RecordBatch] = deque()
+        self._source = self._each()
+        self._begun = self._ended = False
 
     @property
     def report(self) -> FindReport:
@@ -34,12 +39,54 @@ class FoundRows:
         report: FindReport = self._search.report
         return report
 
+    def __repr__(self) -> str:
+        return f"FoundRows({self.report})"
+
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return self._batches
+        self._begun = True
+        while self._ahead or self._read_ahead():
+            yield self._ahead.popleft()
+
+    def _read_ahead(self) -> bool:
+        """Read one batch more. Returns whether there was one."""
+        batch = next(self._source, None)
+        if batch is None:
+            self._ended = True
+            return False
+        self._ahead.append(batch)
+        return True
 
     def _each(self) -> Iterator[pa.RecordBatch]:
         for one in self._search.files():
             yield from one.batches
+
+    def to_arrow(self) -> pa.Table:
+        """The rows that weren't read yet, as one `pyarrow.Table`.
+
+        If files differ in the columns of `record`, it has all of them, with nulls where a file lacks one.
+
+        Raises:
+            UnsupportedError: a column has types in two files that don't go together.
+        """
+        from bloomcli.report.found_rows import table
+
+        return table(list(self), self._search.record_type)
+
+    def to_pandas(self) -> Any:
+        """`to_arrow` as a data frame, with a column for each column of `record`: ``record.id``.
+
+        Raises:
+            UnsupportedError: as `to_arrow`.
+            ModuleNotFoundError: pandas isn't installed (``pip install pandas``).
+        """
+        return self.to_arrow().flatten().to_pandas()
+
+    def _repr_html_(self) -> str:
+        from bloomcli.report import notebook
+
+        while not self._begun and sum(map(len, self._ahead)) <= notebook.FOUND_SHOWN and self._read_ahead():
+            pass
+        return notebook.found(self._ahead, self.report, more=not self._ended, begun=self._begun)
 
 
 def find(

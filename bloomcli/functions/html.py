@@ -20,6 +20,6 @@ def html(report: Report) -> str:
 
     Raises:
         TypeError: reports of this kind have no page.
-        UnsupportedError: the packages aren't installed: ``pip install 'bloomcli[report]'``.
+        UnsupportedError: the packages for it aren't installed; the hint names them.
     """
     return pages.write(report)

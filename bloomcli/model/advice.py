@@ -8,6 +8,7 @@ confidence interval; the modules of bloomcli/advice have the formulas and their 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import POWER_OF_TWO, Column
 from bloomcli.model.queries import QueryLog
 from bloomcli.model.reader_use import ReaderUse
+from bloomcli.model.report import Brief, Rows
 
 SELDOM: Final = "seldom-looked-up"
 """The reason of a column that would gain, and whose values are seldom looked up."""
@@ -205,8 +207,8 @@ class PageIndexGain:
         return self.with_index * 2 <= self.bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnAdvice:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ColumnAdvice(Brief):
     """One leaf column: its figures, and the recommendation."""
 
     column: str
@@ -281,8 +283,8 @@ class AdviseTotal:
     """On one core, without the time to copy the other bytes of the files."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdviseReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AdviseReport(Rows):
     """The advice on a file, or on all files of a dataset or a table."""
 
     paths: tuple[str, ...]
@@ -339,3 +341,6 @@ class AdviseReport:
     def exit_code(self) -> int:
         """3 if a file couldn't be read, otherwise 0."""
         return 3 if self.failed else 0
+
+    def _rows(self) -> tuple[type, Sequence[ColumnAdvice]]:
+        return ColumnAdvice, self.columns

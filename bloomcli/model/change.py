@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from bloomcli.model.report import Report
+
 PAGE_INDEX: Final = "page-index"
 STATISTICS: Final = "statistics"
 ADDITIONS: Final = (PAGE_INDEX, STATISTICS)
@@ -70,8 +72,8 @@ class StructureChange:
     look up a page's minimum; the bounds of the others exclude it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ChangeReport(Report):
     """The report of add, remove, fold or repair on one file."""
 
     path: str

@@ -14,6 +14,7 @@ from typing import Any
 from bloomcli.model.file import FilterFacts
 from bloomcli.model.paths import shown
 from bloomcli.model.probe import ValueTotals
+from bloomcli.model.report import Brief, Rows
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.traffic import SummedTraffic, Traffic, traffic_of
 from bloomcli.model.validate import Finding
@@ -193,8 +194,8 @@ class SurveyReport:
     """The findings that make `validate` fail under every policy, because they depend on no limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileRow:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FileRow(Brief):
     """The result of a command for one file of a dataset."""
 
     path: str
@@ -325,8 +326,8 @@ class ReportOnFiles(SummedTraffic):
         return self.row_totals().traffic
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetReport(ReportOnFiles):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DatasetReport(ReportOnFiles, Rows):
     """The report of a command on many files."""
 
     command: str
@@ -393,3 +394,6 @@ class DatasetReport(ReportOnFiles):
             answers = codes.get(Status.DONE, set())
             return gravest(codes.get(Status.FAILED, set()) | (answers if answers == {1} else set()))
         return gravest(set().union(*codes.values()))
+
+    def _rows(self) -> tuple[type, Sequence[FileRow]]:
+        return FileRow, self.rows

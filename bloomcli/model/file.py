@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from bloomcli.model.report import Brief
+
 POWER_OF_TWO: Final = "power-of-two"
 """A power of two, which every reader takes."""
 TIGHT: Final = "tight"
@@ -18,8 +20,8 @@ SIZES: Final = (POWER_OF_TWO, TIGHT)
 """The values of ``--size``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterFacts:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FilterFacts(Brief):
     """One filter on disk, or why it can't be read (``problem``)."""
 
     row_group: int
@@ -61,8 +63,8 @@ class FilterFacts:
     """Parquet: ``parquet``, or the 2018 draft that the filter's header follows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnSummary:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ColumnSummary(Brief):
     """One column over all row groups, from the metadata and the filters; no values are read."""
 
     column: str

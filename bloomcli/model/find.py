@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from bloomcli.model.report import Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +52,8 @@ class ValueFound:
     """These files, at most the first 10."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FindReport(Rows):
     """What `find` did."""
 
     column: str
@@ -103,3 +106,6 @@ class FindReport:
     """Files that failed."""
     exit_code: int = 1
     """0: found, 1: nothing found; else the exit code of the gravest error."""
+
+    def _rows(self) -> tuple[type, Sequence[ValueFound]]:
+        return ValueFound, self.by_value

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bloomcli.model.dataset import FileRow, ReportOnFiles, Status, TableFacts, gravest
 from bloomcli.model.file import Severity
+from bloomcli.model.report import Rows
 from bloomcli.model.traffic import Traffic
 from bloomcli.model.validate import Finding
 
@@ -23,8 +24,8 @@ class Sample:
     """As requested, of each file's row groups, for ``--deep``; None for all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateReport(ReportOnFiles):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GateReport(ReportOnFiles, Rows):
     """The findings of `validate`, and the files that it checked."""
 
     engine: str
@@ -137,3 +138,6 @@ class GateReport(ReportOnFiles):
         if any(f.counts for f in self.findings):
             codes.add(1)
         return gravest(codes)
+
+    def _rows(self) -> tuple[type, Sequence[Finding]]:
+        return Finding, self.findings

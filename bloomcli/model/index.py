@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Column
+from bloomcli.model.report import Report, Rows
 
 
 class ColumnType(NamedTuple):
@@ -128,8 +129,8 @@ class IndexedColumnFacts:
     """Bytes of a block's rows: the most that one request for a value reads from a store."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexFacts:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class IndexFacts(Rows):
     """What `index inspect` reports."""
 
     path: str
@@ -144,6 +145,9 @@ class IndexFacts:
     """Bytes of the indexed files."""
     columns: Sequence[IndexedColumnFacts]
     blobs: Sequence[BlobFacts]
+
+    def _rows(self) -> tuple[type, Sequence[IndexedColumnFacts]]:
+        return IndexedColumnFacts, self.columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +168,8 @@ class IndexedRow(FileRow):
         return replace(self, indexed=None, chunks=(), end=b"")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class IndexReport(Report):
     """What `index build` or `index update` did."""
 
     path: str

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bloomcli.model.file import ColumnSummary, FilterFacts, IndexEntry, MergedFilter, PageFacts
+from bloomcli.model.report import Brief, Rows
 
 if TYPE_CHECKING:  # most reports contain neither; `report.schema` resolves the names
     from bloomcli.model.schema import SchemaNode
@@ -40,8 +42,8 @@ class FilterSummary:
     """Why the first unreadable filter can't be read; None if all can."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InspectReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class InspectReport(Rows):
     """A file, its columns, and every filter in it."""
 
     path: str
@@ -94,9 +96,12 @@ class InspectReport:
         """Filters that can't be read."""
         return sum(f.problem is not None for f in self.filters)
 
+    def _rows(self) -> tuple[type, Sequence[FilterFacts]]:
+        return FilterFacts, self.filters
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterDump:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FilterDump(Brief):
     """A filter's bits."""
 
     path: str

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bloomcli.model.file import Presence
+from bloomcli.model.report import Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +80,8 @@ class ValueTotals:
     """Row groups that neither filters nor statistics rule out, but dictionaries do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ProbeReport(Rows):
     """The answers of one file's filters for the values that were looked up."""
 
     path: str
@@ -105,3 +107,6 @@ class ProbeReport:
     def absent_everywhere(self) -> bool:
         """Whether filters, min/max statistics and dictionaries together rule out every value in every row group."""
         return all(t.answer is Presence.ABSENT for t in self.totals)
+
+    def _rows(self) -> tuple[type, Sequence[Verdict]]:
+        return Verdict, self.verdicts

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bloomcli.model.reader_use import ReaderUse
+from bloomcli.model.report import Brief, Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +76,8 @@ class RowDifference:
     """What happened, in one sentence, with the reader and its version."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderTrial:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReaderTrial(Brief):
     """The results of one reader."""
 
     reader: str
@@ -109,8 +110,8 @@ class ReaderTrial:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TrialReport(Report):
     """The trial of a file, or of a sample of the files of a dataset."""
 
     paths: tuple[str, ...]

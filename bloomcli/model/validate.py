@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bloomcli.model.file import Severity
+from bloomcli.model.report import Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +40,8 @@ class Finding:
         return self.severity is not Severity.NOTE and self.off is None and not self.known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidateReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ValidateReport(Rows):
     """The findings in one file, and how much of it was checked."""
 
     path: str
@@ -58,3 +60,6 @@ class ValidateReport:
     def ok(self) -> bool:
         """No finding counts. See `row_groups_read` for how much of the file was read."""
         return not any(f.counts for f in self.findings)
+
+    def _rows(self) -> tuple[type, Sequence[Finding]]:
+        return Finding, self.findings

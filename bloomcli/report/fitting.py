@@ -4,7 +4,7 @@
 and commands stay whole. A grid that is too wide loses its bars and sparklines, and then becomes narrower step by
 step, until it fits:
 
-1. Columns that are the same in every row move into a line above the grid.
+1. Columns that are the same in each line move into a line above the grid.
 2. The directory that all paths share moves there too.
 3. Prose at the end of a row wraps within its column, or goes below the row.
 4. Values that are much longer than most others of their column are cut, and end in a mark.
@@ -242,7 +242,7 @@ def _dim(parts: Sequence[str], columns: int) -> Iterator[list[Piece]]:
 
 
 def _without_repetition(grid: Grid) -> tuple[Grid, list[list[str]]]:
-    """The grid without the columns that are the same in every row, and the parts of the lines that say so."""
+    """The grid without the columns that are the same in each line, and the parts of the lines that say so."""
     if len(grid.rows) < 2:
         return grid, []
     without_graphics = [i for i, head in enumerate(grid.heads) if not head.graphic]
@@ -255,7 +255,7 @@ def _without_repetition(grid: Grid) -> tuple[Grid, list[list[str]]]:
     nothing = [
         grid.heads[i].title for i in sorted(same) if grid.rows[0][i].text in _UNKNOWN and not grid.heads[i].prose
     ]
-    above = [*_listed("in every row:", same_text), *_listed("empty in every row:", nothing)]
+    above = [*_listed("in each line:", same_text), *_listed("empty in each line:", nothing)]
     if same_text and grid.heads[max(same)].prose and grid.rows[0][max(same)].text not in _UNKNOWN:
         above[0] = [*above[0][:-1], *above[0][-1].split()]  # prose can be broken between words
     return kept, above

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -61,7 +61,7 @@ class Lines(Writer):
 
     def rows(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
-        for row in _objects(batch):
+        for row in rows_of(batch):
             record = json.dumps(row["record"], allow_nan=False, ensure_ascii=self._as_json)
             if self._as_json:
                 self._write(json.dumps(row, allow_nan=False))
@@ -120,7 +120,7 @@ class Csv(Writer):
         if self._first is None:
             self._first = _FirstFile.of(batch)
             self._head(self._first.type)
-        for row in _objects(_like_first(batch, self._first)):
+        for row in rows_of(_like_first(batch, self._first)):
             record = row.pop("record")
             self._line([*row.values(), *record.values()])
 
@@ -168,19 +168,41 @@ class Parquet(Writer):
             self._begin(record_type())
 
     def _begin(self, record: pa.StructType | None) -> pq.ParquetWriter:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        kinds = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.large_string()]
-        if record is not None:
-            kinds.append(record)
-        schema = pa.schema(list(zip(COLUMNS, kinds, strict=False)))
-        self._writer = pq.ParquetWriter(self._stream, schema, compression="zstd")
+        self._writer = pq.ParquetWriter(self._stream, _schema(record), compression="zstd")
         return self._writer
 
     def close(self) -> None:
         """Write the footer."""
         (self._writer or self._begin(None)).close()
+
+
+def _schema(record: pa.StructType | None) -> pa.Schema:
+    """The columns of rows with records of this type; without `record` if no file could be searched."""
+    import pyarrow as pa
+
+    kinds = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.large_string()]
+    if record is not None:
+        kinds.append(record)
+    return pa.schema(list(zip(COLUMNS, kinds, strict=False)))
+
+
+def table(batches: Sequence[pa.RecordBatch], record_type: RecordType) -> pa.Table:
+    """The rows as one table, with all columns that the records have.
+
+    Raises UnsupportedError if types of a column don't go together."""
+    import pyarrow as pa
+
+    if not batches:
+        return _schema(record_type()).empty_table()
+    try:
+        return pa.concat_tables([pa.Table.from_batches([one]) for one in batches], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise UnsupportedError(
+            f"the files' columns have types that don't go together: {error}",
+            hint="select names columns that have one type in all files; batches have each file's own types",
+        ) from None
 
 
 def _like_first(batch: pa.RecordBatch, first: _FirstFile) -> pa.RecordBatch:
@@ -226,7 +248,7 @@ def _differs(batch: pa.RecordBatch, first: _FirstFile, how: str) -> UnsupportedE
     )
 
 
-def _objects(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """The rows as objects of JSON."""
     columns = [_values(batch.column(name)) for name in COLUMNS]
     for path, stripe, row_group, row, value, record in zip(*columns, strict=True):

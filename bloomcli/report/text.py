@@ -147,9 +147,9 @@ def _summary(column: str, totals: ValueTotals) -> str:
         text = f"{name}: {answer} {where}; a reader can't skip {'it' if totals.row_groups == 1 else 'any'}"
     text += f" ({_rule_out_text(totals)})"
     if totals.gain_row_groups:
-        text += f"; gain {plural(totals.gain_row_groups, 'row group')}, {size(totals.gain_bytes)}"
+        text += f"; filters save {size(totals.gain_bytes)} of it"
     elif totals.skipped_row_groups:
-        text += "; no gain over min/max"
+        text += "; filters save none of it"
     return text + (f" ({totals.reason})" if totals.reason else "")
 
 

@@ -182,7 +182,7 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
         yield Gap()
     yield from _totals(report, sums, listed=listed)
     if not listed:
-        yield line(f"{plural(report.files, 'row')} not shown: {_COMPLETE}", Style.DIM)
+        yield line(f"{plural(report.files, 'file')} not shown: {_COMPLETE}", Style.DIM)
 
 
 def _grid(report: DatasetReport) -> Grid:

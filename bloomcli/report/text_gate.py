@@ -14,7 +14,7 @@ from bloomcli.hints import joined
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
-from bloomcli.model.validate import Finding
+from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy_keys import PAGES
 from bloomcli.report.human import finding_location, seconds, speed
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Pairs, Paragraph, Style, line, traffic_pairs
@@ -62,6 +62,17 @@ def faults(report: GateReport, *, per_rule: int = 5) -> Iterator[Block]:
         if not first:
             yield Gap()
         yield from _failures(report, per_rule)
+
+
+def one_file(report: ValidateReport) -> Iterator[Block]:
+    """Yield the findings in one file by rule, and how much was checked."""
+    for found in _groups(report.findings):
+        yield from _group(found, 5, with_path=False)
+    checked = plural(report.filters_checked, "filter")
+    yield line(
+        f"{report.path}: {checked} checked, {plural(len(report.findings), 'finding')}",
+        Style.GOOD if report.ok else Style.BAD,
+    )
 
 
 def _groups(findings: Sequence[Finding]) -> list[list[Finding]]:

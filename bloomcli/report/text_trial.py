@@ -232,6 +232,9 @@ def _time(ratio: Quartiles | None) -> tuple[str, str]:
     return f"{ratio.median:.2f}", f"{ratio.low:.2f} to {ratio.high:.2f}"
 
 
+_NEVER: Final = "never looks at filters"
+
+
 def _notes(report: TrialReport) -> Iterator[Block]:
     """Yield the compared files, the reasons for which readers didn't run, and the columns that weren't tried."""
     readers = report.readers
@@ -239,9 +242,9 @@ def _notes(report: TrialReport) -> Iterator[Block]:
     for reader in readers:
         if reader.lookups and reader.comparison is not None:
             how = _COMPARED[reader.comparison].format(switch=reader.switch)
-            compared.setdefault(how if reader.uses_filters else "never looks at filters", []).append(_name(reader))
+            compared.setdefault(how if reader.uses_filters else _NEVER, []).append(_name(reader))
     for how, names in compared.items():
-        yield line(f"{', '.join(names)}: {how}")
+        yield line(f"{', '.join(names)}: {'never look at filters' if how == _NEVER and len(names) > 1 else how}")
     for reader in readers:
         if reader.status in {"not-installed", "unsupported", "not-run"}:
             yield line(f"{_name(reader)}: {reader.reason}", Style.WARN)

@@ -3,7 +3,7 @@
 A search reads them only after it has found rows in the data file. The driver only knows which delete files apply to
 which data file.
 
-Delete files are Parquet and ORC, which pyarrow reads, or Avro, for which fastavro is needed (``bloomcli[avro]``).
+Delete files are Parquet and ORC, which pyarrow reads, or Avro, for which fastavro is needed (the extra ``avro``).
 
 A deletion vector is a blob with the row numbers that are deleted. Iceberg and Delta use the same format: the length
 (big-endian, without the checksum), the bytes D1 D3 39 64, a 64-bit Roaring bitmap in the portable format, and a
@@ -34,6 +34,7 @@ import pyarrow.parquet as pq
 
 from bloomcli.datasets.record_shape import Constant, RecordField, Shape, apply_shape
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.extras import install
 from bloomcli.storage.registry import open_source
 from bloomcli.words import counted
 
@@ -188,7 +189,7 @@ def delete_rows(path: str, kind: str, shape: Shape, size: int | None = None) -> 
         raise UnsupportedError(
             "delete files in Avro are read by fastavro, which isn't installed",
             path=path,
-            hint="pip install 'bloomcli[avro]'",
+            hint=install("avro"),
         ) from None
     except (pa.ArrowException, OSError, ValueError, LookupError, EOFError, TypeError) as error:
         if isinstance(error, BloomError):

@@ -17,6 +17,7 @@ from typing import Final
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.spark_session import is_running
 from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.extras import install
 from bloomcli.hints import Command
 from bloomcli.storage.base import ICEBERG_METADATA, ManagedTable, TableKind
 from bloomcli.storage.managed_tables import table_in
@@ -122,8 +123,8 @@ def _in_catalog(name: str, snapshot: int | None, as_of: datetime | None) -> Tabl
         raise UsageError(
             "without Spark, a table is named by its directory, or by a catalog of PyIceberg's configuration",
             path=name,
-            hint="name the directory; or `pip install 'bloomcli[iceberg]'` and set PYICEBERG_CATALOG__NAME__URI;"
-            " other commands than trial find it with --engine spark (bloomcli[spark])",
+            hint=f"name the directory; or `{install('iceberg')}` and set PYICEBERG_CATALOG__NAME__URI;"
+            f" other commands than trial find it with --engine spark (`{install('spark')}`)",
         )
     location, selector = metadata_location(name), None
     if location is None:

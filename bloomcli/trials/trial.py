@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.extras import install
 from bloomcli.formats.registry import open_file
 from bloomcli.model.paths import shown
 from bloomcli.model.trial import ReaderTrial, TrialReport
@@ -95,7 +96,7 @@ def _none_installed(entries: Sequence[Entry]) -> UnsupportedError:
     commands = dict.fromkeys(entry.install for entry in entries)
     return UnsupportedError(
         f"none of the readers is installed: {titles}",
-        hint="pip install 'bloomcli[trial]'" if len(commands) > 1 else next(iter(commands)),
+        hint=install("trial") if len(commands) > 1 else next(iter(commands)),
     )
 
 

@@ -16,6 +16,7 @@ from bloomcli.advice.lookups import MOST_LITERALS, LiteralSample
 from bloomcli.advice.queries import read_queries
 from bloomcli.advice.sql.statements import MOST_CHARACTERS
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
+from bloomcli.extras import install
 from bloomcli.model.file import Column
 from bloomcli.model.queries import QueryLog
 from tests.support.sql_logs import HITS, TPCH, TPCH_COLUMNS, tpch
@@ -352,7 +353,7 @@ class TestLogs:
         monkeypatch.setitem(sys.modules, "sqlglot", None)
         with pytest.raises(UnsupportedError) as caught:
             read("SELECT 1")
-        assert caught.value.hint == "pip install 'bloomcli[advice]'"
+        assert caught.value.hint == install("advice")
 
 
 class TestValuesOfQueries:

@@ -27,6 +27,29 @@ def test_the_public_names_are_the_commands_and_the_error() -> None:
     assert (Path(bloomcli.__file__).with_name("py.typed")).is_file()
 
 
+def test_public_modules_name_only_what_is_public() -> None:
+    from bloomcli import rows, spark
+
+    for module in (bloomcli, model, rows, spark):
+        assert dir(module) == sorted(module.__all__), module.__name__
+
+
+def test_functions_take_their_arguments_in_one_order() -> None:
+    """The session, then the files or the table, then the columns, the values or the index; all else by keyword."""
+    from bloomcli import spark
+
+    order = ("spark", "path", "paths", "table", "paths_or_table", "report", "columns", "values", "index")
+    for module in (bloomcli, spark):
+        for name in module.__all__:
+            function = getattr(module, name)
+            if not inspect.isfunction(function):
+                continue
+            parameters = inspect.signature(function).parameters.values()
+            given = [one.name for one in parameters if one.kind is not inspect.Parameter.KEYWORD_ONLY]
+            assert [order.index(one) for one in given] == sorted(order.index(one) for one in given), name
+            assert 1 <= len(given) - (module is spark) <= 2, name
+
+
 @pytest.mark.parametrize("name", [*FUNCTIONS, *INDEX])
 def test_functions_are_typed_and_say_what_they_take_and_raise(name: str) -> None:
     function = getattr(bloomcli, name)

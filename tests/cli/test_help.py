@@ -19,6 +19,8 @@ from support.cli import Bloom
 
 from bloomcli import __version__
 from bloomcli.cli import COMMANDS, EXIT_CODES, versions
+from bloomcli.cli.grouped import GroupedCommand, GroupedOption
+from bloomcli.commands.option import GROUPS
 from tools import man
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +67,58 @@ def test_the_examples_in_help_parse(name: str) -> None:
         end = next((i for i, w in enumerate(words) if w in {">", "||"}), len(words))
         assert words[1] == name
         command.make_context(name, words[2:end])
+
+
+def every_command() -> list[tuple[str, GroupedCommand]]:
+    """The commands with options in groups, those of `bloom index` too, by their words."""
+    found: list[tuple[str, click.Command]] = [(name, command_of(name)) for name in COMMANDS]
+    parts = [(f"index {name}", one) for name, one in vars(dict(found)["index"])["commands"].items()]
+    return [(words, one) for words, one in (*found, *parts) if isinstance(one, GroupedCommand)]
+
+
+@pytest.mark.parametrize(("words", "command"), every_command(), ids=lambda it: it if isinstance(it, str) else "")
+def test_options_are_in_groups_with_the_common_ones_first(bloom: Bloom, words: str, command: GroupedCommand) -> None:
+    context = click.Context(command)
+    assert all(isinstance(one, GroupedOption) for one in command.params if isinstance(one, click.Option))
+    groups = command.grouped(context)
+    assert [title for title, _ in groups] == [title for title in GROUPS if title in dict(groups)]
+    shown = bloom(*words.split(), "--help").out.splitlines()
+    assert [line[:-1] for line in shown if line.endswith(":") and line[:-1] in GROUPS] == [
+        title for title, _ in groups
+    ]
+    for _, options in groups:
+        common = [getattr(one, "common", False) for one in options]
+        assert common == sorted(common, reverse=True)
+    page = (ROOT / "man" / f"bloom-{words.replace(' ', '-')}.1").read_text()
+    assert re.findall(r"^\.SS (.*)", page, re.MULTILINE) == [title for title, _ in groups]
+
+
+@pytest.mark.parametrize(("words", "command"), every_command(), ids=lambda it: it if isinstance(it, str) else "")
+def test_the_short_help_has_the_common_options_and_two_examples(
+    bloom: Bloom, words: str, command: GroupedCommand
+) -> None:
+    done = bloom(*words.split(), "-h")
+    assert (done.code, done.err) == (0, "")
+    options = [one for one in command.params if isinstance(one, GroupedOption) and not one.hidden]
+    shown = {one.opts[-1] for one in options if re.search(rf"^  .*{one.opts[-1]}\b", done.out, re.MULTILINE)}
+    assert shown >= {one.opts[-1] for one in options if one.common}
+    assert 1 <= sum(one.common for one in options) <= 10
+    assert len(re.findall(rf"^  bloom {words}", done.out, re.MULTILINE)) == min(
+        2, (command.epilog or "").count("bloom ")
+    )
+    assert f"`bloom {words} --help` shows all" in done.out
+    assert len(done.out.splitlines()) <= 45
+    assert len(done.out) < len(bloom(*words.split(), "--help").out)
+
+
+def test_help_has_no_text_about_other_commands(bloom: Bloom) -> None:
+    """Options that several commands share were described for all of them."""
+    for words, _ in every_command():
+        shown = " ".join(bloom(*words.split(), "--help").out.split())
+        assert "add, remove, fold" not in shown
+        assert "(validate: and findings)" not in shown
+        assert ("change no file if one is refused" in shown) == (words in {"add", "fold", "remove", "repair"})
+        assert "[x>=" not in shown
 
 
 def test_the_manual_pages_are_current(tmp_path: Path) -> None:

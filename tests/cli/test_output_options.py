@@ -56,7 +56,7 @@ def test_what_a_change_does_is_csv_for_one_file_and_for_many(
 def test_rows_that_are_not_shown_are_counted_and_all_shows_them(bloom: Bloom, many: Path, command: str) -> None:
     more = CHANGES[command] + (["--replace"] if command == "add" else [])
     short = bloom(command, many, *more, "-n").out
-    assert f"{FILES} rows not shown: --all or --format csv" in short
+    assert f"{FILES} files not shown: --all or --format csv" in short
     assert "33.parquet" not in short
     every = bloom(command, many, *more, "-n", "--all").out
     assert "not shown" not in every

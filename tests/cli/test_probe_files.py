@@ -24,7 +24,7 @@ def test_the_file_that_may_have_a_value_is_named_whatever_the_number_of_files(bl
     assert result.code == 0
     assert "31000003: absent in 59 of 60 files" in result.out
     assert [line for line in result.out.splitlines() if ".parquet" in line] == [f"  maybe: {many}/part=1/031.parquet"]
-    assert result.out.endswith("60 rows not shown: --all or --format csv\n")
+    assert result.out.endswith("60 files not shown: --all or --format csv\n")
     complete = bloom("probe", many, "-c", "id", "-v", "31000003", "-j", 1, "--all").out
     assert complete.count(".parquet") == 60
     assert "not shown" not in complete

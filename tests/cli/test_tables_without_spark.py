@@ -16,6 +16,7 @@ from support import iceberg_metadata
 from support.cli import Bloom
 
 from bloomcli.errors import BloomError
+from bloomcli.extras import install
 from bloomcli.tables.opening import open_snapshot
 
 _ALONE = """
@@ -89,8 +90,8 @@ def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it(
     code, _, err = alone("inspect", "--table", "ice.db.orders")
     assert code == 2
     assert "a catalog of PyIceberg's configuration" in err
-    assert "pip install 'bloomcli[iceberg]'" in err
-    assert "bloomcli[spark]" in err
+    assert install("iceberg") in err
+    assert install("spark") in err
 
 
 def test_a_condition_needs_spark(table: str) -> None:

@@ -31,7 +31,7 @@ _PIECE = re.compile(
 
 
 _ADDED = (
-    " empty in every row: in lake/ few/ not shown: (a wider terminal or --format csv json shows all columns) :"
+    " empty in each line: in lake/ few/ not shown: (a wider terminal or --format csv json shows all columns) :"
     " cut; has the value as the file has it."
 )
 """The words that only a table that doesn't fit has."""
@@ -96,7 +96,7 @@ def test_columns_that_are_left_out_are_named(files: Path, columns: int) -> None:
 
 def test_the_same_values_and_the_common_path_move_above_the_table(files: Path) -> None:
     shown = on_terminal(["inspect", "lake", "--all", "--jobs", "1"], 80, folder=files).out
-    assert "in every row: status done, format parquet" in shown
+    assert "in each line: status done, format parquet" in shown
     assert shown.count("region=eu-central-1") == 1
     wide = on_terminal(["inspect", "lake", "--all", "--jobs", "1"], 200, folder=files).out
     assert wide.count("region=eu-central-1") == 60
@@ -113,7 +113,7 @@ def test_rows_stack_where_a_name_leaves_no_room(tmp_path: Path) -> None:
     bloomcli.add(tmp_path / "plain.parquet", ["*"], output=tmp_path / "f.parquet")
     shown = on_terminal(["inspect", "f.parquet", "--all"], 60, folder=tmp_path).out
     assert f"\n{name}\n" in shown
-    assert "\nin every row: row group 0, type INT64," in shown
+    assert "\nin each line: row group 0, type INT64," in shown
     assert re.search(rf"\n{name}\n  offset \d+\nid\n  offset \d+\n", shown)
 
 

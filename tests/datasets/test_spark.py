@@ -31,6 +31,7 @@ from bloomcli.commands.options import InspectOptions
 from bloomcli.datasets import local, spark
 from bloomcli.datasets.spark_session import session as start_session
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
+from bloomcli.extras import install
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.listing import expand
 
@@ -341,8 +342,8 @@ def test_without_pyspark_it_says_how_to_install_it(tmp_path: Path) -> None:
     datasets.plain(tmp_path, 1)
     done = subprocess.run([sys.executable, "-c", NO_PYSPARK, tmp_path], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 4
-    assert done.stderr.count("pip install 'bloomcli[spark]'") == 1
-    assert done.stdout.split(maxsplit=1) == ["UnsupportedError", "pip install 'bloomcli[spark]'\n"]
+    assert done.stderr.count(install("spark")) == 1
+    assert done.stdout.split(maxsplit=1) == ["UnsupportedError", f"{install('spark')}\n"]
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_probe_of_many_files_lists_those_that_may_have_a_value() -> None:
     assert "\n  no filter: 1 file; --files-with-matches lists them, too\n" in text
     assert "\n  can't tell: 1 file; --files-with-matches lists them, too\n" in text
     assert "lake/7" not in text
-    assert text.endswith("60 rows not shown: --all or --format csv\n")
+    assert text.endswith("60 files not shown: --all or --format csv\n")
     few = shown(report(*odd, command="probe"))
     assert ("  maybe: " in few, "not shown" in few) == (False, False)
 
@@ -203,8 +203,8 @@ def test_all_shows_the_rows_of_many_files() -> None:
     render.write(text_dataset.dataset(report(*rows), every=True), stream)
     assert all(f"lake/{i}.parquet " in stream.getvalue() for i in range(len(rows)))
     assert "not shown" not in stream.getvalue()
-    assert shown(report(*rows)).endswith("51 rows not shown: --all or --format csv\n")
-    assert shown(report(*rows, command="add")).endswith("51 rows not shown: --all or --format csv\n")
+    assert shown(report(*rows)).endswith("51 files not shown: --all or --format csv\n")
+    assert shown(report(*rows, command="add")).endswith("51 files not shown: --all or --format csv\n")
 
 
 def test_csv_of_probe_has_a_row_a_file_and_value() -> None:

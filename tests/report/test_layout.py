@@ -43,7 +43,7 @@ def test_the_common_directory_moves_above_the_table_before_a_column_is_left_out(
 
 def test_a_column_that_is_the_same_in_every_row_moves_first() -> None:
     same = [(path, "done", rows, "-") for path, _, rows, _ in ROWS]
-    assert lines(table(*same), 30)[:2] == ["in every row: status done", "empty in every row: size"]
+    assert lines(table(*same), 30)[:2] == ["in each line: status done", "empty in each line: size"]
     assert lines(table(*same), 30)[2:] == [
         "file                 rows",
         "lake/a/one.parquet  1,000",

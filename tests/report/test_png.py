@@ -16,6 +16,7 @@ from support import blooms
 
 import bloomcli
 from bloomcli.errors import UnsupportedError
+from bloomcli.extras import install
 from bloomcli.model.inspect import FilterDump
 from bloomcli.report import bitset as picture
 
@@ -123,4 +124,4 @@ def test_without_pillow_the_error_names_the_extra(dump: FilterDump, monkeypatch:
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(UnsupportedError) as raised:
         picture.write(dump)
-    assert raised.value.hint == "pip install 'bloomcli[report]'"
+    assert raised.value.hint == install("report")

@@ -132,7 +132,7 @@ def test_hex_dump_gives_words_as_numbers() -> None:
                 "gain_bytes": 2048,
             },
             "absent in 1 of 2 row groups; a reader may skip 1 row group, 2.0 KiB (min/max alone: 1);"
-            " gain 1 row group, 2.0 KiB",
+            " filters save 2.0 KiB of it",
         ),
         (
             {
@@ -141,7 +141,8 @@ def test_hex_dump_gives_words_as_numbers() -> None:
                 "absent_bytes": 4096,
                 "skipped_row_groups": 2,
             },
-            "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB (min/max alone: 1); no gain over min/max",
+            "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB (min/max alone: 1);"
+            " filters save none of it",
         ),
         (
             {"answer": Presence.ABSENT, "absent_row_groups": 2, "absent_bytes": 4096, "skipped_row_groups": 1},

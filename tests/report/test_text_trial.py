@@ -112,6 +112,13 @@ def lines(report: TrialReport, width: int | None = None) -> list[str]:
     return ["".join(text for text, _ in pieces).rstrip() for pieces in found]
 
 
+def test_several_readers_never_look_at_filters() -> None:
+    (polars,) = (reader for reader in REPORT.readers if reader.reader == "polars")
+    arrow = replace(polars, reader="pyarrow", title="PyArrow", version="26.0.0")
+    assert "Polars 2.1.0: never looks at filters" in lines(REPORT)
+    assert "Polars 2.1.0, PyArrow 26.0.0: never look at filters" in lines(replace(REPORT, readers=(polars, arrow)))
+
+
 def test_every_reader_has_its_words() -> None:
     text = "\n".join(lines(REPORT))
     assert "DuckDB 2.0.0: a temporary copy with filters, compared with the file as it is" in text

@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any, Final, cast
 
 from bloomcli.errors import CorruptFile, UnreadableError, UnsupportedError
+from bloomcli.extras import install
 from bloomcli.formats.mosaic.decoder_process import NUMBER, RANGE, receive, send
 
-HINT_PACKAGE: Final = "pip install 'bloomcli[mosaic]'"
 _HINT_ENDED: Final = "the data is damaged, or decoding it takes more memory than there is"
 _START: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -128,7 +128,9 @@ class _Pool:
         if kind != b"H" or data:
             process.close()
             raise UnsupportedError(
-                "Mosaic columns are decoded by paimon-mosaic, which isn't installed", path=path, hint=HINT_PACKAGE
+                "Mosaic columns are decoded by paimon-mosaic, which isn't installed",
+                path=path,
+                hint=install("mosaic"),
             )
         with self._lock:
             self._taken.append(process)

@@ -1,6 +1,6 @@
 """Hashes the values of columns, row group by row group, to build filters or to check them.
 
-The released package decodes the columns in a separate process (`paimon-mosaic`, optional: ``bloomcli[mosaic]``). It
+The released package decodes the columns in a separate process (`paimon-mosaic`, of the extra ``mosaic``). It
 sees a file with filters as the equivalent version-1 file without them. Hashed with XXH64, seed 0:
 
     bool                        1 byte, 0 or 1

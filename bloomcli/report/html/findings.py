@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 from typing import Final
 
+from bloomcli.hints import joined
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
@@ -31,7 +32,7 @@ from bloomcli.report.html.parts import (
     table,
 )
 from bloomcli.report.human import count, row_group_text, seconds
-from bloomcli.report.verdict import baseline, checked, excluded, is_clean, sampling, verdict
+from bloomcli.report.verdict import baseline, checked, excluded, is_clean, sampling, unique, verdict
 from bloomcli.rules import page as rule_page
 from bloomcli.rules import rule
 
@@ -47,7 +48,7 @@ def page(report: GateReport, limits: Limits) -> Page:
     sections = [Section("Check", tuple(_facts(report)))]
     if by_rule:
         sections.append(Section("Findings by rule", (_by_rule(by_rule), _by_column(report.findings, limits))))
-        sections.append(Section("Findings", (_findings(report.findings, limits),)))
+        sections.append(Section("Findings", (*_hints(report.findings), _findings(report.findings, limits))))
     if report.rows:
         sections.append(Section("Files", (_files(report, limits),)))
     if by_rule:
@@ -133,6 +134,21 @@ def _by_column(findings: Sequence[Finding], limits: Limits) -> Table:
     return table("Findings by rule and column", heads, rows, total=len(order), chosen="most severe")
 
 
+def _hints(findings: Sequence[Finding]) -> Iterator[Table]:
+    """One hint for each rule: for all files that it fits, or that of the first finding."""
+    hints: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.hint and finding.off is None and not finding.known:
+            hints.setdefault(finding.id, []).append(finding.hint)
+    rows = []
+    for id_, found in hints.items():
+        common = joined(found)
+        others = unique(found)[1:] if common is None else []
+        rows.append((id_, common or found[0], f"likewise for {count(len(others))} more" if others else ""))
+    if rows:
+        yield table("What to do", (Head("rule"), Head("hint"), Head("other findings")), rows)
+
+
 def _findings(findings: Sequence[Finding], limits: Limits) -> Table:
     heads = (
         Head("rule"),
@@ -141,7 +157,6 @@ def _findings(findings: Sequence[Finding], limits: Limits) -> Table:
         Head("column"),
         Head("where"),
         Head("message"),
-        Head("hint"),
         Head("counts"),
     )
     rows = []
@@ -159,7 +174,6 @@ def _findings(findings: Sequence[Finding], limits: Limits) -> Table:
                 Cell(finding.column or ""),
                 Cell(where),
                 Cell(finding.message + missing),
-                Cell(finding.hint or ""),
                 Cell(counts),
             )
         )

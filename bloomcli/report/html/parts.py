@@ -72,7 +72,7 @@ class Table:
         if self.total <= len(self.rows):
             return ""
         return (
-            f"The table shows {count(len(self.rows))} of {count(self.total)} rows, the {self.chosen}; "
+            f"The table shows {count(len(self.rows))} of {count(self.total)} lines, the {self.chosen}; "
             f"{self.complete} has all."
         )
 

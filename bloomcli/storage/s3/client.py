@@ -18,6 +18,7 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeVar
 
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError
+from bloomcli.extras import install
 from bloomcli.storage import traffic
 from bloomcli.storage.objects.bounded import answers_to_writes, bounded_pools, content_of
 from bloomcli.storage.objects.client import (
@@ -74,7 +75,7 @@ def settings() -> Settings:
         from botocore import UNSIGNED
         from botocore.config import Config
     except ImportError:
-        raise UnsupportedError("reading from S3 needs boto3", hint="pip install 'bloomcli[s3]'") from None
+        raise UnsupportedError("reading from S3 needs boto3", hint=install("s3")) from None
 
     session: Any = boto3.session.Session()
     of_user = session._session.get_config_variable

@@ -9,6 +9,7 @@ from importlib.metadata import version as version_of
 from typing import Final, NamedTuple
 
 from bloomcli.errors import UsageError, near_names
+from bloomcli.extras import install
 from bloomcli.rules.reader_table import Reader as KnownReader
 from bloomcli.rules.readers import reader as known_reader
 from bloomcli.trials.readers.base import Reader
@@ -59,7 +60,7 @@ class Entry(NamedTuple):
     @property
     def install(self) -> str:
         """The command that installs it."""
-        return f"pip install 'bloomcli[{self.extra}]'" if self.extra else f"pip install {self.package}"
+        return install(self.extra, self.package) if self.extra else f"pip install {self.package}"
 
     def reader(self) -> Reader:
         """Start the reader in this process. Raises ImportError, BloomError, and any exception of the reader."""

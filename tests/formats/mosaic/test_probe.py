@@ -13,6 +13,7 @@ from support.mosaicfiles import DRAFT, Parts, read, write
 
 import bloomcli
 from bloomcli.errors import CorruptFile, LiteralError, UnsupportedError, UsageError
+from bloomcli.extras import install
 from bloomcli.model.file import Presence, Severity
 
 DRAFT_FILE = MOSAIC / "draft_types.mosaic"
@@ -241,7 +242,7 @@ def test_without_the_package_columns_can_not_be_decoded_and_the_rest_works(
     ):
         with pytest.raises(UnsupportedError, match="paimon-mosaic, which isn't installed") as caught:
             command()
-        assert caught.value.hint == "pip install 'bloomcli[mosaic]'"
+        assert caught.value.hint == install("mosaic")
     assert len(bloomcli.inspect(path).filters) == 4
     assert bloomcli.validate(path).ok
     assert bloomcli.probe(path, ["1"], column="id").totals[0].presence is Presence.MAYBE

@@ -21,6 +21,7 @@ from support.html_reports import NAMES
 
 import bloomcli
 from bloomcli.errors import UnsupportedError
+from bloomcli.extras import install
 from bloomcli.report import html
 from bloomcli.report.html.parts import ROWS_SHOWN, shown
 from bloomcli.rules import RULES
@@ -147,7 +148,7 @@ def test_large_reports_are_aggregated_and_a_part_says_that_it_is_one(name: str) 
     parts = (getattr(report, key, None) for key in ("findings", "filters", "rows", "columns"))
     total = next(len(part) for part in parts if isinstance(part, tuple))
     if total > ROWS_SHOWN:
-        assert re.search(rf"The table shows [\d,]+ of {total:,} rows", text)
+        assert re.search(rf"The table shows [\d,]+ of {total:,} lines", text)
     assert max(text.count("<tr>", start, end) for start, end in _tables(text)) <= ROWS_SHOWN + 1
 
 
@@ -178,13 +179,24 @@ def test_python_writes_the_page_of_a_report(fixtures: Path) -> None:
         bloomcli.html(bloomcli.probe(fixtures / "parquet" / "orders.parquet", 7, column="id"))  # type: ignore[arg-type]
 
 
+def test_the_page_of_a_check_has_one_hint_for_each_rule() -> None:
+    """A hint in each line of the findings repeated the same command for each file."""
+    check = html_reports.of_check(60)
+    rules = {finding.id for finding in check.findings if finding.hint and finding.off is None and not finding.known}
+    parsed = Parsed(html.write(check))
+    (table,) = re.findall(r"<table[^>]*>\s*<caption>What to do</caption>.*?</table>", html.write(check), re.DOTALL)
+    assert table.count("<tr>") == 1 + len(rules) > 1
+    hints = {finding.hint for finding in check.findings if finding.hint}
+    assert sum(text in hints for text in parsed.texts) <= len(rules)
+
+
 def test_a_missing_package_is_an_error_that_names_the_extra_before_any_work(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(html, "find_spec", lambda name: None if name == "matplotlib" else object())
     with pytest.raises(UnsupportedError, match="matplotlib") as raised:
         html.write(html_reports.of_file())
-    assert raised.value.hint == "pip install 'bloomcli[report]'"
+    assert raised.value.hint == install("report")
     from bloomcli.cli import run
 
     assert run(["inspect", str(tmp_path / "none.parquet"), "--report", f"html={tmp_path / 'p.html'}"]) == 4

@@ -15,6 +15,7 @@ from support.tables import write
 import bloomcli
 from bloomcli import cli
 from bloomcli.errors import SourceChanged, UnreadableError, UnsupportedError, UsageError
+from bloomcli.extras import install
 from bloomcli.model.paths import shown
 from bloomcli.storage import traffic
 from bloomcli.storage.https.client import ATTEMPTS, Session
@@ -233,7 +234,7 @@ def test_a_missing_package_is_an_error_that_names_the_extra() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "https:// and http:// need packages that aren't installed" in done.stdout
-    assert "pip install 'bloomcli[https]'" in done.stdout
+    assert install("https") in done.stdout
 
 
 def test_connections_are_used_again(place: HttpPlace) -> None:

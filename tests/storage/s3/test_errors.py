@@ -18,6 +18,7 @@ from support.s3_place import S3Place
 
 import bloomcli
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError, WriteError
+from bloomcli.extras import install
 from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.s3.errors import PERMISSIONS, converted_error, shown
@@ -131,7 +132,7 @@ def test_a_missing_package_is_an_error_that_names_the_extra(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(UnsupportedError) as caught:
         store_of("s3://lake/a").open("s3://lake/a")
-    assert (caught.value.path, caught.value.hint) == ("s3://lake/a", "pip install 'bloomcli[s3]'")
+    assert (caught.value.path, caught.value.hint) == ("s3://lake/a", install("s3"))
 
 
 def test_a_local_file_is_inspected_without_any_sdk() -> None:
