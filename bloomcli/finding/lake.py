@@ -122,7 +122,7 @@ class Search:
     def checked_values(values: Values) -> Values:
         """Return the values. Raises UsageError if there are none."""
         if not values.count:
-            raise UsageError("no values to find", hint="name one before the paths, or a file with --values-from")
+            raise UsageError("no values to find", hint="name one after the path, or a file with --values-from")
         return values
 
     def files(self) -> Iterator[FileResult]:
