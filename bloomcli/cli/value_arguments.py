@@ -1,7 +1,7 @@
 """Divides the arguments of `probe` and `find` into paths and values, and refuses arguments that could be either.
 
-Both take ``PATH [VALUE...]``, the order of the functions in Python. `find` also takes ``VALUE PATH...``, as grep does,
-if only arguments after the first are names of files.
+Both take ``PATH [VALUE...]``, the order of the functions in Python. `find` also takes ``VALUE PATH...``, as grep
+does, if only arguments after the first are names of files.
 """
 
 from __future__ import annotations

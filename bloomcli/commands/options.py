@@ -65,6 +65,9 @@ class FindOptions(Options):
         (), "Columns of the rows to show: leaf columns and groups.  [default: all]", "columns", metavar="NAMES"
     )
     limit: int | None = option(None, "Show the first N rows only.", "number", metavar="N", least=1)
+    partitions: tuple[tuple[str, Any], ...] = ()
+    """The partition columns that the directories of the files have (`bloomcli.commands.partitions`), with their Arrow
+    types. They come from the listing, not from the user."""
     files_only: bool = option(False, "Show the paths of files with such rows, and no rows.", "flag")
     maybe: bool = option(False, "Show the paths of files that may have such rows, and read no rows.", "flag")
     as_files: bool = option(

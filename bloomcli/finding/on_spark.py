@@ -8,9 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from bloomcli.commands.columns import only_column
 from bloomcli.commands.option import Option, taken, taken_path, taken_paths
 from bloomcli.commands.options import FindOptions, ProbeOptions
+from bloomcli.commands.partitions import Partition, check_column, with_partitions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.record_shape import (
@@ -223,6 +226,7 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
     """
     found = listed_files([portable(path) for path in paths], options)
     listed = [item._replace(path=absolute(item.path)) for item in found]
+    options = with_partitions(options, listed)
     files = []
     for item in listed:
         result = None if item.problem is None else failed(item.path, item.problem)
@@ -253,7 +257,9 @@ def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
         try:
             with open_source(item.path) as source:
                 file = open_file(source)
+                check_column(file, options)
                 schema = file.search(only_column(file, options.column, purpose="find")).record_schema()
+                schema = Partition(item.path, options).join(pa.RecordBatch.from_pylist([], schema=schema)).schema
                 return shape_by_names(to_spark_types(schema, item.path, options.select))
         except UnknownFormat:
             if not item.walked or known_suffix(item.path):
