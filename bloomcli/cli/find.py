@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bloomcli.finding.lake import Search
     from bloomcli.report.found_rows import Writer
 
-_ROWS: Final = ("text", "jsonl", "csv", "parquet", "json", "paths")
+_ROWS: Final = ("text", "table", "jsonl", "csv", "parquet", "json", "paths")
 _ANOTHER: Final = "name another file, or remove it"
 
 
@@ -68,7 +68,7 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     type=click.Choice(_ROWS),
     default="text",
     show_default=True,
-    help="How rows are written; paths: only those of files; json: only the report on what was read.",
+    help="How rows are written; table: aligned; paths: only those of files; json: only the report on what was read.",
 )
 @click.option(
     "-o", "--output", "target", metavar="FILE", type=options.Output(), help="Write there, and not to standard output."
@@ -264,7 +264,7 @@ def _target(target: str | None, *, binary: bool) -> Iterator[IO[bytes] | IO[str]
 
 
 def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
-    from bloomcli.report.found_rows import Csv, Files, Lines, Parquet
+    from bloomcli.report.found_rows import Csv, Files, Lines, Parquet, Table
 
     as_it_is = form == "jsonl" or (form == "paths" and not stream.isatty())  # programs open what a list of paths has
 
@@ -287,6 +287,8 @@ def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
         return Files(say, as_json=form == "jsonl")
     if form == "csv":
         return Csv(stream)  # type: ignore[arg-type]
+    if form == "table":
+        return Table(stream)  # type: ignore[arg-type]
     if form == "parquet":
         return Parquet(stream)  # type: ignore[arg-type]
     return Lines(say, as_json=form == "jsonl")
