@@ -407,19 +407,37 @@ class AddOptions(WriteOptions):
         )
 
 
+_LIBRARIES: Final = frozenset({"pandas", "polars", "pyarrow", "pyspark"})
+"""Libraries whose columns and frames are values."""
+
+
+def _texts_in(given: Any, column: str | None) -> tuple[str, ...]:
+    """The texts of values, or of Arrow data, a series, or a data frame's column. Raises UsageError."""
+    library = type(given).__module__.partition(".")[0]
+    arrow = hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
+    if column is None and not arrow and library not in _LIBRARIES:
+        return texts(given)
+    from bloomcli.commands.value_frames import texts_of_frame
+
+    return texts_of_frame(given, column)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeOptions(Options):
     """Options of `probe`."""
 
     command: ClassVar[str] = "probe"
 
-    values: Value | Sequence[Value] = ()
+    values: Value | Sequence[Value] | Any = ()
     column: str | None = option(
         None,
         "The leaf column; optional if only one column has filters.",
         "column",
         metavar="NAME",
         flags=("-c", "--column"),
+    )
+    values_column: str | None = option(
+        None, "The data frame's column with the values.  [default: the only one]", "column", in_cli=False
     )
     exclude: Sequence[str] = exclude_option("Leaf columns to ignore when --column is missing.")
     explain: bool = option(False, "Show the hash, the block and the bits of each lookup.", "flag")
@@ -429,10 +447,10 @@ class ProbeOptions(Options):
 
     def checked(self) -> Self:
         """The values as texts. Raises UsageError."""
-        values = texts(self.values)
+        values = _texts_in(self.values, self.values_column)
         if not values:
             raise UsageError("no values to probe", hint="name them with --value, or in a file with --values-from")
-        return replace(self, values=values)
+        return replace(self, values=values, values_column=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
