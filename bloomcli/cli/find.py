@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
-import shlex
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 import click
@@ -19,12 +13,10 @@ from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, check_engine_options, engine_of, engine_options
 from bloomcli.cli.options import NegativesCommand, unmarked
 from bloomcli.cli.table_options import no_files, table_options
+from bloomcli.cli.targets import check_new_file, new_output, output_option
 from bloomcli.commands.options import FindOptions
-from bloomcli.errors import UnsupportedError, UsageError, WriteError
-from bloomcli.model.paths import shown
+from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.report.human import printable
-from bloomcli.storage.base import output_exists
-from bloomcli.storage.names import is_uri
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -34,7 +26,6 @@ if TYPE_CHECKING:
     from bloomcli.report.found_rows import Writer
 
 _ROWS: Final = ("text", "table", "jsonl", "csv", "parquet", "json", "paths")
-_ANOTHER: Final = "name another file, or remove it"
 
 
 @click.command(
@@ -70,9 +61,7 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     show_default=True,
     help="How rows are written; table: aligned; paths: only those of files; json: only the report on what was read.",
 )
-@click.option(
-    "-o", "--output", "target", metavar="FILE", type=options.Output(), help="Write there, and not to standard output."
-)
+@output_option
 @click.option(
     "--index",
     metavar="INDEX",
@@ -205,29 +194,14 @@ def _check_output(form: str, target: str | None, *, rows: bool) -> None:
         return
     if form == "json":
         raise UsageError("--format json prints the report, and no rows", hint="leave out -o, or --format")
-    if is_uri(target):
-        raise UsageError("rows are written to files of this machine", path=target, hint=_copying(target))
-    if os.path.lexists(target):
-        raise output_exists(target, hint=_ANOTHER)
-
-
-def _copying(target: str) -> str:
-    """The hint how to copy the output to a store."""
-    target = shown(target)
-    scheme, _, name = target.rpartition("/")
-    file = shlex.quote(name.removesuffix("?...") or "hits")
-    copy = {"s3": "aws s3 cp", "s3a": "aws s3 cp", "gs": "gcloud storage cp"}.get(scheme.partition(":")[0])
-    if copy is None:
-        return f"write it with -o {file}, and copy it there"
-    place = shlex.quote(target.replace("s3a://", "s3://", 1))
-    return f"write it with -o {file}; `{copy} {file} {place}` copies it there"
+    check_new_file(target)
 
 
 def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: bool) -> None:
     from bloomcli.report.found_rows import write_all
 
     of_files = not rows or form in {"paths", "json"}
-    with _target(target, binary=form == "parquet") as stream, output.StatusLine(output.PATIENCE) as counting:
+    with new_output(target, binary=form == "parquet") as stream, output.StatusLine(output.PATIENCE) as counting:
         before = counting.clear if target is None and sys.stdout.isatty() else None  # rows and the line in turn
 
         def show_progress(done: int, files: int, found: int) -> None:
@@ -240,27 +214,6 @@ def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: 
             search.on_files = show_progress
         writer = _writer(form, stream, rows=rows)
         write_all(search, writer, of_files=of_files, maybe=maybe, before=before)
-
-
-@contextlib.contextmanager
-def _target(target: str | None, *, binary: bool) -> Iterator[IO[bytes] | IO[str]]:
-    """Standard output, or a new file that gets its name when it is complete. Raises UsageError, WriteError."""
-    if target is None:
-        yield sys.stdout
-        return
-    from bloomcli.storage.local.atomic import new_file
-
-    if not os.path.isdir(os.path.dirname(target) or "."):  # noqa: PTH112, PTH120  text in, text out
-        raise WriteError("can't be written: no such directory", path=target, hint="create the directory first")
-    with new_file(Path(target), _ANOTHER) as stream:
-        if binary:
-            yield stream
-            return
-        text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="")
-        try:
-            yield text
-        finally:
-            text.detach()  # it is flushed, and the file stays open
 
 
 def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
