@@ -269,6 +269,6 @@ def test_columns_of_other_libraries_are_values_with_their_types(spark: SparkSess
     with pytest.raises(UsageError, match="one of 2 columns"):
         bloom_spark.find(spark, lake, frame, column="id")
     rows = bloom_spark.probe(spark, lake, frame, column="id", values_column="b").collect()
-    assert [[total.value for total in row.totals] for row in rows] == [["4000"]] * FILES
+    assert [[total.value for total in row.totals] for row in rows if row.totals] == [["4000"]] * FILES
     with pytest.raises(UsageError, match="a frame of Spark is searched on its executors"):
         bloom_spark.probe(spark, lake, spark.range(3), column="id")
