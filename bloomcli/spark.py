@@ -198,14 +198,14 @@ def validate(spark: SparkSession, paths: Paths, **options: Unpack[ValidateOnSpar
 
 @takes_options(ProbeOptions, without={"explain", "skip_blank"})
 def probe(
-    spark: SparkSession, paths: Paths, values: Value | Sequence[Value], **options: Unpack[ProbeOnSparkKeywords]
+    spark: SparkSession, paths: Paths, values: Value | Sequence[Value] | Any, **options: Unpack[ProbeOnSparkKeywords]
 ) -> DataFrame:
     """Look values up in the filters of files. The column `totals` shows what a reader can skip for each value.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-        values: one value or several, as for `bloomcli.probe`.
+        values: one value or several, or a column of them, as for `bloomcli.probe`.
         {options}
 
     Returns, Raises: as `add`.

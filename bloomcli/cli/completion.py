@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,25 +30,39 @@ def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete leaf columns of the first file on the command line, or of the first file in a directory."""
+    """Complete leaf columns of the first file on the command line, or of the first file in a directory. For --select
+    also the columns of its partition."""
+    from bloomcli.commands.partitions import partition_of
     from bloomcli.formats.registry import open_file
     from bloomcli.storage.registry import open_source
 
-    try:
-        # before an option without its value, Click leaves the file in the unparsed arguments
-        named = ctx.params.get("file") or next(iter(ctx.params.get("files") or ()), None)
-        path = named or next(iter(ctx.args), "")
-        with convert_os_errors(path), open_source(_first_file(path)) as source:
-            paths = [column.path for column in open_file(source).columns]
-    except BloomError:
-        return []
-    return _offered(incomplete, map(listed, paths) if param.multiple else paths, several=param.multiple)
+    # before an option without its value, Click leaves the arguments unparsed; those of `find` may begin with a value
+    parameters = (ctx.params.get(name) for name in ("file", "files", "arguments"))
+    named = [path for given in parameters for path in ([given] if isinstance(given, str) else given or ())]
+    for path in named or ctx.args:
+        with suppress(BloomError), convert_os_errors(path):
+            first = _first_file(path)
+            with open_source(first) as source:
+                paths = [column.path for column in open_file(source).columns]
+            paths += partition_of(first) if param.name == "select" else ()
+            return _offered(incomplete, map(listed, paths) if param.multiple else paths, several=param.multiple)
+    return []
 
 
 def complete_readers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete names of engines, also after commas."""
     del ctx, param
     return _offered(incomplete, READERS, several=True)
+
+
+def complete_reports(*forms: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """A function that completes the forms of ``--report FORM=FILE``."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        del ctx, param
+        return [_item(f"{form}=") for form in forms if f"{form}=".startswith(incomplete)]
+
+    return complete
 
 
 def complete_explained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

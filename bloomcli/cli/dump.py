@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bloomcli.cli import grouped, options, output
+from bloomcli.cli.targets import check_new_file, new_output, output_option
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   bloom dump orders.parquet --column id
-  bloom dump orders.parquet --column id --row-group 3 --format raw > id.bits
-  bloom dump orders.parquet --column id --format npy > id.npy
-  bloom dump orders.parquet --column id --format png > id.png
+  bloom dump orders.parquet --column id --row-group 3 --format raw -o id.bits
+  bloom dump orders.parquet --column id --format npy -o id.npy
+  bloom dump orders.parquet --column id --format png -o id.png
   python -c "import numpy; print(numpy.load('id.npy').shape)"    # (blocks, 8)""",
 )
 @options.file_argument
@@ -31,7 +32,8 @@ Examples:
     "-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0."
 )
 @options.format_option("hex", "raw", "json", "npy", "csv", "png")
-def command(file: str, column: str | None, row_group: int, stripe: int, form: str) -> int:
+@output_option
+def command(file: str, column: str | None, row_group: int, stripe: int, form: str, target: str | None) -> int:
     """Dump one filter's bits.
 
     hex: one block of 256 bits per line, its eight words as hexadecimal numbers. raw: the bitset's
@@ -47,25 +49,28 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
     from bloomcli.commands.dump import dump
 
     binary = form in {"raw", "npy", "png"}
-    if binary and sys.stdout.isatty():
-        raise UsageError(f"--format {form} is binary, not for a terminal", hint="redirect it: > FILE")
+    if binary and target is None and sys.stdout.isatty():
+        raise UsageError(f"--format {form} is binary, not for a terminal", hint="name a file with -o")
+    if target is not None:
+        check_new_file(target)
     found = dump(file, column=column, row_group=row_group, stripe=stripe)
-    if binary:
-        _write_bytes(found, form)
-    elif form == "csv":
-        from bloomcli.report import csv
+    with new_output(target, binary=binary) as stream:
+        if binary:
+            _write_bytes(found, form, stream)
+        elif form == "csv":
+            from bloomcli.report import csv
 
-        csv.write_words(found, sys.stdout)
-    elif form == "json":
-        output.write("dump", found, form, lambda _: ())
-    else:
-        from bloomcli.report import text_inspect
+            csv.write_words(found, stream)
+        elif form == "json":
+            output.write("dump", found, form, lambda _: (), stream)
+        else:
+            from bloomcli.report import text_inspect
 
-        sys.stdout.writelines(line + "\n" for line in text_inspect.hex_dump(found))
+            stream.writelines(line + "\n" for line in text_inspect.hex_dump(found))
     return 0
 
 
-def _write_bytes(found: FilterDump, form: str) -> None:
+def _write_bytes(found: FilterDump, form: str, stream: Any) -> None:
     """Write the filter in a binary form."""
     if form == "png":
         from bloomcli.report import bitset
@@ -76,6 +81,7 @@ def _write_bytes(found: FilterDump, form: str) -> None:
 
         head = bitset.header(len(found.bitset), blocks=found.facts.blocks is not None) if form == "npy" else b""
         data = head + found.bitset
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    stream.flush()
+    binary = getattr(stream, "buffer", stream)
+    binary.write(data)
+    binary.flush()

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
-import shlex
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 import click
@@ -19,14 +13,11 @@ from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, check_engine_options, engine_of, engine_options
 from bloomcli.cli.options import NegativesCommand, is_quiet, unmarked
 from bloomcli.cli.table_options import no_files, table_options
+from bloomcli.cli.targets import check_new_file, new_output, output_option
 from bloomcli.commands.option import OUTPUT, RUN
 from bloomcli.commands.options import FindOptions
-from bloomcli.errors import UnsupportedError, UsageError, WriteError
-from bloomcli.hints import quoted
-from bloomcli.model.paths import shown
+from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.report.human import printable
-from bloomcli.storage.base import output_exists
-from bloomcli.storage.names import has_wildcard, is_uri
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -35,8 +26,7 @@ if TYPE_CHECKING:
     from bloomcli.finding.lake import Search
     from bloomcli.report.found_rows import Writer
 
-_ROWS: Final = ("text", "jsonl", "csv", "parquet", "json", "paths")
-_ANOTHER: Final = "name another file, or remove it"
+_ROWS: Final = ("text", "table", "jsonl", "csv", "parquet", "json", "paths")
 
 
 @click.command(
@@ -44,18 +34,18 @@ _ANOTHER: Final = "name another file, or remove it"
     cls=NegativesCommand,
     epilog="""\b
 Examples:
-  bloom find 42 /data/orders -c id                # every row with the id 42
-  bloom find 8f2c91ab s3://lake/orders/ -c trace_id --select time -f jsonl
-  bloom find --values-from ids.txt orders/ -c id -f parquet -o hits.parquet
-  bloom find 42 /data/orders -c id --files-only   # the files that have it
-  bloom find 42 /data/orders -c id --maybe        # files that may have it
-  bloom find -v 42 -v 43 day=*/*.parquet -c id --limit 10
+  bloom find /data/orders 42 -c id                # every row with the id 42
+  bloom find s3://lake/orders/ 8f2c91ab -c trace_id --select time -f jsonl
+  bloom find orders/ --values-from ids.txt -c id -f parquet -o hits.parquet
+  bloom find /data/orders 42 -c id --files-only   # the files that have it
+  bloom find /data/orders 42 -c id --maybe        # files that may have it
+  bloom find day=*/*.parquet -v 42 -v 43 -c id --limit 10
   bloom find --values-from ids.txt -c user_id --table ice.db.orders
 
 Values are written as for `bloom probe`. A row number is that of the file, from 0 on, without
 regard to row groups. A list has a value if one of its elements equals it.""",
 )
-@click.argument("arguments", nargs=-1, metavar="[VALUE] PATH...", shell_complete=complete_files)
+@click.argument("arguments", nargs=-1, metavar="PATH... [VALUE...]", shell_complete=complete_files)
 @options.options_of(FindOptions, only=("column",))
 @options.value_options(
     "A value to find; repeats. All arguments are paths.",
@@ -70,20 +60,11 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     type=click.Choice(_ROWS),
     default="text",
     show_default=True,
-    help="How rows are written; paths: only those of files; json: only the report on what was read.",
+    help="How rows are written; table: aligned; paths: only those of files; json: only the report on what was read.",
     group=OUTPUT,
     common=True,
 )
-@grouped.option(
-    "-o",
-    "--output",
-    "target",
-    metavar="FILE",
-    type=options.Output(),
-    help="Write there, and not to standard output.",
-    group=OUTPUT,
-    common=True,
-)
+@output_option
 @grouped.option(
     "--index",
     metavar="INDEX",
@@ -126,20 +107,23 @@ def command(
     Files below the directory of a Delta, Iceberg or Hudi table are searched with --as-files only: they
     may have rows that the table has deleted. --table searches the table's rows.
 
-    The first argument is the value, unless --value or --values-from is given. PATH is a file, a
-    directory or a quoted pattern. With --table, rows that the table has deleted aren't shown, and there
-    is no PATH.
+    PATH is a file, a directory or a quoted pattern, and values follow it. With --value or --values-from,
+    all arguments are paths. As with grep, one value may come before the paths instead, if it isn't
+    the name of a file and they are. With --table, rows that the table has deleted aren't shown, and
+    there is no PATH.
 
     The exit code is 0 if rows were found (with --maybe: if there may be some), 1 if not, and 2 or more
     if there was an error, as that of grep.
     """
+    from bloomcli.cli.value_arguments import split_in_any_order
     from bloomcli.commands.find_values import Values
 
-    wanted, paths = _values_and_paths(arguments, values, source)
+    listed = files_from is not None or table is not None
+    paths, wanted = split_in_any_order(
+        list(map(unmarked, arguments)), list(map(unmarked, values)), listed=listed, from_file=source is not None
+    )
     if table is not None:
         _check_table(paths, as_files=as_files)
-    if not paths and files_from is None and table is None:
-        raise _no_paths(wanted, column)
     options.check_values_column(source, values_column)
     if source == "-" and files_from == "-":
         raise UsageError(
@@ -155,8 +139,6 @@ def command(
     )
     _check_output(form, target, rows=chosen.checked().rows)
     sought = Values(wanted) if source is None else _read_values(source, values_column, chosen.column)
-    if not values and source is None:
-        _check_order(wanted[0], paths, column)
     where = Dataset(
         paths=tuple(paths),
         files_from=files_from,
@@ -178,45 +160,6 @@ def _check_table(paths: list[str], *, as_files: bool) -> None:
         raise no_files(paths[0])
     if as_files:
         raise UsageError("--table and --as-files exclude each other", hint="leave out one of them")
-
-
-def _values_and_paths(
-    arguments: tuple[str, ...], values: tuple[str, ...], source: str | None
-) -> tuple[list[str], list[str]]:
-    """The values that the command line has, and the paths. Raises UsageError."""
-    paths, wanted = [unmarked(a) for a in arguments], [unmarked(v) for v in values]
-    if wanted and source is not None:
-        raise UsageError("--value and --values-from exclude each other", hint="leave one of them out")
-    if wanted or source is not None:
-        return wanted, paths
-    if not paths:
-        raise click.UsageError("Missing argument 'VALUE'.")
-    return paths[:1], paths[1:]
-
-
-def _no_paths(values: list[str], column: str) -> Exception:
-    """The error of a command without paths. If the value is an existing path, it says so."""
-    if values and os.path.lexists(values[0]):
-        return UsageError(
-            "the first argument is the value to find, and no path follows it",
-            path=values[0],
-            hint=f"bloom find VALUE {quoted(values[0])} -c {shlex.quote(column)}",
-        )
-    return click.UsageError("Missing argument 'PATH...'.")
-
-
-def _check_order(value: str, paths: list[str], column: str) -> None:
-    """Raise UsageError if value and path were exchanged: the value exists as a path, and the path doesn't."""
-    if len(paths) == 1 and os.path.lexists(value) and not is_uri(paths[0]) and not _is_there(paths[0]):
-        raise UsageError(
-            f"no such file or directory, and the value {value!r} is one: the value comes before the paths",
-            path=paths[0],
-            hint=f"bloom find {shlex.quote(paths[0])} {quoted(value)} -c {shlex.quote(column)}",
-        )
-
-
-def _is_there(path: str) -> bool:
-    return path.startswith("file:") or has_wildcard(path) or os.path.lexists(path)
 
 
 def _read_values(source: str, column: str | None, searched: str) -> Values:
@@ -269,29 +212,14 @@ def _check_output(form: str, target: str | None, *, rows: bool) -> None:
         return
     if form == "json":
         raise UsageError("--format json prints the report, and no rows", hint="leave out -o, or --format")
-    if is_uri(target):
-        raise UsageError("rows are written to files of this machine", path=target, hint=_copying(target))
-    if os.path.lexists(target):
-        raise output_exists(target, hint=_ANOTHER)
-
-
-def _copying(target: str) -> str:
-    """The hint how to copy the output to a store."""
-    target = shown(target)
-    scheme, _, name = target.rpartition("/")
-    file = shlex.quote(name.removesuffix("?...") or "hits")
-    copy = {"s3": "aws s3 cp", "s3a": "aws s3 cp", "gs": "gcloud storage cp"}.get(scheme.partition(":")[0])
-    if copy is None:
-        return f"write it with -o {file}, and copy it there"
-    place = shlex.quote(target.replace("s3a://", "s3://", 1))
-    return f"write it with -o {file}; `{copy} {file} {place}` copies it there"
+    check_new_file(target)
 
 
 def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: bool) -> None:
     from bloomcli.report.found_rows import write_all
 
     of_files = not rows or form in {"paths", "json"}
-    with _target(target, binary=form == "parquet") as stream, output.StatusLine(output.PATIENCE) as counting:
+    with new_output(target, binary=form == "parquet") as stream, output.StatusLine(output.PATIENCE) as counting:
         before = counting.clear if target is None and sys.stdout.isatty() else None  # rows and the line in turn
 
         def show_progress(done: int, files: int, found: int) -> None:
@@ -306,29 +234,8 @@ def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: 
         write_all(search, writer, of_files=of_files, maybe=maybe, before=before)
 
 
-@contextlib.contextmanager
-def _target(target: str | None, *, binary: bool) -> Iterator[IO[bytes] | IO[str]]:
-    """Standard output, or a new file that gets its name when it is complete. Raises UsageError, WriteError."""
-    if target is None:
-        yield sys.stdout
-        return
-    from bloomcli.storage.local.atomic import new_file
-
-    if not os.path.isdir(os.path.dirname(target) or "."):  # noqa: PTH112, PTH120  text in, text out
-        raise WriteError("can't be written: no such directory", path=target, hint="create the directory first")
-    with new_file(Path(target), _ANOTHER) as stream:
-        if binary:
-            yield stream
-            return
-        text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="")
-        try:
-            yield text
-        finally:
-            text.detach()  # it is flushed, and the file stays open
-
-
 def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
-    from bloomcli.report.found_rows import Csv, Files, Lines, Parquet
+    from bloomcli.report.found_rows import Csv, Files, Lines, Parquet, Table
 
     as_it_is = form == "jsonl" or (form == "paths" and not stream.isatty())  # programs open what a list of paths has
 
@@ -351,6 +258,8 @@ def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
         return Files(say, as_json=form == "jsonl")
     if form == "csv":
         return Csv(stream)  # type: ignore[arg-type]
+    if form == "table":
+        return Table(stream)  # type: ignore[arg-type]
     if form == "parquet":
         return Parquet(stream)  # type: ignore[arg-type]
     return Lines(say, as_json=form == "jsonl")

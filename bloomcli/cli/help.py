@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bloomcli.cli import COMMANDS, output
+from bloomcli.errors import near_names
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -37,7 +38,10 @@ def command(ctx: click.Context, names: tuple[str, ...]) -> None:
             ctx.fail(f"`bloom {context.info_name}` has no commands, and so no {name!r}.")
         found = group.get_command(context, name)
         if found is None:
-            ctx.fail(f"No such command {name!r}. The commands are {', '.join(group.list_commands(context))}.")
+            known = group.list_commands(context)
+            near = near_names(name, known, n=1)
+            offer = f"Did you mean {near[0]}?" if near else f"The commands are {', '.join(known)}."
+            ctx.fail(f"No such command {name!r}. {offer}")
         context = click.Context(found, info_name=name, parent=context)
     for line in context.command.get_help(context).splitlines():
         output.say(line)

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
-from bloomcli.cli.completion import complete_columns, complete_readers
+from bloomcli.cli.completion import complete_columns, complete_readers, complete_reports
 from bloomcli.cli.grouped import GroupedCommand, GroupedOption, option
 from bloomcli.commands.option import DRAFTS, OUTPUT, POLICY, Option, options_in
 from bloomcli.errors import UsageError
@@ -328,6 +328,7 @@ def reports_option(*forms: str) -> Callable[[F], F]:
         metavar="FORM=FILE",
         multiple=True,
         callback=pairs,
+        shell_complete=complete_reports(*forms),
         help=f"Also write the result to a file, as {', '.join(forms[:-1])} or {forms[-1]}; repeats.",
         group=OUTPUT,
         common=True,

@@ -24,12 +24,12 @@ from bloomcli.errors import UsageError
     cls=NegativesCommand,
     epilog="""\b
 Examples:
-  bloom probe orders.parquet --column id 42 43   # one file: values follow it
+  bloom probe orders.parquet --column id 42 43   # values follow the path
   bloom probe orders.parquet 42                  # if one column has filters
   bloom probe orders.parquet -c user.email --values-from emails.txt --explain
-  bloom probe /data/orders -c id -v 42 -v 43     # every file of a directory
-  bloom probe day=*/*.parquet -c id -v 42
-  bloom probe /data/orders -c id -v 42 -l        # the files that may hold it
+  bloom probe /data/orders -c id 42 43           # every file of a directory
+  bloom probe day=*/*.parquet -c id -v 42        # several paths
+  bloom probe /data/orders -c id 42 -l           # the files that may hold it
   bloom probe orders.parquet -c id 42 > /dev/null || echo "not in this file"
 
 Values by type: integers 42 or 0x2a, floats 1.5, decimals 12.34, dates 2024-02-29,
@@ -79,13 +79,13 @@ def command(
     out the value, and where every page of the row group is dictionary-encoded: up to 4 MiB each and
     64 MiB per file. Then, for each value, the row groups that a reader can skip.
 
-    PATH is a file, a directory or a quoted pattern. Values are given with --value or --values-from.
-    For one file, they can follow its name; a value that is the name of a file is then refused. With
+    PATH is a file, a directory or a quoted pattern, and values follow it. With --value or --values-from,
+    all arguments are paths; a value that is the name of a file is refused without them. With
     --files-from or --table, and without --value, all arguments are values.
 
     The exit code is 0 if a value may be present, and 1 if all values are absent everywhere.
     """
-    from bloomcli.cli.probe_arguments import split
+    from bloomcli.cli.value_arguments import split
     from bloomcli.commands import probe
     from bloomcli.report import text
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bloomcli.commands.columns import only_column, select
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
+from bloomcli.commands.partitions import Partition, check_column, check_values, is_chosen
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, SourceChanged, UnsupportedError
 from bloomcli.formats.base import FilterFile
@@ -39,11 +40,13 @@ def selected(file: FilterFile, options: FindOptions) -> list[str] | None:
     if not options.select:
         return None
     leaves = file.columns
+    partition = Partition(file.source.path, options)
     tops = {name for name in options.select if any(c.path.startswith(f"{name}.") for c in leaves)}
     named = [name for name in options.select if name not in tops and name not in file.missing_columns]
+    named = [n for n in named if not partition.has_all([n]) or any(is_chosen(c.path, [n]) for c in leaves)]
     found = {c.index for c in select(leaves, named, path=file.source.path)} if named else set()
     found |= {c.index for c in leaves if any(c.path.startswith(f"{top}.") for top in tops)}
-    return [c.path for c in leaves if c.index in found]
+    return [c.path for c in leaves if c.index in found] or [options.column]
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -160,7 +163,8 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
         source = CountingSource(original)
         file = open_file(source, options.names)
         search = file.search(only_column(file, options.column, purpose="find"))
-        return pa.struct(distinct_fields(search.no_records(selected(file, options)).schema)), source.bytes_read
+        record = Partition(path, options).join(search.no_records(selected(file, options)))
+        return pa.struct(distinct_fields(record.schema)), source.bytes_read
 
 
 def with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -236,7 +240,7 @@ def _search(
         sound_pages={} if answer is None else dict(zip(answer.possible or (), answer.pages, strict=False)),
         pages_follow=not options.maybe,
     )
-    rows = _FileRows(file, search, wanted, options, emit)
+    rows = _FileRows(file, search, wanted, options, emit, column)
     if answer is None or answer.possible is None:
         values.filter_lookup = search.filter_lookup(wanted, rows.columns) or values.filter_lookup
     every = list(numbered(search.candidates(wanted, scope)))
@@ -296,6 +300,7 @@ def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, Colu
     """The column, and its search."""
     if not file.searched:  # raises UnsupportedError, whatever the file's columns are
         file.search(Column(path=options.column, index=0, physical=""))
+    check_column(file, options)
     column = only_column(file, options.column, purpose="find")
     return column, file.search(column)
 
@@ -310,9 +315,17 @@ class _FileRows:
     """
 
     def __init__(
-        self, file: FilterFile, search: ColumnSearch, wanted: WantedValues, options: FindOptions, emit: Emit
+        self,
+        file: FilterFile,
+        search: ColumnSearch,
+        wanted: WantedValues,
+        options: FindOptions,
+        emit: Emit,
+        column: Column,
     ) -> None:
         self._file, self._search, self._wanted, self._options, self._emit = file, search, wanted, options, emit
+        self._partition = Partition(file.source.path, options)
+        self._column, self._directory = column, check_column(file, options)
         self.columns = selected(file, options)
         self.count = self.row_groups = 0
 
@@ -342,6 +355,10 @@ class _FileRows:
                 waiting, rows = [], 0
             limit = self._options.limit
             matches = found if limit is None else found.first(limit - self.count)
+            if self._directory is not None:
+                owners = self._wanted.owner_of(matches.forms)
+                texts = [text.decode("utf-8", "replace") for text in self._wanted.texts.take(owners).to_pylist()]
+                check_values(self._column, self._directory, dict.fromkeys(texts), self._file.source.path)
             waiting.append((candidates, matches))
             rows += len(matches.rows)
             self.count += len(matches.rows)
@@ -375,7 +392,7 @@ class _FileRows:
         stripes = pa.concat_arrays([_stripes(one) for one in found])
         path = shown(self._file.source.path).encode("utf-8", "backslashreplace")
         at = 0
-        for records in self._search.records(found, self.columns):
+        for records in map(self._partition.join, self._search.records(found, self.columns)):
             count = records.num_rows
             columns = [
                 binaries([path] * count).cast(pa.string()),

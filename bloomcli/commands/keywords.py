@@ -140,6 +140,7 @@ class ProbeOnSparkKeywords(ExcludeKeyword, total=False):
     """Keywords of `ProbeOptions` on Spark."""
 
     column: str | None
+    values_column: str | None
 
 
 class ProbeKeywords(ProbeOnSparkKeywords, RunKeywords, total=False):

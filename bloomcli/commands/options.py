@@ -84,6 +84,9 @@ class FindOptions(Options):
     maybe: bool = option(
         False, "Show the paths of files that may have such rows, and read no rows.", "flag", group=OUTPUT
     )
+    partitions: tuple[tuple[str, Any], ...] = ()
+    """The partition columns that the directories of the files have (`bloomcli.commands.partitions`), with their Arrow
+    types. They come from the listing, not from the user."""
     as_files: bool = option(
         False, "Search the files of a table as plain files, with rows that the table has replaced or deleted.", "flag"
     )
@@ -443,13 +446,28 @@ class AddOptions(WriteOptions):
         )
 
 
+_LIBRARIES: Final = frozenset({"pandas", "polars", "pyarrow", "pyspark"})
+"""Libraries whose columns and frames are values."""
+
+
+def _texts_in(given: Any, column: str | None) -> tuple[str, ...]:
+    """The texts of values, or of Arrow data, a series, or a data frame's column. Raises UsageError."""
+    library = type(given).__module__.partition(".")[0]
+    arrow = hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
+    if column is None and not arrow and library not in _LIBRARIES:
+        return texts(given)
+    from bloomcli.commands.value_frames import texts_of_frame
+
+    return texts_of_frame(given, column)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeOptions(Options):
     """Options of `probe`."""
 
     command: ClassVar[str] = "probe"
 
-    values: Value | Sequence[Value] = ()
+    values: Value | Sequence[Value] | Any = ()
     column: str | None = option(
         None,
         "The leaf column; optional if only one column has filters.",
@@ -457,6 +475,9 @@ class ProbeOptions(Options):
         metavar="NAME",
         flags=("-c", "--column"),
         common=True,
+    )
+    values_column: str | None = option(
+        None, "The data frame's column with the values.  [default: the only one]", "column", in_cli=False
     )
     exclude: Sequence[str] = exclude_option("Leaf columns to ignore when --column is missing.")
     explain: bool = option(False, "Show the hash, the block and the bits of each lookup.", "flag", group=OUTPUT)
@@ -466,10 +487,10 @@ class ProbeOptions(Options):
 
     def checked(self) -> Self:
         """The values as texts. Raises UsageError."""
-        values = texts(self.values)
+        values = _texts_in(self.values, self.values_column)
         if not values:
             raise UsageError("no values to probe", hint="name them with --value, or in a file with --values-from")
-        return replace(self, values=values)
+        return replace(self, values=values, values_column=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

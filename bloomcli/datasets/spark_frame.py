@@ -68,6 +68,8 @@ def _plain(kind: Any) -> pa.DataType:
     types = pa.types
     if types.is_dictionary(kind):
         return _plain(kind.value_type)
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return pa.string() if types.is_string_view(kind) else pa.binary()
     if types.is_unsigned_integer(kind):
         return _UNSIGNED[kind.bit_width]
     if types.is_float16(kind):

@@ -14,6 +14,7 @@ from bloomcli.commands import find
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
+from bloomcli.commands.partitions import with_partitions
 from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.datasets.task import OTHER_KIND, skip_reason
 from bloomcli.datasets.workers import default_jobs
@@ -99,6 +100,7 @@ class Search:
         self._meter = Meter()
         with counted_by(self._meter):
             self._listed = listed_files(paths, self._options)
+        self._options = with_partitions(self._options, self._listed)
         self._jobs = jobs
         self._started = time.perf_counter()
         self._begin(FindReport(column=options.column, values=values.count, index=index and shown(index)))
@@ -122,7 +124,7 @@ class Search:
     def checked_values(values: Values) -> Values:
         """Return the values. Raises UsageError if there are none."""
         if not values.count:
-            raise UsageError("no values to find", hint="name one before the paths, or a file with --values-from")
+            raise UsageError("no values to find", hint="name one after the path, or a file with --values-from")
         return values
 
     def files(self) -> Iterator[FileResult]:

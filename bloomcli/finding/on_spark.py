@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
+
 from bloomcli.commands.columns import only_column
 from bloomcli.commands.option import Option, taken, taken_path, taken_paths
 from bloomcli.commands.options import FindOptions
+from bloomcli.commands.partitions import Partition, check_column, with_partitions
 from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.value_frames import arrow_of
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.record_shape import Shape, shape_by_names, struct_of
 from bloomcli.datasets.spark_frame import to_spark_types
@@ -50,8 +54,9 @@ def find(
         spark: a classic session.
         paths_or_table: files, directories, globs and URIs; or the name of one Iceberg or Delta table, as for
             `find_table`. A text that begins with ``delta.``, or that has no slash and isn't a local file, is a table.
-        values: a frame with the values: numbers, texts, dates, times, booleans or binary values. Nulls are never
-            found. Or one value or several of Python, as for `bloomcli.find`; `value` in the result is then a text.
+        values: a frame of Spark, Pandas, Polars or another library that gives Arrow data, a series or an Arrow array
+            with the values: numbers, texts, dates, times, booleans or binary values. Nulls are never found. Or one
+            value or several of Python, as for `bloomcli.find`; `value` in the result is then a text.
         column: leaf path of the files. A row with a list is found if one element equals the value.
         select: leaf paths, groups or globs of the columns of `record`; by default all.
         values_column: the frame's column; it can be left out if the frame has only one.
@@ -135,6 +140,8 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
     path = None if index is None else everywhere(index)
     if column is not None:
         taken("values_column", column, Option(help="", form="column"))
+    if not type(values).__module__.startswith("pyspark."):
+        values, column = _local_values(spark, values, column), None
     values = values_frame(spark, values)
 
     def parts(map_blocks: MapBlocks) -> list[Part]:
@@ -148,6 +155,17 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
     record = struct_of(search_files.job.shape or ())
     forms = Forms(pieces_of, unpacked)
     return frame(spark, parts, values, column, record=record, forms=forms, search=search)
+
+
+def _local_values(spark: Any, values: Any, column: str | None) -> Any:
+    """Spark's frame of Arrow data, of a series or of a data frame's column; other values unchanged."""
+    found = arrow_of(values, column)
+    if found is None:
+        if column is not None:
+            raise UsageError("values_column is for a data frame", hint="leave it out")
+        return values
+    (field,) = to_spark_types(pa.schema([pa.field("value", found.type)]), "values", ())
+    return spark.createDataFrame(pa.table([found.cast(field.type)], schema=pa.schema([field])))
 
 
 def everywhere(index: Name) -> str:
@@ -179,6 +197,7 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
     """
     found = listed_files([portable(path) for path in paths], options)
     listed = [item._replace(path=absolute(item.path)) for item in found]
+    options = with_partitions(options, listed)
     files = []
     for item in listed:
         result = None if item.problem is None else failed(item.path, item.problem)
@@ -209,7 +228,9 @@ def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
         try:
             with open_source(item.path) as source:
                 file = open_file(source)
+                check_column(file, options)
                 schema = file.search(only_column(file, options.column, purpose="find")).record_schema()
+                schema = Partition(item.path, options).join(pa.RecordBatch.from_pylist([], schema=schema)).schema
                 return shape_by_names(to_spark_types(schema, item.path, options.select))
         except UnknownFormat:
             if not item.walked or known_suffix(item.path):

@@ -1,23 +1,23 @@
-"""Values from a column: of a CSV or Parquet file, of a data frame, of Arrow data."""
+"""Values from a column of a CSV or Parquet file."""
 
 from __future__ import annotations
 
 import csv
 import io
 import shlex
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.errors import UsageError, near_names
+from bloomcli.commands.value_frames import VALUES_COLUMN, chosen_column
+from bloomcli.errors import UsageError
 from bloomcli.formats.arrays import SourceStream
 from bloomcli.storage.registry import open_source
 
 PARQUET_START: Final = b"PAR1"
 _DELIMITERS: Final = ",;\t|"
-_OPTION: Final = "--values-column"
 
 
 def parquet_column(path: str, data: bytes | None, column: str | None) -> Iterator[pa.Array]:
@@ -39,7 +39,7 @@ def parquet_column(path: str, data: bytes | None, column: str | None) -> Iterato
         try:
             file = pq.ParquetFile(stream)
             leaves = [file.schema.column(at).path for at in range(len(file.schema))]
-            for batch in file.iter_batches(columns=[_chosen(leaves, column, path)]):
+            for batch in file.iter_batches(columns=[chosen_column(leaves, column, path)]):
                 yield _leaf(batch.column(0))
         except pa.ArrowException as error:
             reason = " ".join(str(error).split())
@@ -70,7 +70,7 @@ def csv_column(path: str, data: bytes, column: str) -> pa.ChunkedArray:
     mark, fields = max(headers.items(), key=lambda header: (column in header[1], len(header[1])))
     if fields.count(column) > 1:
         raise UsageError(f"it has {fields.count(column)} columns {column!r}", path=path, hint="rename one of them")
-    _chosen(fields, column, path)
+    chosen_column(fields, column, path)
     try:
         table = pacsv.read_csv(
             pa.BufferReader(data),
@@ -106,7 +106,7 @@ def check_no_table(path: str, data: bytes, searched: str) -> None:
         raise UsageError(
             f"it is a table with a header ({', '.join(fields[:20])}), and not one value on each line",
             path=path,
-            hint=f"{_OPTION} {shlex.quote(name)} takes the values of that column",
+            hint=f"{VALUES_COLUMN} {shlex.quote(name)} takes the values of that column",
         )
 
 
@@ -116,51 +116,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _chosen(columns: Sequence[str], column: str | None, path: str | None) -> str:
-    """The column, or the only one. Raises UsageError."""
-    if column in columns or (column is None and len(columns) == 1):
-        return columns[0] if column is None else column
-    there = ", ".join(columns[:20]) + (f", and {len(columns) - 20:,} more" if len(columns) > 20 else "")
-    if column is None:
-        raise UsageError(f"the values are in one of {len(columns)} columns: {there}", path=path, hint=_named(columns))
-    near = near_names(column, tuple(columns))
-    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {there}"
-    raise UsageError(f"the values have no column {column!r}", path=path, hint=hint)
-
-
-def _named(columns: Sequence[str]) -> str:
-    first = columns[0] if columns else "NAME"
-    return f"name it: {_OPTION} {shlex.quote(first)}, in Python values_column={first!r}"
-
-
-def arrow_of(values: Any, column: str | None) -> pa.Array | pa.ChunkedArray | None:
-    """Arrow data, a series, or a column of a data frame of Pandas, Polars or another library as an Arrow array.
-
-    Returns None for other values. Raises UsageError for a column that isn't there, or isn't named, and for a frame
-    of Spark.
-    """
-    library = type(values).__module__.partition(".")[0]
-    if library == "pyspark":
-        raise UsageError(
-            "a frame of Spark is searched on its executors",
-            hint="bloomcli.spark.find(spark, paths, frame, column=..., values_column=...)",
-        )
-    if library == "pandas":  # whose NaN is a null
-        if hasattr(values, "columns"):
-            values = values[_chosen(list(map(str, values.columns)), column, None)]
-        return pa.Array.from_pandas(values)
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        found = pa.chunked_array(values.chunks if isinstance(values, pa.ChunkedArray) else [values], values.type)
-    elif hasattr(values, "__arrow_c_stream__"):
-        found = pa.chunked_array(values)
-    elif hasattr(values, "__arrow_c_array__"):
-        found = pa.chunked_array([pa.array(values)])
-    else:
-        return None
-    if pa.types.is_struct(found.type):
-        name = _chosen([field.name for field in found.type], column, None)
-        at = found.type.get_field_index(name)
-        return pa.chunked_array([chunk.flatten()[at] for chunk in found.chunks], found.type.field(at).type)
-    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from functools import lru_cache
 from itertools import chain
@@ -19,34 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.commands.find_values import VALUES_MOST, Values
-from bloomcli.commands.values import Value, texts
+from bloomcli.commands.value_frames import column_texts, texts_of
 from bloomcli.errors import LiteralError, UnreadableError, UsageError
-from bloomcli.finding.value_column import PARQUET_START, arrow_of, check_no_table, csv_column, parquet_column
+from bloomcli.finding.value_column import PARQUET_START, check_no_table, csv_column, parquet_column
 from bloomcli.formats.arrays import binaries
 from bloomcli.model.paths import shown
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.os_errors import hint, reason
 from bloomcli.storage.registry import LOCAL, open_source, store_of
-
-
-def texts_of(values: Value | Sequence[Value] | pa.Array) -> pa.LargeBinaryArray:
-    """The texts of Python or Arrow values. Raises UsageError for a value without a usual text form."""
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    if not isinstance(values, pa.Array):
-        return binaries([text.encode("utf-8", "surrogateescape") for text in texts(values)])
-    kind = values.type
-    if pa.types.is_dictionary(kind):
-        return texts_of(values.dictionary_decode())
-    if pa.types.is_string_view(kind):
-        return texts_of(values.cast(pa.large_string()))
-    types = pa.types
-    try:
-        if types.is_boolean(kind) or types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind):
-            return pc.cast(pc.cast(values.drop_null(), pa.large_string()), pa.large_binary())
-    except pa.ArrowException as error:
-        raise UsageError(f"the values can't be read: {error}") from None
-    return texts_of(values.drop_null().to_pylist())
 
 
 def lines_of(data: bytes) -> pa.LargeBinaryArray:
@@ -140,12 +120,7 @@ def values_given(values: Any, column: str | None = None) -> Values:
 
     Raises UsageError for a value without a usual text form, for too many values, and as `arrow_of`.
     """
-    found = arrow_of(values, column)
-    if found is not None:
-        return Values(_joined(map(texts_of, found.chunks if isinstance(found, pa.ChunkedArray) else [found]), None))
-    if column is not None:
-        raise UsageError("values_column is for a data frame", hint="leave it out")
-    return Values(texts_of(values))
+    return Values(_joined([column_texts(values, column)], None))
 
 
 def _joined(arrays: Iterable[pa.LargeBinaryArray], path: str | None) -> pa.LargeBinaryArray:

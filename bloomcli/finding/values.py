@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.commands.find_values import Conversions, Values
-from bloomcli.finding.value_file import texts_of
+from bloomcli.commands.value_frames import texts_of
 from bloomcli.storage.os_errors import convert_temporary_file_errors
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 from bloomcli.commands import probe as command
 from bloomcli.commands.keywords import ProbeKeywords
@@ -17,13 +17,14 @@ from bloomcli.model.probe import ProbeReport
 
 @takes_files(DatasetReport)
 @takes_options(ProbeOptions, RunOptions)
-def probe(path: Files, values: Value | Sequence[Value], **options: Unpack[ProbeKeywords]) -> ProbeReport:
+def probe(path: Files, values: Value | Sequence[Value] | Any, **options: Unpack[ProbeKeywords]) -> ProbeReport:
     """Look up each value in every row group's filter.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
-        values: one value or several: texts as a person types them, numbers, dates, UUIDs. They are parsed by the
-            column's logical type.
+        values: one value or several: texts as a person types them, numbers, dates, UUIDs; or an Arrow array, a
+            series or a data frame of Pandas, Polars or another library that gives Arrow data, without nulls. They are
+            parsed by the column's logical type.
         {options}
 
     Returns:

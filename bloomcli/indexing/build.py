@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
+from bloomcli.commands.columns import select
 from bloomcli.commands.options import IndexOptions, IndexTarget
 from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
-from bloomcli.errors import UnknownColumn, UsageError
+from bloomcli.errors import BloomError, UnknownColumn, UsageError
+from bloomcli.formats.registry import open_file
 from bloomcli.hints import quoted
 from bloomcli.index.puffin import MAGIC
 from bloomcli.index.reader import FreshnessCheck, Index, NoAnswer
@@ -131,6 +134,17 @@ class MissingFiles(NamedTuple):
     """The named paths without files, or that can't be listed: their files may still exist."""
 
 
+def _similar(name: str, path: str) -> str:
+    """The hint for a column that no file has: similar names in a file, or how to list its columns."""
+    with suppress(BloomError), open_source(path) as source:
+        try:
+            select(open_file(source).columns, [name], path=path)
+        except UnknownColumn as error:
+            if "did you mean" in (error.hint or ""):
+                return str(error.hint)
+    return f"`bloom inspect {quoted(path)}` lists a file's columns"
+
+
 class _Run:
     """One build or update of an index."""
 
@@ -209,7 +223,7 @@ class _Run:
             )
             raise UnknownColumn(
                 f"no file has a column {missing[0]!r}{failed}",
-                hint=f"`bloom inspect {quoted(min(self._added))}` lists a file's columns",
+                hint=_similar(missing[0], min(self._added)),
             )
         return dataset
 

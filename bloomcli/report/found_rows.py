@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
@@ -13,7 +14,9 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 from bloomcli.commands.find import COLUMNS, distinct
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.find import FileFound
-from bloomcli.report.human import csv_field
+from bloomcli.report.human import CUT, csv_field, value_text
+from bloomcli.report.layout import Cell, Gap, Grid, Head, Style
+from bloomcli.report.render import write
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,9 +26,12 @@ if TYPE_CHECKING:
 
     RecordType = Callable[[], pa.StructType | None]
 
-FORMATS: Final = ("text", "jsonl", "csv", "parquet", "json", "paths")
 OF_FILES: Final = ("text", "jsonl", "json", "paths")
 """The formats that can list files instead of rows."""
+_TABLE_ROWS: Final = 1000
+"""Rows of a table. More make further tables, because the widths of columns are known at the end of each."""
+_CELL_WIDTH: Final = 40
+"""The most terminal cells of a text in a table on a terminal."""
 _QUOTE: Final = '"'
 _QUOTED: Final = re.compile(r'[",\r\n]|^\s|\s$')
 """What makes a cell of CSV need quotes."""
@@ -131,8 +137,8 @@ class Csv(Writer):
 
     def _head(self, fields: Iterable[pa.Field]) -> None:
         """Write the columns' names."""
-        names, others = [field.name for field in fields], COLUMNS[:-1]
-        self._line([*others, *(f"record.{name}" if name in others else name for name in names)])
+        others = COLUMNS[:-1]
+        self._line([*others, *(_not_twice(field.name, others) for field in fields)])
 
     def _line(self, values: Iterable[Any]) -> None:
         text = ",".join(map(_cell, values))
@@ -140,6 +146,54 @@ class Csv(Writer):
             path, separator, rest = text.partition(",")
             text = f'"{path}"{separator}{rest}'
         self._stream.write(text + "\n")
+
+
+class Table(Writer):
+    """Aligned columns: path, row and the record's columns, for people. Files with other columns begin a new table.
+
+    On a terminal, columns that don't fit are left out, the last ones first, and long texts are cut, which a line
+    below the table says; elsewhere tables are complete.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream, self._most = stream, _CELL_WIDTH if stream.isatty() else sys.maxsize
+        self._heads: tuple[Head, ...] = ()
+        self._rows: list[tuple[Cell, ...]] = []
+        self._written = False
+
+    def rows(self, batch: pa.RecordBatch) -> None:
+        """Keep rows, and write full tables."""
+        import pyarrow as pa
+
+        own = [Head("path", path=True), Head("row", figures=True)]
+        fields = batch.schema.field("record").type
+        for at, field in enumerate(fields):
+            number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+            figures = number or pa.types.is_decimal(field.type)
+            own.append(Head(csv_field(_not_twice(field.name, ("path", "row"))), figures=figures, rank=at + 1))
+        if tuple(own) != self._heads:
+            self.close()
+            self._heads = tuple(own)
+        for row in rows_of(batch):
+            values = [row["path"], row["row"], *row["record"].values()]
+            self._rows.append((Cell(values[0]), *map(self._cell, values[1:])))
+            if len(self._rows) == _TABLE_ROWS:
+                self.close()
+
+    def _cell(self, value: Any) -> Cell:
+        if value is None:
+            return Cell("NULL", Style.DIM)
+        return Cell(
+            value_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), self._most)
+        )
+
+    def close(self) -> None:
+        """Write the rows since the last table."""
+        if self._rows:
+            grid = Grid(self._heads, self._rows, complete="--format jsonl")
+            grid.explain(CUT, f"{CUT} marks a text that is cut; --format jsonl has all of it.")
+            write([Gap(), grid] if self._written else [grid], self._stream)  # type: ignore[arg-type]
+            self._rows, self._written = [], True
 
 
 class Parquet(Writer):
@@ -203,6 +257,11 @@ def table(batches: Sequence[pa.RecordBatch], record_type: RecordType) -> pa.Tabl
             f"the files' columns have types that don't go together: {error}",
             hint="select names columns that have one type in all files; batches have each file's own types",
         ) from None
+
+
+def _not_twice(name: str, others: Sequence[str]) -> str:
+    """The name of a record's column beside other columns."""
+    return f"record.{name}" if name in others else name
 
 
 def _like_first(batch: pa.RecordBatch, first: _FirstFile) -> pa.RecordBatch:

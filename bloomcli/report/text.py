@@ -167,6 +167,11 @@ def change(report: ChangeReport) -> Iterator[Block]:
     if any(one.action != "keep" for one in report.structures):
         yield _structure_grid(report)
         yield Gap()
+    if report.output is None and report.remarks and not (report.changes or report.structures or report.bytes_decoded):
+        before = "dry run, " if report.dry_run else ""
+        yield line(f"{before}nothing written: {report.path}: {'; '.join(report.remarks)}", Style.WARN)
+        yield from traffic_line(report, dry_run=report.dry_run)
+        return
     yield line(_outcome(report), Style.WARN if report.dry_run else Style.TITLE)
     idle = report.output is None and not report.dry_run
     if not idle:

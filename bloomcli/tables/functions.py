@@ -153,14 +153,14 @@ def validate_table(spark: SparkSession, table: str, **options: Unpack[ValidateTa
 
 @takes_options(TableOptions, ProbeOptions, without=OF_CHANGES | {"from_properties", "explain", "skip_blank"})
 def probe_table(
-    spark: SparkSession, table: str, values: Value | Sequence[Value], **options: Unpack[ProbeTableKeywords]
+    spark: SparkSession, table: str, values: Value | Sequence[Value] | Any, **options: Unpack[ProbeTableKeywords]
 ) -> DataFrame:
     """Look up values in the filters of a table's data files; `totals` has what a reader may skip for each value.
 
     Args:
         spark: a classic session, with the table's catalog.
         table: as SQL names the table.
-        values: one value or several, as for `bloomcli.probe`.
+        values: one value or several, or a column of them, as for `bloomcli.probe`.
         {options}
 
     Returns, Raises: as `add_to_table`.

@@ -73,7 +73,7 @@ ONLY_ON_COMMAND_LINE: Final = {
     "inspect": {"reports"},
     "remove": {"every"},
     "repair": {"every"},
-    "probe": {"source", "values_column", "matches", "every"},
+    "probe": {"source", "matches", "every"},
     "trial": {"reports", "table"},
     "validate": {"no_policy", "max_per_rule", "every", "reports", "init", "explain"},
 }
@@ -116,8 +116,9 @@ OF_TABLES: Final = {
 """The fields of `TableOptions` that a command has."""
 
 
-FROM_THE_TABLE: Final = {"names"}
-"""Fields that nobody gives: what a run on a table fills in from the table, for every process that opens its files."""
+FROM_THE_TABLE: Final = {"names", "partitions"}
+"""Fields that nobody gives: what a run fills in from the table, or from the files' directories, for every process
+that opens the files."""
 
 
 OF_FORMATS: Final = {option.name for option in own_options()}

@@ -94,8 +94,8 @@ def test_a_file_gets_what_is_missing_and_is_not_written_if_nothing_is(
     assert found(path) == {"id", "user_name"}
     before = path.stat()
     idle = bloom("add", path, "--in-place")
-    assert (idle.code, idle.out.splitlines()[0]) == (0, f"nothing written: {path}: no filters to change")
-    assert "the columns have filters already" in idle.out
+    assert (idle.code, idle.out.count("\n")) == (0, 1)
+    assert idle.out.startswith(f"nothing written: {path}: the columns have filters already")
     assert (path.stat().st_mtime_ns, path.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
     copy = Path("copy")
     assert bloom("add", path, "-o", copy, "--policy", "bloom.toml").code == 0

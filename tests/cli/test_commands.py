@@ -276,3 +276,25 @@ def test_an_empty_file_is_an_error_with_what_to_do(bloom: Bloom, tmp_path: Path)
         3,
         "hint: a writer that was stopped leaves such a file; get it from its source again",
     )
+
+
+def test_a_dump_goes_to_a_new_file(bloom: Bloom, filtered: Path, tmp_path: Path) -> None:
+    for form in ("hex", "raw", "npy", "csv", "json"):
+        target = tmp_path / form
+        done = bloom("dump", filtered, "-c", "id", "-f", form, "-o", target)
+        assert (done.code, done.out) == (0, "")
+        if form in {"hex", "csv", "json"}:
+            assert target.read_text() == bloom("dump", filtered, "-c", "id", "-f", form).out
+        else:
+            assert target.stat().st_size
+        again = bloom("dump", filtered, "-c", "id", "-f", form, "-o", target)
+        assert (again.code, "exists already" in again.err) == (2, True)
+    assert bloom("dump", filtered, "-c", "nope", "-o", tmp_path / "x").code == 2
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_removal_with_nothing_to_do_is_one_line(bloom: Bloom, plain: Path) -> None:
+    done = bloom("remove", plain, "--in-place")
+    assert (done.code, done.out) == (0, f"nothing written: {plain}: there are no filters\n")
+    planned = bloom("remove", plain, "--dry-run", "--in-place")
+    assert planned.out == f"dry run, nothing written: {plain}: there are no filters\n"

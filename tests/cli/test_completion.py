@@ -119,3 +119,16 @@ def test_every_key_of_a_policy_has_a_page(bloom: Bloom) -> None:
         assert max(map(len, shown.out.splitlines())) <= 80
         assert key in listed
     assert bloom("validate", "--explain", "max-fp").code == 2
+
+
+def test_columns_complete_for_find_behind_a_value_or_a_path_with_those_of_partitions(
+    completions: Completions, lake: Path
+) -> None:
+    for arguments in ([lake], [lake, "5"], ["5", lake]):
+        assert completions("find", *arguments, "-c", "user") == ["user_id", "user_name"]
+        assert completions("find", *arguments, "--select", "other,p") == ["other,part"]
+
+
+def test_forms_of_reports_complete(completions: Completions) -> None:
+    assert completions("validate", "f.parquet", "--report", "j") == ["json=", "junit="]
+    assert completions("inspect", "f.parquet", "--report", "h") == ["html="]

@@ -50,10 +50,9 @@ SPARK: Final = "a session with the table is needed; tests/tables runs such comma
 HINTS: Final[dict[str, Case | str]] = {
     "bloom --version --verbose": Case("bloom --verbose inspect orders.parquet", "bloom --version --verbose", again=2),
     "It is a path: try `bloom inspect …`.": Case("bloom orders.parquet", "bloom inspect orders.parquet", again=2),
-    "bloom find … … -c …": Case("bloom find orders.parquet 3 -c id", "bloom find 3 orders.parquet -c id", again=2),
-    "bloom find VALUE … -c …": Case(
+    "bloom find … VALUE -c …": Case(
         "bloom find orders.parquet -c id",
-        "bloom find 3 orders.parquet -c id",
+        "bloom find orders.parquet 3 -c id",
         again=2,
         words=(("VALUE", "3"),),
     ),
@@ -65,18 +64,18 @@ HINTS: Final[dict[str, Case | str]] = {
         "bloom advise orders.parquet -c nope", "bloom inspect orders.parquet", again=2
     ),
     "`bloom index build DIRECTORY -c COLUMN -o FILE` builds one": Case(
-        "bloom find 3 lake -c id --index orders.parquet",
+        "bloom find lake 3 -c id --index orders.parquet",
         "bloom index build lake -c id -o index",
         again=3,
         words=(("DIRECTORY", "lake"), ("COLUMN", "id"), ("FILE", "index")),
     ),
     "`bloom index build DIRECTORY -c … -o … --overwrite` rebuilds it": Case(
-        "bloom find 3 lake -c id --index cut.index",
+        "bloom find lake 3 -c id --index cut.index",
         "bloom index build lake -c id -o cut.index --overwrite",
         words=(("DIRECTORY", "lake"), ("COLUMN", "id")),
     ),
     "…`bloom index build PATHS --columns … -o … --overwrite`": Case(
-        "bloom find open lake -c status --index index",
+        "bloom find lake open -c status --index index",
         "bloom index build lake --columns id,status -o index --overwrite",
         first="bloom index build lake -c id -o index",
         words=(("PATHS", "lake"),),
@@ -157,8 +156,14 @@ MADE: Final[dict[str, Case]] = {
     "probe with a value before its file": Case(
         "bloom probe -c id 3 filtered.parquet", "bloom probe filtered.parquet -c id -v 3", again=2
     ),
+    "find with names of files in both places": Case(
+        "bloom find orders.parquet lake -c status",
+        "bloom find orders.parquet -c status -v lake",
+        instead="bloom find orders.parquet -c status -v open",
+        again=2,
+    ),
 }
-"""Hints that `bloomcli.hints` and `bloomcli.cli.probe_arguments` make of their parts."""
+"""Hints that `bloomcli.hints` and `bloomcli.cli.value_arguments` make of their parts."""
 
 
 def hint_expressions() -> Iterator[ast.AST]:

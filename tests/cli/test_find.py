@@ -6,18 +6,23 @@ import csv
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
 from importlib.util import find_spec
 from pathlib import Path
 
+import click
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cli import Bloom
 from support.found_lake import made, place_of
+
+from bloomcli.cli.find import command
+from bloomcli.cli.value_arguments import split_in_any_order
 
 
 @pytest.fixture(scope="module")
@@ -294,26 +299,85 @@ def test_a_report_of_a_part_does_not_read_as_of_all_files(bloom: Bloom, lake: Pa
     assert "`bloom index update` adds those that can be read" in done.err
 
 
-def test_a_path_where_the_value_belongs_is_an_error_with_the_command_that_works(bloom: Bloom, lake: Path) -> None:
-    lake = lake / "day=1"
-    alone = bloom("find", lake, "-c", "id")
+@pytest.fixture
+def tree(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, in which `tr` is the first directory of the lake."""
+    (tmp_path / "tr").symlink_to(lake / "day=1")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", ["tr", "tr/*.parquet", "file:{tree}/tr", "t*/"])
+def test_values_follow_the_path_or_one_comes_before_it(bloom: Bloom, tree: Path, path: str) -> None:
+    path = path.format(tree=tree)
+    found = bloom("find", path, "3", "-c", "id", "-f", "jsonl", "-q")
+    assert (found.code, len(found.out.splitlines())) == (0, 1)
+    assert bloom("find", "3", path, "-c", "id", "-f", "jsonl", "-q").out == found.out
+    assert " of 3 found" in bloom("find", path, "3", "-5", "4", "-c", "id").err
+
+
+def test_several_paths_after_the_value_are_searched(bloom: Bloom, tree: Path) -> None:
+    done = bloom("find", "3", "missing", "tr", "missing.parquet", "-c", "id")
+    assert done.code == 3
+    assert "found: 1 row in " in done.err
+    assert "failed: 2 files" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        (("s3://nowhere/orders/", "https://host/x"), "s3://nowhere/orders/"),
+        (("https://host/x", "s3://nowhere/orders/"), "s3://nowhere/orders/"),
+        (("missing.parquet", "/api/v1"), "missing.parquet"),
+        (("/api/v1", "missing.parquet"), "missing.parquet"),
+        (("missing/", "3"), "missing/"),
+        (("3", "missing/"), "missing/"),
+        (("/api/v1", "missing/"), "/api/v1"),
+    ],
+)
+def test_what_is_the_path_is_seen_by_its_form_if_it_isnt_there(
+    tree: Path, arguments: tuple[str, ...], path: str
+) -> None:
+    with click.Context(command, info_name="find"):
+        assert split_in_any_order(arguments, (), listed=False, from_file=False) == (
+            [path],
+            [a for a in arguments if a != path],
+        )
+
+
+def test_neither_a_path_nor_its_form_is_an_error_that_says_the_order(bloom: Bloom, tree: Path) -> None:
+    done = bloom("find", "3", "missing", "-c", "id")
+    assert (done.code, done.out) == (3, "")
+    assert "3: no such file or directory, and no argument after it is one: missing\n" in done.err
+    assert "the path comes before the values" in done.err
+
+
+def test_a_path_without_a_value_is_an_error_with_the_command_that_works(bloom: Bloom, tree: Path) -> None:
+    alone = bloom("find", "tr", "-c", "id")
     assert (alone.code, alone.out) == (2, "")
     assert alone.err.splitlines() == [
-        f"bloom: {lake}: the first argument is the value to find, and no path follows it",
-        f"hint: bloom find VALUE {lake} -c id",
+        "bloom: tr: no value to find follows the path",
+        "hint: bloom find tr VALUE -c id",
     ]
-    swapped = bloom("find", lake, "3", "-c", "id")
-    assert (swapped.code, swapped.out) == (2, "")
-    command = swapped.err.splitlines()[1].removeprefix("hint: bloom ")
-    assert command == f"find 3 {lake} -c id"
-    assert bloom(*command.split()).code == 0
+    assert "Missing argument 'PATH...'" in bloom("find", "3", "-c", "id").err
+    assert "Missing argument 'PATH...'" in bloom("find", "-c", "id").err
 
 
-def test_a_value_that_is_the_name_of_a_file_is_found_in_files_that_are_there(
-    bloom: Bloom, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("arguments", [("3", "tr"), ("tr", "3"), ("3", "t*/*.parquet"), ("t*/*.parquet", "3")])
+def test_names_of_files_in_both_places_are_refused_and_the_hint_finds_the_value(
+    bloom: Bloom, tree: Path, arguments: tuple[str, ...]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    lake = lake / "day=1"
     Path("3").touch()
-    assert bloom("find", "3", lake, "-c", "id").code == 0
-    assert "3: no such" not in bloom("find", "3", tmp_path / "no*", "-c", "id").err
+    refused = bloom("find", *arguments, "-c", "id")
+    assert (refused.code, refused.out) == (2, "")
+    hint = shlex.split(refused.err.splitlines()[1].removeprefix("hint: bloom "))
+    assert hint == ["find", max(arguments), "-c", "id", "-v", "3"]
+    assert bloom(*hint).code == 0
+
+
+def test_all_arguments_are_values_where_a_list_names_the_files(bloom: Bloom, tree: Path) -> None:
+    Path("list").write_text("tr\n")
+    done = bloom("find", "--files-from", "list", "3", "5", "-c", "id")
+    assert done.code == 0
+    assert "of 2 found" in done.err
+    assert bloom("find", "3", "tr", "--files-from", "list", "-c", "id").code == 0

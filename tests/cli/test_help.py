@@ -195,6 +195,8 @@ def test_help_alone_is_the_help_of_bloom(bloom: Bloom) -> None:
     assert bloom("help").out == bloom("--help").out
     assert "help      Show the help" in bloom("help").out
     assert bloom("help", "nothing").code == 2
+    assert "Did you mean find?" in bloom("help", "fnd").err
+    assert "Did you mean build?" in bloom("help", "index", "bild").err
     assert "tria\n" not in bloom("help", "--help").out
     assert bloom("help", "--help").code == 0
 

@@ -65,15 +65,11 @@ def test_a_value_before_its_file_is_refused_and_the_hint_looks_it_up(
     assert [total["value"] for total in totals] == [one for one in arguments if one != "tr/a.parquet"]
 
 
-def test_values_after_a_directory_or_a_pattern_are_refused(bloom: Bloom, tree: Path) -> None:
-    for path in ("tr", "tr/*.parquet"):
-        refused = bloom("probe", path, "-c", "id", "-5", "3")
-        assert refused.code == 2
-        assert "values after a path are for one file" in refused.err
-        assert [
-            row["path"] for row in pasted(bloom, bloom("probe", path, "-c", "id", "-5", "-f", "json")).json["rows"]
-        ]
-        assert pasted(bloom, refused).code == 0
+@pytest.mark.parametrize("path", ["tr", "tr/*.parquet"])
+def test_values_follow_a_directory_or_a_pattern_as_they_follow_a_file(bloom: Bloom, tree: Path, path: str) -> None:
+    report = bloom("probe", path, "-c", "id", "-5", "3", "-f", "json").json
+    assert [row["path"] for row in report["rows"]] == ["tr/a.parquet", "tr/b.parquet"]
+    assert [[t["value"] for t in row["totals"]] for row in report["rows"]] == [["-5", "3"]] * 2
 
 
 def test_files_without_a_value_are_no_values(bloom: Bloom, tree: Path) -> None:

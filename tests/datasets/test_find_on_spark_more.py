@@ -245,3 +245,30 @@ def test_a_frame_has_the_rows_of_mosaic_files(spark: SparkSession, tmp_path: Pat
     whole = pa.concat_tables(mosaicfiles.read(path) for path in sorted(tmp_path.glob("*.mosaic")))
     expected = [row for row in whole.to_pylist() if row["id"] % 7 == 0]
     assert sorted((row.record.asDict() for row in found.collect()), key=lambda row: row["id"]) == expected
+
+
+def test_columns_of_other_libraries_are_values_with_their_types(spark: SparkSession, lake: Path) -> None:
+    import pandas as pd
+    import polars as pl
+
+    columns: list[tuple[Any, str]] = [
+        (pa.array([5, None, 4000]), "bigint"),
+        (pa.array([5, 4000], pa.uint16()), "int"),
+        (pd.Series([5, 4000]), "bigint"),
+        (pl.DataFrame({"n": [5, 4000, None]}), "bigint"),
+        (pa.table({"n": pa.array([5, 4000]).dictionary_encode()}), "bigint"),
+        (pl.Series(["5", "4000"]), "string"),
+        (pd.DataFrame({"n": ["5", "4000"]}), "string"),
+        ([5, 4000], "string"),
+    ]
+    for values, kind in columns:
+        found = bloom_spark.find(spark, lake, values, column="id")
+        assert (ids_of(found), dict(found.dtypes)["value"]) == ([5, 4000], kind)
+    frame = pl.DataFrame({"a": [5], "b": [4000]})
+    assert ids_of(bloom_spark.find(spark, lake, frame, column="id", values_column="b")) == [4000]
+    with pytest.raises(UsageError, match="one of 2 columns"):
+        bloom_spark.find(spark, lake, frame, column="id")
+    rows = bloom_spark.probe(spark, lake, frame, column="id", values_column="b").collect()
+    assert [[total.value for total in row.totals] for row in rows if row.totals] == [["4000"]] * FILES
+    with pytest.raises(UsageError, match="a frame of Spark is searched on its executors"):
+        bloom_spark.probe(spark, lake, spark.range(3), column="id")

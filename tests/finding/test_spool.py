@@ -5,9 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from bloomcli.commands.value_frames import texts_of
 from bloomcli.finding import spool
 from bloomcli.finding.spool import Spool
-from bloomcli.finding.value_file import lines_of, texts_of
+from bloomcli.finding.value_file import lines_of
 
 
 def batch(number: int) -> pa.RecordBatch:

@@ -7,6 +7,7 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pandas as pd
 import polars as pl
@@ -140,20 +141,20 @@ def test_the_command_line_takes_a_column(
         assert cli(["find", "--values-from", "-", "--values-column", "user_id", str(lake), "-c", "user_id"]) == 0
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        pa.array([7, None, 9]),
-        pa.chunked_array([[7], [None, 9]]),
-        pl.Series([7, None, 9]),
-        pd.Series([7, None, 9]),
-        pd.Series([7, None, 9], dtype="Int64"),
-        pd.DataFrame({"a": [7, 9]}),
-        pl.DataFrame({"a": [7, 9]}),
-        pa.table({"a": [7, 9]}),
-        pa.record_batch({"a": [7, 9]}),
-    ],
-)
+COLUMNS = [
+    pa.array([7, None, 9]),
+    pa.chunked_array([[7], [None, 9]]),
+    pl.Series([7, None, 9]),
+    pd.Series([7, None, 9]),
+    pd.Series([7, None, 9], dtype="Int64"),
+    pd.DataFrame({"a": [7, 9]}),
+    pl.DataFrame({"a": [7, 9]}),
+    pa.table({"a": [7, 9]}),
+    pa.record_batch({"a": [7, 9]}),
+]
+
+
+@pytest.mark.parametrize("values", COLUMNS)
 def test_series_frames_and_arrow_data_are_values(lake: Path, values: Any) -> None:
     found = bloomcli.find(lake, values, column="user_id")
     assert [row["record"]["user_id"] for batch in found for row in batch.to_pylist()] == [7]
@@ -175,3 +176,24 @@ def test_a_column_of_a_frame_is_named() -> None:
     assert values_given(pl.Series(["x", "y"])).texts.to_pylist() == [b"x", b"y"]
     with pytest.raises(UsageError, match="values_column is for a data frame"):
         values_given([1], "a")
+
+
+@pytest.mark.parametrize("values", COLUMNS)
+def test_probe_takes_the_same_columns(lake: Path, values: Any) -> None:
+    totals = bloomcli.probe(lake, values, column="user_id").totals
+    assert [float(total.value) for total in totals] == [7, 9]
+    (row,) = bloomcli.probe([lake], values, column="user_id").rows
+    assert [float(total.value) for total in row.totals or ()] == [7, 9]
+
+
+def test_probe_takes_a_named_column_and_single_values_of_pandas(lake: Path) -> None:
+    frame = pl.DataFrame({"a": [7], "b": ["x"]})
+    assert [t.value for t in bloomcli.probe(lake, frame, column="user_id", values_column="a").totals] == ["7"]
+    with pytest.raises(UsageError, match="one of 2 columns: a, b"):
+        bloomcli.probe(lake, frame, column="user_id")
+    with pytest.raises(UsageError, match="values_column is for a data frame"):
+        bloomcli.probe(lake, 7, column="user_id", values_column="a")
+    with pytest.raises(UsageError, match="no values to probe"):
+        bloomcli.probe(lake, pa.array([], pa.int64()), column="user_id")
+    assert values_given(pd.Timestamp("2024-02-29")).texts.to_pylist() == [b"2024-02-29T00:00:00"]
+    assert values_given(pd.Series([UUID(int=5), None])).texts.to_pylist() == [str(UUID(int=5)).encode()]

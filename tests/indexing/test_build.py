@@ -92,6 +92,10 @@ def test_a_column_that_no_file_has_is_an_error(lake: Path, tmp_path: Path) -> No
     with pytest.raises(UnknownColumn, match="no file has a column 'idd'"):
         bloomcli.index_build(lake, ["id", "idd"], output=tmp_path / "x.idx")
     assert not (tmp_path / "x.idx").exists()
+    for name, hint in (("ID", "did you mean id?"), ("idd", "did you mean id?"), ("zzz", "lists a file's columns")):
+        with pytest.raises(UnknownColumn) as error:
+            bloomcli.index_build(lake, [name], output=tmp_path / "x.idx")
+        assert hint in str(error.value.hint)
 
 
 def test_a_column_that_no_readable_file_has_is_an_error_that_says_which_file_failed(

@@ -71,9 +71,10 @@ SESSIONS: Final = {
         "advise orders.parquet --budget much",
     ),
     "find": (
-        "find 7 filtered.parquet -c id --select id,status",
+        "find filtered.parquet 7 -c id --select id,status",
+        "find filtered.parquet 7 8 9 -c id --format table",
         "find 7 few --jobs 1 -c id --files-only",
-        "find -1 filtered.parquet -c id",
+        "find filtered.parquet -1 -c id",
         "find 7 orders.parquet -c id --select id --format json",
         "find red java_types.orc -c label --select label,cents,moment --limit 2",
         "find 5 java_types.orc -c tags",

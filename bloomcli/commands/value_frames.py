@@ -1,0 +1,100 @@
+"""Values from Arrow data, a series, or a column of a data frame of Pandas, Polars or another library."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli.commands.values import Value, texts
+from bloomcli.errors import UsageError, near_names
+from bloomcli.formats.arrays import binaries
+
+VALUES_COLUMN: Final = "--values-column"
+
+
+def texts_of(values: Value | Sequence[Value] | pa.Array) -> pa.LargeBinaryArray:
+    """The texts of Python or Arrow values. Raises UsageError for a value without a usual text form."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if not isinstance(values, pa.Array):
+        return binaries([text.encode("utf-8", "surrogateescape") for text in texts(values)])
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return texts_of(values.dictionary_decode())
+    if pa.types.is_string_view(kind):
+        return texts_of(values.cast(pa.large_string()))
+    types = pa.types
+    try:
+        if types.is_boolean(kind) or types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind):
+            return pc.cast(pc.cast(values.drop_null(), pa.large_string()), pa.large_binary())
+    except pa.ArrowException as error:
+        raise UsageError(f"the values can't be read: {error}") from None
+    return texts_of(values.drop_null().to_pylist())
+
+
+def chosen_column(columns: Sequence[str], column: str | None, path: str | None) -> str:
+    """The column, or the only one. Raises UsageError."""
+    if column in columns or (column is None and len(columns) == 1):
+        return columns[0] if column is None else column
+    there = ", ".join(columns[:20]) + (f", and {len(columns) - 20:,} more" if len(columns) > 20 else "")
+    if column is None:
+        raise UsageError(f"the values are in one of {len(columns)} columns: {there}", path=path, hint=_named(columns))
+    near = near_names(column, tuple(columns))
+    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {there}"
+    raise UsageError(f"the values have no column {column!r}", path=path, hint=hint)
+
+
+def _named(columns: Sequence[str]) -> str:
+    first = columns[0] if columns else "NAME"
+    return f"name it: {VALUES_COLUMN} {shlex.quote(first)}, in Python values_column={first!r}"
+
+
+def arrow_of(values: Any, column: str | None) -> pa.Array | pa.ChunkedArray | None:
+    """Arrow data, a series, or a column of a data frame of Pandas, Polars or another library as an Arrow array.
+
+    Returns None for other values. Raises UsageError for a column that isn't there, or isn't named, and for a frame
+    of Spark.
+    """
+    library = type(values).__module__.partition(".")[0]
+    if library == "pyspark":
+        raise UsageError(
+            "a frame of Spark is searched on its executors",
+            hint="bloomcli.spark.find(spark, paths, frame, column=..., values_column=...)",
+        )
+    if library == "pandas" and hasattr(values, "__len__"):  # whose NaN is a null; a Timestamp is one value
+        if hasattr(values, "columns"):
+            values = values[chosen_column(list(map(str, values.columns)), column, None)]
+        try:
+            return pa.Array.from_pandas(values)
+        except pa.ArrowException:  # objects that have no Arrow type, such as those of a class of the user
+            return texts_of(values.dropna().tolist()).cast(pa.large_string())
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        found = pa.chunked_array(values.chunks if isinstance(values, pa.ChunkedArray) else [values], values.type)
+    elif hasattr(values, "__arrow_c_stream__"):
+        found = pa.chunked_array(values)
+    elif hasattr(values, "__arrow_c_array__"):
+        found = pa.chunked_array([pa.array(values)])
+    else:
+        return None
+    if pa.types.is_struct(found.type):
+        name = chosen_column([field.name for field in found.type], column, None)
+        at = found.type.get_field_index(name)
+        return pa.chunked_array([chunk.flatten()[at] for chunk in found.chunks], found.type.field(at).type)
+    return found
+
+
+def texts_of_frame(values: Any, column: str | None) -> tuple[str, ...]:
+    """The texts of values, or of a column of them. Raises as `arrow_of` and `texts_of`."""
+    return tuple(text.decode("utf-8", "surrogateescape") for text in column_texts(values, column).to_pylist())
+
+
+def column_texts(values: Any, column: str | None) -> pa.LargeBinaryArray:
+    """The UTF-8 of the texts of values, or of a column of them. Raises as `arrow_of` and `texts_of`."""
+    found = arrow_of(values, column)
+    if found is None and column is not None:
+        raise UsageError("values_column is for a data frame", hint="leave it out")
+    return texts_of(values if found is None else found)
