@@ -396,6 +396,10 @@ cdef enum:
 ROWS_OUT_OF_ORDER = OUT_OF_ORDER
 
 
+cdef enum:
+    FEW_ENTRIES = 256
+
+
 cdef struct SortedBy:
     const unsigned char* steps
     bint falls, nulls_first
@@ -457,22 +461,27 @@ cdef class Entries:
     cdef int64_t* keys    # a number's key; of a byte array, the bytes after those that all entries begin with
     cdef uint32_t* sizes
     cdef uint32_t* marks  # the last call of `Indices.feed` that compared the entry
+    cdef uint64_t[FEW_ENTRIES] uses
     cdef Py_ssize_t room
     cdef uint32_t call
     cdef uint64_t last
     cdef bint every       # each use counts: the order of values is measured, or there are NaNs or long values
+    cdef bint few         # the uses are counted first
     cdef bint keyed
     cdef readonly Py_ssize_t count
 
     def __cinit__(self, Bounds bounds not None, Py_ssize_t count):
+        cdef size_t room = <size_t>max(count, 1)
         self.bounds, self.held = bounds, []
         self.room, self.count, self.call = max(count, 0), 0, 0
-        self.every, self.keyed = bounds.tracked, bounds.numbers
-        self.starts = <const unsigned char**>malloc(<size_t>max(self.room, 1) * sizeof(void*))
-        self.keys = <int64_t*>calloc(<size_t>max(self.room, 1), sizeof(int64_t))
-        self.sizes = <uint32_t*>malloc(<size_t>max(self.room, 1) * sizeof(uint32_t))
-        self.marks = <uint32_t*>calloc(<size_t>max(self.room, 1), sizeof(uint32_t))
-        if self.starts == NULL or self.keys == NULL or self.sizes == NULL or self.marks == NULL:
+        self.every, self.few, self.keyed = bounds.tracked, count <= FEW_ENTRIES and not bounds.tracked, bounds.numbers
+        memset(self.uses, 0, sizeof(self.uses))
+        self.keys = <int64_t*>calloc(room, sizeof(int64_t))
+        if not bounds.numbers:
+            self.starts = <const unsigned char**>malloc(room * sizeof(void*))
+            self.sizes = <uint32_t*>malloc(room * sizeof(uint32_t))
+            self.marks = <uint32_t*>calloc(room, sizeof(uint32_t))
+        if self.keys == NULL or not bounds.numbers and (self.starts == NULL or self.sizes == NULL or self.marks == NULL):
             raise MemoryError
 
     def __dealloc__(self):
@@ -484,12 +493,21 @@ cdef class Entries:
     def add(self, const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t count):
         """Add `count` entries in PLAIN encoding from `pos` on."""
         cdef const unsigned char* p = _start(data, pos)
-        cdef Py_ssize_t end = data.shape[0], i, size = self.bounds.width, head = 0 if self.bounds.width else 4
-        cdef bint bad = False
+        cdef Py_ssize_t end = data.shape[0], i, size = self.bounds.width, head = 0 if size else 4
+        cdef int order = self.bounds.order
+        cdef int64_t* keys = self.keys + self.count
+        cdef bint bad = False, nan = False
         if count < 0 or count > self.room - self.count:
             raise ValueError("more entries than announced")
-        self.held.append(data)
         with nogil:
+            if self.bounds.numbers:
+                bad = (end - pos) // size < count
+                for i in range(0 if bad else count):
+                    keys[i] = _key(p + pos + i * size, size, order)
+                    nan |= self.bounds._is_nan(keys[i])
+                self.count += count
+                self.every = self.every or nan
+                count = 0
             for i in range(count):
                 if end - pos < head:
                     bad = True
@@ -501,17 +519,16 @@ cdef class Entries:
                     bad = True
                     break
                 self.starts[self.count], self.sizes[self.count] = p + pos, <uint32_t>size
-                if self.bounds.numbers:
-                    self.keys[self.count] = _key(p + pos, size, self.bounds.order)
-                    self.every = self.every or self.bounds._is_nan(self.keys[self.count])
                 self.count += 1
                 pos += size
         if bad:
             raise PageError("a byte array runs past the page's end")
+        if not self.bounds.numbers:
+            self.held.append(data)
 
     def add_long(self, Py_ssize_t size):
         """Add an entry that isn't in memory."""
-        if self.count >= self.room:
+        if self.count >= self.room or self.bounds.numbers:
             raise ValueError("more entries than announced")
         self.starts[self.count], self.sizes[self.count] = NULL, <uint32_t>size
         self.count += 1
@@ -519,18 +536,16 @@ cdef class Entries:
 
     cdef void _begin(self) noexcept nogil:
         """Begin to measure more indices."""
-        cdef Py_ssize_t i, at, common
-        cdef const unsigned char* first = self.starts[0] if self.count else NULL
+        cdef Py_ssize_t i, at, common = 0
         self.call += 1
         self.last = <uint64_t>self.count
-        if self.keyed or self.every or self.bounds.order != ORDER_BYTES:
+        if self.keyed or self.every or self.few or self.bounds.order != ORDER_BYTES:
             return
         self.keyed = True  # what all entries begin with, as URLs do, doesn't tell them apart
-        common = self.sizes[0] if self.count else 0
-        for i in range(1, self.count):
-            common = min(common, <Py_ssize_t>self.sizes[i])
+        for i in range(self.count):
             at = 0
-            while at < common and first[at] == self.starts[i][at]:
+            common = min(common if i else self.sizes[0], <Py_ssize_t>self.sizes[i])
+            while at < common and self.starts[0][at] == self.starts[i][at]:
                 at += 1
             common = at
         for i in range(self.count):
@@ -538,40 +553,46 @@ cdef class Entries:
                 _prefix(self.starts[i] + common, <Py_ssize_t>self.sizes[i] - common) ^ (<uint64_t>1 << 63)
             )
 
+    cdef void _end(self, Bounds bounds) noexcept nogil:
+        """Add the entries whose uses were counted."""
+        cdef Py_ssize_t i
+        for i in range(self.count if self.few else 0):
+            if self.uses[i]:
+                self._add(bounds, <uint32_t>i, self.uses[i])
+                self.uses[i] = 0
+
     cdef void _use(self, Bounds bounds, const uint32_t* indices, Py_ssize_t count, uint64_t times) noexcept nogil:
         """Add entries that a page uses, each `times` times. They exist."""
         cdef Py_ssize_t i
-        cdef uint32_t at, least, most
-        cdef int64_t key, low, high
-        cdef uint64_t size = 0
-        if bounds.order == ORDER_NONE or self.every or not count:
+        cdef uint32_t at, least = indices[0], most = indices[0]
+        cdef int64_t key, low = self.keys[least], high = low
+        if self.few:
+            for i in range(count):
+                self.uses[indices[i]] += times
+        elif self.every or bounds.order == ORDER_NONE:
             for i in range(count):
                 self._add(bounds, indices[i], times)
-            return
-        low = high = self.keys[indices[0]]
-        if bounds.numbers:
+        elif bounds.numbers:
             for i in range(1, count):
                 key = self.keys[indices[i]]
                 low, high = min(low, key), max(high, key)
             bounds._number(low)
             bounds._number(high)
-            return
-        least = most = indices[0]
-        for i in range(count):
-            at = indices[i]
-            size += self.sizes[at]
-            key = self.keys[at]
-            if low < key < high or at == least or at == most or self.marks[at] == self.call:
-                continue
-            self.marks[at] = self.call
-            if key < low or (key == low and self._before(at, least)):
-                low, least = key, at
-            if key > high or (key == high and self._before(most, at)):
-                high, most = key, at
-        if not bounds.width:
-            bounds.size += times * size
-        bounds._take(self.starts[least], <Py_ssize_t>self.sizes[least])
-        bounds._take(self.starts[most], <Py_ssize_t>self.sizes[most])
+        else:
+            for i in range(count):
+                at = indices[i]
+                if not bounds.width:
+                    bounds.size += times * self.sizes[at]
+                key = self.keys[at]
+                if low < key < high or at == least or at == most or self.marks[at] == self.call:
+                    continue
+                self.marks[at] = self.call
+                if key < low or (key == low and self._before(at, least)):
+                    low, least = key, at
+                if key > high or (key == high and self._before(most, at)):
+                    high, most = key, at
+            bounds._take(self.starts[least], <Py_ssize_t>self.sizes[least])
+            bounds._take(self.starts[most], <Py_ssize_t>self.sizes[most])
 
     cdef bint _before(self, uint32_t a, uint32_t b) noexcept nogil:
         cdef Py_ssize_t m = self.sizes[a], n = self.sizes[b]
@@ -579,15 +600,19 @@ cdef class Entries:
 
     cdef void _add(self, Bounds bounds, uint32_t at, uint64_t times) noexcept nogil:
         """Add one entry, `times` times."""
-        cdef Py_ssize_t size = self.sizes[at]
-        cdef uint64_t again = times - 1
-        if self.starts[at] == NULL:
+        cdef uint64_t i
+        if bounds.numbers:
+            if bounds._is_nan(self.keys[at]):
+                bounds._nan(times)
+                return
+            for i in range(times if bounds.tracked else 1):
+                bounds._number(self.keys[at])
+        elif self.starts[at] == NULL:
             bounds.unknown = True
-            bounds.size += times * <uint64_t>size
-            return
-        if at == self.last:  # as the entry before it
-            again = times
+            bounds.size += times * self.sizes[at]
         else:
-            bounds._next(self.starts[at], size)
-        bounds._again(self.starts[at], size, again)
-        self.last = at
+            if at != self.last:  # else it is the entry before it
+                bounds._next(self.starts[at], <Py_ssize_t>self.sizes[at])
+                times -= 1
+            bounds._again(self.starts[at], <Py_ssize_t>self.sizes[at], times)
+            self.last = at

@@ -284,6 +284,8 @@ cdef class Indices:
                         bad |= final
                         break
                     pos = at
+            if measured:
+                entries._end(bounds)
         self.unseen = unseen
         if measured:
             bounds._checked()
