@@ -20,6 +20,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.measured import Measure, measured, order_of
+from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.spec import Struct
 from bloomcli.model.file import ColumnChunk
 from bloomcli.words import counted
@@ -130,6 +131,7 @@ def _order_in(
         if found is None:
             (key,) = footer.chunk_keys_in(row_group, {column})
             chunk = footer.chunk(key)
+            filters.source.will_read([chunk_range(chunk)])
             found = measured(filters, chunk, Measure(chunk, footer.order(one), tracked=True), stop).order
         if found is not None and found.rows >= rows and not found.unknown:
             return found
