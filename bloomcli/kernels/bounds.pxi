@@ -1,4 +1,5 @@
-# Measures the least and the greatest value of a column, in the column's order, while its values are hashed.
+# Measures the least and the greatest value of a column, in the column's order, while its values are hashed, and how
+# each row compares with the row before it.
 #
 # Source: ColumnOrder of the Parquet format's parquet.thrift.
 
@@ -91,6 +92,15 @@ cdef int _order_of(const unsigned char* a, Py_ssize_t m, const unsigned char* b,
     return found if found else (m > n) - (m < n)
 
 
+cdef enum:
+    # how a row compares with the row before it; 0: they are equal
+    STEP_UP = 1
+    STEP_DOWN = 2
+    STEP_APART = 3       # one of them is NaN
+    STEP_TO_NULL = 4
+    STEP_FROM_NULL = 8
+
+
 cdef struct Kept:
     # a value of a type that isn't a number of at most 8 bytes
     unsigned char* data
@@ -105,9 +115,10 @@ cdef class Bounds:
     Args:
         order: the column's order, one of the constants above.
         width: the bytes of a value; 0 for BYTE_ARRAY.
-        tracked: whether to find out if the values rise or fall.
+        tracked: whether to find out if the values rise or fall, and how each row compares with the one before it.
 
     Attributes:
+        rows: the number of rows that are compared, if `tracked`.
         nans: the number of values that are NaN, since `reset`.
         size: the bytes of values of BYTE_ARRAY columns, since `reset`.
         rises, falls: no value since the start is less, or greater, than the one before it.
@@ -117,12 +128,16 @@ cdef class Bounds:
 
     cdef int order
     cdef Py_ssize_t width
-    cdef bint numbers, some, tracked, begun, memory
+    cdef bint numbers, some, begun, memory, after_nan, after_null
     cdef int64_t low, high, last, infinite
     cdef Kept least, most, before
+    cdef unsigned char* steps  # half a byte for each row
+    cdef const unsigned char[::1] defined
+    cdef Py_ssize_t room, place
+    cdef readonly Py_ssize_t rows
     cdef readonly int64_t nans
     cdef readonly uint64_t size
-    cdef readonly bint rises, falls
+    cdef readonly bint tracked, rises, falls
     cdef public bint unknown, alone
 
     def __cinit__(self, int order, Py_ssize_t width, bint tracked=False):
@@ -132,18 +147,59 @@ cdef class Bounds:
             raise ValueError("numbers have 1, 2, 4 or 8 bytes")
         self.infinite = 0x7FF0000000000000LL if width == 8 else 0x7F800000 if width == 4 else 0x7C00
         self.rises = self.falls = self.memory = True
-        self.some = self.begun = self.unknown = self.alone = False
+        self.some = self.begun = self.unknown = self.alone = self.after_nan = self.after_null = False
         self.nans, self.size = 0, 0
+        self.steps, self.rows, self.room = NULL, 0, 0
+        self.nulls(b"")
 
     def __dealloc__(self):
         free(self.least.data)
         free(self.most.data)
         free(self.before.data)
+        free(self.steps)
+
+    def nulls(self, const unsigned char[::1] defined not None):
+        """Say which rows of the page have a value, as bytes that aren't 0, before these are added. By default all do."""
+        self.defined, self.place = defined, 0
 
     def reset(self):
-        """Forget the least and the greatest value and the counts."""
+        """Forget the least and the greatest value and the counts: the page is finished."""
         self.some = False
         self.nans, self.size = 0, 0
+        self._leave_nulls()
+        self._checked()
+        self.nulls(b"")
+
+    cdef void _row(self, int step) noexcept nogil:
+        cdef Py_ssize_t room
+        cdef void* found
+        if self.rows >= 2 * self.room:
+            room = max(4096, 2 * self.room)
+            found = realloc(self.steps, <size_t>room)
+            if found == NULL:
+                self.memory = False
+                return
+            self.steps = <unsigned char*>found
+            memset(self.steps + self.room, 0, <size_t>(room - self.room))
+            self.room = room
+        if self.rows:
+            self.steps[self.rows >> 1] |= <unsigned char>(step << (4 * (self.rows & 1)))
+        self.rows += 1
+
+    cdef void _leave_nulls(self) noexcept nogil:
+        """Add the rows without a value in front of the next one."""
+        while self.place < self.defined.shape[0] and not self.defined[self.place]:
+            self._row(0 if self.after_null else STEP_TO_NULL)
+            self.after_null = True
+            self.place += 1
+
+    cdef void _step(self, int step) noexcept nogil:
+        """Add a row with a value, which compares with the value before it as `step`."""
+        if self.defined.shape[0]:
+            self._leave_nulls()
+            self.place += 1
+        self._row(STEP_FROM_NULL if self.after_null else step)
+        self.after_null = False
 
     @property
     def least_and_greatest(self):
@@ -161,14 +217,28 @@ cdef class Bounds:
     cdef bint _is_nan(self, int64_t key) noexcept nogil:
         return self.order == ORDER_FLOAT and (key > self.infinite or key < -self.infinite - 1)
 
+    cdef void _nan(self, uint64_t times) noexcept nogil:
+        cdef uint64_t i
+        self.nans += <int64_t>times
+        if self.tracked:
+            for i in range(times):
+                self._step(STEP_APART)
+            self.after_nan = True
+
+    cdef void _compare(self, int found) noexcept nogil:
+        """Add a row with a value that is less than the one before it, or equal, or more, as `found` than 0."""
+        if self.begun:
+            self.rises = self.rises and found >= 0
+            self.falls = self.falls and found <= 0
+        self._step(STEP_APART if self.after_nan else STEP_UP if found > 0 else STEP_DOWN if found < 0 else 0)
+        self.begun, self.after_nan = True, False
+
     cdef void _number(self, int64_t key) noexcept nogil:
         cdef int64_t at
         if self.tracked:
             at = 0 if self.order == ORDER_FLOAT and key == -1 else key  # rows are sorted with zeros of both signs mixed
-            if self.begun:
-                self.rises = self.rises and at >= self.last
-                self.falls = self.falls and at <= self.last
-            self.last, self.begun = at, True
+            self._compare((at > self.last) - (at < self.last))
+            self.last = at
         if not self.some:
             self.low = self.high = key
             self.some = True
@@ -192,18 +262,13 @@ cdef class Bounds:
     cdef void _take(self, const unsigned char* p, Py_ssize_t size) noexcept nogil:
         """Compare a value that isn't a number."""
         cdef uint64_t prefix = 0
-        cdef int found
         if self.order == ORDER_NONE:
             return
         if self.order == ORDER_BYTES:
             prefix = _prefix(p, size)
         if self.tracked:
-            if self.begun:
-                found = _order_of(p, size, self.before.data, self.before.size, self.order)
-                self.rises = self.rises and found >= 0
-                self.falls = self.falls and found <= 0
+            self._compare(_order_of(p, size, self.before.data, self.before.size, self.order) if self.begun else 0)
             self._keep(&self.before, p, size, prefix)
-            self.begun = True
         if not self.some:
             self._keep(&self.least, p, size, prefix)
             self._keep(&self.most, p, size, prefix)
@@ -227,16 +292,20 @@ cdef class Bounds:
             return
         key = _key(p, self.width, self.order)
         if self._is_nan(key):
-            self.nans += 1
+            self._nan(1)
         else:
             self._number(key)
 
     cdef void _again(self, const unsigned char* p, Py_ssize_t size, uint64_t times) noexcept nogil:
         """Count the value that was added last `times` times more."""
+        cdef uint64_t i
         if not self.width:
             self.size += times * <uint64_t>size
         elif self.order == ORDER_FLOAT and self._is_nan(_key(p, self.width, self.order)):
-            self.nans += <int64_t>times
+            self._nan(times)
+            return
+        for i in range(times if self.tracked and self.order != ORDER_NONE else 0):
+            self._compare(0)
 
     cdef int _checked(self) except -1:
         if not self.memory:
@@ -261,7 +330,7 @@ cdef class Bounds:
                 for i in range(count):
                     key = _key(p + i * width, width, order)
                     if self._is_nan(key):
-                        nans += 1
+                        self._nan(1)
                     else:
                         self._number(key)
             else:
@@ -318,10 +387,63 @@ cdef class Bounds:
         self.unknown = True
 
 
-cdef struct Entry:
-    uint64_t key   # a number's key; the first bytes of a byte array, if these are compared first
-    uint32_t size
-    uint32_t page  # the last page that uses the entry, counted from 1
+cdef enum:
+    SORTED_BY_MOST = 8
+    IN_ORDER = 0
+    OUT_OF_ORDER = 1
+    NULLS_MISPLACED = 2
+
+ROWS_OUT_OF_ORDER = OUT_OF_ORDER
+
+
+cdef enum:
+    FEW_ENTRIES = 256
+
+
+cdef struct SortedBy:
+    const unsigned char* steps
+    bint falls, nulls_first
+
+
+def compared_rows(list columns not None, list falling not None, list nulls_first not None, Py_ssize_t rows):
+    """Compare the first `rows` rows with the ones before them by columns, of which each counts only between rows that
+    are equal in those before it.
+
+    Args:
+        columns: the columns' `Bounds`, with at least so many rows.
+        falling: for each, whether the values fall.
+        nulls_first: for each, whether nulls are first.
+        rows: the number of rows.
+
+    Returns:
+        The number of columns, from the first on, in whose order the rows are, and what is wrong with the next one's: 0 if
+        there is none, ROWS_OUT_OF_ORDER, or another number if nulls are misplaced.
+    """
+    cdef SortedBy[SORTED_BY_MOST] by
+    cdef Bounds bounds
+    cdef uint64_t ones = 0x1111111111111111ULL, equal, step, wrong, misplaced
+    cdef int proven = <int>len(columns), column, fault = IN_ORDER
+    cdef Py_ssize_t at
+    if len(columns) > SORTED_BY_MOST:
+        raise ValueError("too many columns")
+    for column, bounds in enumerate(columns):
+        if bounds.rows < rows:
+            raise ValueError("fewer rows than requested")
+        by[column] = SortedBy(bounds.steps, falling[column], nulls_first[column])
+    with nogil:
+        for at in range(0, (rows + 1) // 2, 8):  # 16 rows
+            equal = ones if rows - 2 * at >= 16 else ones & ((<uint64_t>1 << (4 * (rows - 2 * at))) - 1)
+            for column in range(proven):
+                step = _load64(by[column].steps + at)
+                wrong = (step & ~(step >> 1) if by[column].falls else (step >> 1) & ~step) & equal
+                misplaced = (step >> 2 if by[column].nulls_first else step >> 3) & equal
+                if wrong or misplaced:
+                    proven, fault = column, OUT_OF_ORDER if wrong else NULLS_MISPLACED
+                    break
+                equal &= ~(step | step >> 1 | step >> 2 | step >> 3)
+                if not equal:
+                    break
+    return proven, fault
 
 
 @cython.final
@@ -336,87 +458,161 @@ cdef class Entries:
     cdef Bounds bounds
     cdef list held
     cdef const unsigned char** starts
-    cdef Entry* entries
-    cdef bint every
+    cdef int64_t* keys    # a number's key; of a byte array, the bytes after those that all entries begin with
+    cdef uint32_t* sizes
+    cdef uint32_t* marks  # the last call of `Indices.feed` that compared the entry
+    cdef uint64_t[FEW_ENTRIES] uses
     cdef Py_ssize_t room
-    cdef uint32_t page
+    cdef uint32_t call
+    cdef uint64_t last
+    cdef bint every       # each use counts: the order of values is measured, or there are NaNs or long values
+    cdef bint few         # the uses are counted first
+    cdef bint keyed
     cdef readonly Py_ssize_t count
 
     def __cinit__(self, Bounds bounds not None, Py_ssize_t count):
+        cdef size_t room = <size_t>max(count, 1)
         self.bounds, self.held = bounds, []
-        self.room, self.count, self.page = max(count, 0), 0, 0
-        self.every = bounds.tracked or bounds.order == ORDER_FLOAT  # the order of values and NaNs are counted
-        self.starts = <const unsigned char**>malloc(<size_t>max(self.room, 1) * sizeof(void*))
-        self.entries = <Entry*>calloc(<size_t>max(self.room, 1), sizeof(Entry))
-        if self.starts == NULL or self.entries == NULL:
+        self.room, self.count, self.call = max(count, 0), 0, 0
+        self.every, self.few, self.keyed = bounds.tracked, count <= FEW_ENTRIES and not bounds.tracked, bounds.numbers
+        memset(self.uses, 0, sizeof(self.uses))
+        self.keys = <int64_t*>calloc(room, sizeof(int64_t))
+        if not bounds.numbers:
+            self.starts = <const unsigned char**>malloc(room * sizeof(void*))
+            self.sizes = <uint32_t*>malloc(room * sizeof(uint32_t))
+            self.marks = <uint32_t*>calloc(room, sizeof(uint32_t))
+        if self.keys == NULL or not bounds.numbers and (self.starts == NULL or self.sizes == NULL or self.marks == NULL):
             raise MemoryError
 
     def __dealloc__(self):
         free(self.starts)
-        free(self.entries)
+        free(self.keys)
+        free(self.sizes)
+        free(self.marks)
 
     def add(self, const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t count):
         """Add `count` entries in PLAIN encoding from `pos` on."""
         cdef const unsigned char* p = _start(data, pos)
-        cdef Py_ssize_t end = data.shape[0], i, size = self.bounds.width, head = 0 if self.bounds.width else 4
+        cdef Py_ssize_t end = data.shape[0], i, size = self.bounds.width, head = 0 if size else 4
+        cdef int order = self.bounds.order
+        cdef int64_t* keys = self.keys + self.count
+        cdef bint bad = False, nan = False
         if count < 0 or count > self.room - self.count:
             raise ValueError("more entries than announced")
-        self.held.append(data)
-        for i in range(count):
-            if end - pos < head:
-                raise PageError("a byte array runs past the page's end")
-            if head:
-                size = <Py_ssize_t>_u32(p + pos)
-            pos += head
-            if size > end - pos:
-                raise PageError("a byte array runs past the page's end")
-            self.starts[self.count], self.entries[self.count].size = p + pos, <uint32_t>size
+        with nogil:
             if self.bounds.numbers:
-                self.entries[self.count].key = <uint64_t>_key(p + pos, size, self.bounds.order)
-            elif self.bounds.order == ORDER_BYTES:
-                self.entries[self.count].key = _prefix(p + pos, size)
-            self.count += 1
-            pos += size
+                bad = (end - pos) // size < count
+                for i in range(0 if bad else count):
+                    keys[i] = _key(p + pos + i * size, size, order)
+                    nan |= self.bounds._is_nan(keys[i])
+                self.count += count
+                self.every = self.every or nan
+                count = 0
+            for i in range(count):
+                if end - pos < head:
+                    bad = True
+                    break
+                if head:
+                    size = <Py_ssize_t>_u32(p + pos)
+                pos += head
+                if size > end - pos:
+                    bad = True
+                    break
+                self.starts[self.count], self.sizes[self.count] = p + pos, <uint32_t>size
+                self.count += 1
+                pos += size
+        if bad:
+            raise PageError("a byte array runs past the page's end")
+        if not self.bounds.numbers:
+            self.held.append(data)
 
     def add_long(self, Py_ssize_t size):
         """Add an entry that isn't in memory."""
-        if self.count >= self.room:
+        if self.count >= self.room or self.bounds.numbers:
             raise ValueError("more entries than announced")
-        self.starts[self.count], self.entries[self.count].size = NULL, <uint32_t>size
+        self.starts[self.count], self.sizes[self.count] = NULL, <uint32_t>size
         self.count += 1
+        self.every = True
 
-    def next_page(self):
-        """Measure another page."""
-        self.page += 1
-
-    @property
-    def used(self):
-        """The number of entries that pages have used."""
-        cdef Py_ssize_t i, found = 0
+    cdef void _begin(self) noexcept nogil:
+        """Begin to measure more indices."""
+        cdef Py_ssize_t i, at, common = 0
+        self.call += 1
+        self.last = <uint64_t>self.count
+        if self.keyed or self.every or self.few or self.bounds.order != ORDER_BYTES:
+            return
+        self.keyed = True  # what all entries begin with, as URLs do, doesn't tell them apart
         for i in range(self.count):
-            found += self.entries[i].page != 0
-        return found
+            at = 0
+            common = min(common if i else self.sizes[0], <Py_ssize_t>self.sizes[i])
+            while at < common and self.starts[0][at] == self.starts[i][at]:
+                at += 1
+            common = at
+        for i in range(self.count):
+            self.keys[i] = <int64_t>(
+                _prefix(self.starts[i] + common, <Py_ssize_t>self.sizes[i] - common) ^ (<uint64_t>1 << 63)
+            )
 
-    cdef inline void _use(self, Bounds bounds, uint64_t index, uint64_t times) noexcept nogil:
-        """Add an entry that a page uses `times` times."""
-        cdef Entry* entry = &self.entries[index]
-        cdef bint again = entry.page == self.page
-        cdef int64_t key = <int64_t>entry.key
-        entry.page = self.page
-        if not bounds.width:
-            bounds.size += times * entry.size
-        if bounds.some and not self.every:
-            if bounds.numbers:
-                if bounds.low <= key and key <= bounds.high:
-                    return
-            elif again or (bounds.least.prefix < entry.key and entry.key < bounds.most.prefix):
-                return
-        if bounds.numbers:
-            if bounds._is_nan(key):
-                bounds.nans += <int64_t>times
-            else:
-                bounds._number(key)
-        elif self.starts[index] == NULL:
-            bounds.unknown = True
+    cdef void _end(self, Bounds bounds) noexcept nogil:
+        """Add the entries whose uses were counted."""
+        cdef Py_ssize_t i
+        for i in range(self.count if self.few else 0):
+            if self.uses[i]:
+                self._add(bounds, <uint32_t>i, self.uses[i])
+                self.uses[i] = 0
+
+    cdef void _use(self, Bounds bounds, const uint32_t* indices, Py_ssize_t count, uint64_t times) noexcept nogil:
+        """Add entries that a page uses, each `times` times. They exist."""
+        cdef Py_ssize_t i
+        cdef uint32_t at, least = indices[0], most = indices[0]
+        cdef int64_t key, low = self.keys[least], high = low
+        if self.few:
+            for i in range(count):
+                self.uses[indices[i]] += times
+        elif self.every or bounds.order == ORDER_NONE:
+            for i in range(count):
+                self._add(bounds, indices[i], times)
+        elif bounds.numbers:
+            for i in range(1, count):
+                key = self.keys[indices[i]]
+                low, high = min(low, key), max(high, key)
+            bounds._number(low)
+            bounds._number(high)
         else:
-            bounds._take(self.starts[index], <Py_ssize_t>entry.size)
+            for i in range(count):
+                at = indices[i]
+                if not bounds.width:
+                    bounds.size += times * self.sizes[at]
+                key = self.keys[at]
+                if low < key < high or at == least or at == most or self.marks[at] == self.call:
+                    continue
+                self.marks[at] = self.call
+                if key < low or (key == low and self._before(at, least)):
+                    low, least = key, at
+                if key > high or (key == high and self._before(most, at)):
+                    high, most = key, at
+            bounds._take(self.starts[least], <Py_ssize_t>self.sizes[least])
+            bounds._take(self.starts[most], <Py_ssize_t>self.sizes[most])
+
+    cdef bint _before(self, uint32_t a, uint32_t b) noexcept nogil:
+        cdef Py_ssize_t m = self.sizes[a], n = self.sizes[b]
+        return _order_of(self.starts[a], m, self.starts[b], n, self.bounds.order) < 0
+
+    cdef void _add(self, Bounds bounds, uint32_t at, uint64_t times) noexcept nogil:
+        """Add one entry, `times` times."""
+        cdef uint64_t i
+        if bounds.numbers:
+            if bounds._is_nan(self.keys[at]):
+                bounds._nan(times)
+                return
+            for i in range(times if bounds.tracked else 1):
+                bounds._number(self.keys[at])
+        elif self.starts[at] == NULL:
+            bounds.unknown = True
+            bounds.size += times * self.sizes[at]
+        else:
+            if at != self.last:  # else it is the entry before it
+                bounds._next(self.starts[at], <Py_ssize_t>self.sizes[at])
+                times -= 1
+            bounds._again(self.starts[at], <Py_ssize_t>self.sizes[at], times)
+            self.last = at

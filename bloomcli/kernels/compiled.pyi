@@ -117,7 +117,7 @@ def sbbf_examine(
 class Levels:
     hits: int
     left: int
-    def __init__(self, count: int, highest: int, counted: int = -1) -> None: ...
+    def __init__(self, count: int, highest: int, counted: int = -1, marks: bytearray | None = None) -> None: ...
     def feed(self, data: Buffer, pos: int, end: int, final: bool) -> int: ...
 
 NO_ORDER: int
@@ -133,10 +133,13 @@ class Bounds:
     size: int
     rises: bool
     falls: bool
+    rows: int
     unknown: bool
     alone: bool
+    tracked: bool
     least_and_greatest: tuple[bytes | None, bytes | None]
     def __init__(self, order: int, width: int, tracked: bool = False) -> None: ...
+    def nulls(self, defined: Buffer) -> None: ...
     def reset(self) -> None: ...
     def fixed(self, values: Buffer, count: int) -> None: ...
     def sized(self, data: Buffer, pos: int, sizes: Buffer, count: int) -> None: ...
@@ -144,11 +147,15 @@ class Bounds:
 
 class Entries:
     count: int
-    used: int
     def __init__(self, bounds: Bounds, count: int) -> None: ...
     def add(self, data: Buffer, pos: int, count: int) -> None: ...
     def add_long(self, size: int) -> None: ...
-    def next_page(self) -> None: ...
+
+ROWS_OUT_OF_ORDER: int
+
+def compared_rows(
+    columns: list[Bounds], falling: list[bool], nulls_first: list[bool], rows: int
+) -> tuple[int, int]: ...
 
 class Indices:
     unseen: int
@@ -178,6 +185,7 @@ MORE_LENGTHS: int
 TOO_LONG: int
 
 class Deltas:
+    every: bool
     position: int
     count: int
     def feed(self, data: Buffer, pos: int, final: bool) -> None: ...
@@ -187,7 +195,14 @@ class Deltas:
     def read(self, out: Buffer, limit: int) -> tuple[int, int]: ...
 
 def hash_lengths(
-    lengths: Deltas, data: Buffer, pos: int, final: bool, out: Buffer, sizes: Buffer, limit: int
+    lengths: Deltas,
+    data: Buffer,
+    pos: int,
+    final: bool,
+    out: Buffer,
+    sizes: Buffer,
+    limit: int,
+    bounds: Bounds | None = None,
 ) -> tuple[int, int, int]: ...
 
 class DeltaByteArrayHasher:

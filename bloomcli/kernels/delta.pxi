@@ -33,13 +33,14 @@ cdef class Deltas:
     """A reader of DELTA_BINARY_PACKED values: `feed` sets its input, and the kernels consume its values.
 
     `count` is the number of values according to the header, and -1 before the header is read. `position` is the
-    position of the next byte in the last input.
+    position of the next byte in the last input. `every`: equal neighbours aren't read as one value.
     """
 
     cdef const unsigned char[::1] view
     cdef Walk w
     cdef readonly Py_ssize_t position
     cdef readonly int64_t count
+    cdef public bint every
     cdef bint final, started
     cdef uint64_t block, minis, left, min_delta, value, run
     cdef Py_ssize_t per_mini, mini, at, have
@@ -50,6 +51,7 @@ cdef class Deltas:
         self.count = -1
         self.minis = 0
         self.mini = 0
+        self.every = False
 
     def feed(self, const unsigned char[::1] data not None, Py_ssize_t pos, bint final):
         """Continue at `pos` of `data`. `final`: `data` is the last window."""
@@ -209,10 +211,10 @@ cdef class Deltas:
         return READ_MORE if status == READ_MORE else READ_DONE
 
     def read(self, unsigned char[::1] out not None, Py_ssize_t limit):
-        """Write up to `limit` values to `out` as int64s, equal neighbours only once. Return (their number,
-        status)."""
+        """Write up to `limit` values to `out` as int64s, equal neighbours only once unless `every`. Return (their
+        number, status)."""
         cdef uint64_t* values = _room(out, limit)
-        cdef Py_ssize_t n = 0, size
+        cdef Py_ssize_t n = 0, size, i
         cdef int status = READ_SLICE
         with nogil:
             while n < limit:
@@ -223,11 +225,14 @@ cdef class Deltas:
                     n += size
                     self.started = True
                 elif self.run:
-                    if not self.started:
-                        values[n] = self.value
-                        n += 1
-                        self.started = True
-                    self.run = 0
+                    size = 0 if self.started else 1
+                    if self.every:
+                        size = min(<Py_ssize_t>self.run, limit - n)
+                    for i in range(size):
+                        values[n + i] = self.value
+                    n += size
+                    self.started = True
+                    self.run = self.run - <uint64_t>size if self.every else 0
                 else:
                     status = self._fill()
                     if status:
@@ -258,11 +263,11 @@ cdef uint64_t _last_bits(const unsigned char* p, int shift, int width) noexcept 
 
 
 def hash_lengths(Deltas lengths not None, const unsigned char[::1] data, Py_ssize_t pos, bint final,
-                 unsigned char[::1] out, unsigned char[::1] sizes, Py_ssize_t limit):
+                 unsigned char[::1] out, unsigned char[::1] sizes, Py_ssize_t limit, Bounds bounds=None):
     """Compute the XXH64 of up to `limit` contiguous values, from `pos` on (DELTA_LENGTH_BYTE_ARRAY).
 
-    Consecutive empty values count once. Writes hashes to `out`, and lengths as int64s to `sizes`. Returns (number of
-    values, position after them, status).
+    Consecutive empty values have one hash. Writes hashes to `out`, and lengths as int64s to `sizes`, and adds the values
+    to the bounds. Returns (number of hashes, position after the values, status).
     """
     cdef const unsigned char* p = _start(data, pos)
     cdef uint64_t* hashes = _room(out, limit)
@@ -271,6 +276,7 @@ def hash_lengths(Deltas lengths not None, const unsigned char[::1] data, Py_ssiz
     cdef int64_t size = 0
     cdef uint64_t times = 0
     cdef int status = READ_SLICE
+    cdef bint measured = bounds is not None
     with nogil:
         while n < limit and budget > 0:
             status = lengths._peek(&size, &times)
@@ -288,7 +294,13 @@ def hash_lengths(Deltas lengths not None, const unsigned char[::1] data, Py_ssiz
             n += 1
             pos += size
             budget -= size
-            lengths._take(times if size == 0 else 1)
+            times = times if size == 0 else 1
+            lengths._take(times)
+            if measured:
+                bounds._next(p + pos - size, size)
+                bounds._again(p + pos - size, size, times - 1)
+    if measured:
+        bounds._checked()
     if status == READ_BAD:
         raise PageError("a byte array runs past the page's end")
     return n, pos, status

@@ -70,15 +70,17 @@ cdef class Levels:
     """Counts levels: RLE/bit-packed hybrid runs, which may come in windows.
 
     `hits` is the number of levels that are `counted`, by default `highest`, and `left` the number of remaining levels
-    of `count`.
+    of `count`. `marks`: gets a 1 for each level that is counted.
     """
 
     cdef Hybrid h
     cdef int width
     cdef uint64_t highest, counted
+    cdef unsigned char[::1] marks
+    cdef Py_ssize_t marked
     cdef readonly Py_ssize_t hits
 
-    def __cinit__(self, Py_ssize_t count, int highest, int counted=-1):
+    def __cinit__(self, Py_ssize_t count, int highest, int counted=-1, unsigned char[::1] marks=None):
         if not 1 <= highest <= 0xFFFF:
             raise ValueError("levels are 1 to 16 bits wide")
         self.width = 0
@@ -87,6 +89,9 @@ cdef class Levels:
         self.highest = <uint64_t>highest
         self.counted = self.highest if counted < 0 else <uint64_t>counted
         self.h.left = <uint64_t>max(count, 0)
+        if marks is not None and marks.shape[0] < count:
+            raise ValueError("each level has a mark")
+        self.marks, self.marked = marks, 0
 
     @property
     def left(self):
@@ -102,6 +107,7 @@ cdef class Levels:
         cdef uint64_t counted = self.counted
         cdef int width = self.width, b
         cdef bint bad = False, above = False
+        cdef unsigned char* marks = &self.marks[0] if self.marks is not None and self.marks.shape[0] else NULL
         if end > data.shape[0] or pos > end:
             raise PageError("the levels run past the page's end")
         _walk_open(&w, data, pos)
@@ -115,6 +121,9 @@ cdef class Levels:
                         break
                     if self.h.value == counted:
                         hits += n
+                    if marks != NULL:
+                        memset(marks + self.marked, self.h.value == counted, <size_t>n)
+                        self.marked += n
                     self.h.times = 0
                     self.h.left -= <uint64_t>n
                 elif self.h.groups:
@@ -133,11 +142,14 @@ cdef class Levels:
                             window |= <uint64_t>w.data[at + 2] << 16
                         level = (window >> ((i * width) & 7)) & mask
                         hits += level == counted
+                        if marks != NULL:
+                            marks[self.marked + i] = level == counted
                         above |= level > highest
                         if above:
                             break
                     if above:
                         break
+                    self.marked += n
                     self.h.left -= <uint64_t>n
                     self.h.groups -= min(self.h.groups, <uint64_t>((n + 7) // 8))
                     pos += min(((n + 7) // 8) * width, end - pos)
@@ -153,6 +165,10 @@ cdef class Levels:
         if bad:
             raise PageError("the levels end before the page's last value")
         return pos
+
+
+cdef enum:
+    INDICES_AT_ONCE = 1024  # a multiple of 8
 
 
 cdef class Indices:
@@ -197,6 +213,7 @@ cdef class Indices:
         cdef Entries entries = self.entries
         cdef bint measured = entries is not None
         cdef Bounds bounds = entries.bounds if measured else None
+        cdef uint32_t[INDICES_AT_ONCE] found
         _start(data, pos)
         if self.done:
             return pos
@@ -215,6 +232,8 @@ cdef class Indices:
         mask = (<uint64_t>1 << width) - 1
         _walk_open(&w, data, pos)
         with nogil:
+            if measured:
+                entries._begin()
             while self.h.left and (unseen > 0 or size == 0 or measured):
                 if self.h.times:
                     n = <Py_ssize_t>min(self.h.times, self.h.left)
@@ -222,15 +241,15 @@ cdef class Indices:
                     if index >= <uint64_t>size:
                         outside = True
                         break
+                    unseen -= not seen[index]
+                    seen[index] = 1
                     if measured:
-                        entries._use(bounds, index, <uint64_t>n)
-                    if not seen[index]:
-                        seen[index] = 1
-                        unseen -= 1
+                        found[0] = <uint32_t>index
+                        entries._use(bounds, found, 1, <uint64_t>n)
                     self.h.times = 0
                     self.h.left -= <uint64_t>n
                 elif self.h.groups:
-                    n = _grouped(&self.h, end - pos, width, final)
+                    n = min(_grouped(&self.h, end - pos, width, final), INDICES_AT_ONCE)
                     if n < 0:
                         bad = True
                         break
@@ -248,15 +267,14 @@ cdef class Indices:
                         if index >= <uint64_t>size:
                             outside = True
                             break
-                        if measured:
-                            entries._use(bounds, index, 1)
-                        if not seen[index]:
+                        found[i] = <uint32_t>index
+                        if unseen:
+                            unseen -= not seen[index]
                             seen[index] = 1
-                            unseen -= 1
-                            if unseen == 0 and not measured:
-                                break
                     if outside:
                         break
+                    if measured:
+                        entries._use(bounds, found, n, 1)
                     self.h.left -= <uint64_t>n
                     self.h.groups -= min(self.h.groups, <uint64_t>((n + 7) // 8))
                     pos += min(((n + 7) // 8) * width, end - pos)
@@ -266,6 +284,8 @@ cdef class Indices:
                         bad |= final
                         break
                     pos = at
+            if measured:
+                entries._end(bounds)
         self.unseen = unseen
         if measured:
             bounds._checked()

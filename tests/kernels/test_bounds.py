@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bloomcli import kernels
+from bloomcli.formats.parquet.spec import varint
 
 NUMBERS: Final[dict[str, tuple[int, str, Any]]] = {
     "int32": (kernels.SIGNED, "<i", st.integers(-(1 << 31), (1 << 31) - 1)),
@@ -86,7 +88,6 @@ def test_byte_arrays_in_either_encoding_and_in_dictionaries(kind: str, data: st.
     by_entries = kernels.Bounds(order, 0, tracked=True)
     entries = kernels.Entries(by_entries, len(values))
     entries.add(plain, 0, len(values))
-    entries.next_page()
     indices = kernels.Indices(len(values), bytearray(len(values)), len(values), entries)
     indices.feed(indices_of(range(len(values))), 0, True)
     keys = [key(value) for value in values]
@@ -96,7 +97,6 @@ def test_byte_arrays_in_either_encoding_and_in_dictionaries(kind: str, data: st.
         assert high is not None
         assert (key(low), key(high), bounds.size) == (min(keys), max(keys), sum(map(len, values)))
         assert (bounds.rises, bounds.falls) == (keys == sorted(keys), keys == sorted(keys, reverse=True))
-    assert entries.used == len(values)
     alone = kernels.Bounds(order, 0, tracked=True)
     alone.alone = True
     none = bytearray(8)
@@ -109,7 +109,7 @@ def test_byte_arrays_in_either_encoding_and_in_dictionaries(kind: str, data: st.
 def indices_of(numbers: Sequence[int]) -> bytes:
     """Indices of 8 bits: their width, and a bit-packed run."""
     groups = -(-len(numbers) // 8)
-    return bytes([8, groups << 1 | 1, *numbers]) + bytes(groups * 8 - len(numbers))
+    return b"\x08" + varint(groups << 1 | 1) + bytes(numbers) + bytes(groups * 8 - len(numbers))
 
 
 def test_each_page_of_a_dictionary_has_the_bounds_of_the_entries_that_it_uses() -> None:
@@ -118,13 +118,12 @@ def test_each_page_of_a_dictionary_has_the_bounds_of_the_entries_that_it_uses() 
     entries.add(struct.pack("<4d", 5, math.nan, -1, 3), 0, 4)
     seen = bytearray(4)
     for numbers, expected, nans in (([0, 3, 3], (3, 5), 0), ([1, 1, 2], (-1, -1), 2), ([1], None, 1)):
-        entries.next_page()
         kernels.Indices(len(numbers), seen, 4, entries).feed(indices_of(numbers), 0, True)
         low, high = bounds.least_and_greatest
         found = None if low is None or high is None else (*struct.unpack("<d", low), *struct.unpack("<d", high))
         assert (found, bounds.nans) == (expected, nans)
         bounds.reset()
-    assert (bytes(seen), entries.used) == (b"\1\1\1\1", 4)
+    assert bytes(seen) == b"\1\1\1\1"
 
 
 def test_timestamps_of_int96_are_in_the_order_of_days_then_nanoseconds() -> None:
@@ -154,3 +153,109 @@ def test_what_is_beyond_the_bytes_is_refused() -> None:
     ):
         with pytest.raises(ValueError):
             call()
+
+
+def padded(order: int, value: Any) -> bytes:
+    """The PLAIN bytes of an entry."""
+    if isinstance(value, bytes):
+        return len(value).to_bytes(4, "little") + value
+    return struct.pack("<d" if order == kernels.FLOATING else "<q", value)
+
+
+ENTRIES: Final[dict[str, tuple[int, int, Any, Callable[[Any], Any]]]] = {
+    "numbers": (kernels.SIGNED, 8, st.integers(-5000, 5000), int),
+    "reals": (kernels.FLOATING, 8, st.sampled_from([math.nan, -0.0, 0.0, math.inf, *range(300)]), total),
+    "texts": (kernels.BYTEWISE, 0, st.binary(max_size=11).map(lambda end: b"https://example.org/" + end), bytes),
+    "texts of any length": (kernels.BYTEWISE, 0, BYTES, bytes),
+    "decimals": (kernels.DECIMAL, 0, DECIMALS, ARRAYS["decimals"][2]),
+}
+
+
+@pytest.mark.parametrize("count", [3, 400])
+@pytest.mark.parametrize("kind", ENTRIES)
+@given(data=st.data())
+def test_few_and_many_entries_are_measured_by_page(kind: str, count: int, data: st.DataObject) -> None:
+    order, width, strategy, key = ENTRIES[kind]
+    some = data.draw(st.lists(strategy, min_size=1, max_size=12))
+    values = [some[at % len(some)] for at in range(count)]
+    bounds = kernels.Bounds(order, width)
+    entries, seen = kernels.Entries(bounds, count), bytearray(count)
+    entries.add(b"".join(padded(order, value) for value in values), 0, count)
+    pages = data.draw(st.lists(st.lists(st.integers(0, min(count, 256) - 1), min_size=1, max_size=40), max_size=3))
+    for page in pages:
+        twice = page + page * data.draw(st.sampled_from([0, 60]))  # more than are added at once
+        kernels.Indices(len(twice), seen, count, entries).feed(indices_of(twice), 0, True)
+        used = [values[at] for at in twice]
+        compared = [value for value in used if value == value]
+        assert bounds.nans == len(used) - len(compared)
+        assert width or bounds.size == sum(map(len, used))
+        low, high = bounds.least_and_greatest
+        if width and low is not None and high is not None:
+            form = "<d" if order == kernels.FLOATING else "<q"
+            found = [struct.unpack(form, bound)[0] for bound in (low, high)]
+        else:
+            found = [low, high]
+        expected = [min(compared, key=key), max(compared, key=key)] if compared else [None, None]
+        assert [None if one is None else key(one) for one in found] == [
+            None if one is None else key(one) for one in expected
+        ]
+        bounds.reset()
+    assert {at for at, mark in enumerate(seen) if mark} == {at for page in pages for at in page}
+
+
+VALUES: Final = st.none() | st.sampled_from([-1.0, -0.0, 0.0, 2.0, math.nan])
+
+
+def order_of(rows: Sequence[float | None], cuts: Sequence[int], dictionary: bool) -> kernels.Bounds:
+    """A column's `Bounds`, from pages that end at `cuts`."""
+    bounds = kernels.Bounds(kernels.FLOATING, 8, tracked=True)
+    entries = kernels.Entries(bounds, 5)
+    known = [-1.0, -0.0, 0.0, 2.0, math.nan]
+    entries.add(struct.pack("<5d", *known), 0, 5)
+    for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True):
+        page = rows[start:end]
+        values = [value for value in page if value is not None]
+        if len(values) < len(page):
+            bounds.nulls(bytes(value is not None for value in page))
+        if dictionary:
+            numbers = [next(at for at, one in enumerate(known) if str(one) == str(value)) for value in values]
+            kernels.Indices(len(values), bytearray(5), 5, entries).feed(indices_of(numbers), 0, True)
+        else:
+            bounds.fixed(struct.pack(f"<{len(values)}d", *values), len(values))
+        bounds.reset()
+    return bounds
+
+
+@given(st.data())
+def test_rows_are_compared_as_the_sorting_columns_say(data: st.DataObject) -> None:
+    columns = data.draw(st.integers(1, 3))
+    rows = data.draw(st.lists(st.tuples(*[VALUES] * columns), max_size=40))
+    if data.draw(st.booleans()):
+        rows = sorted(rows, key=lambda row: [(one is None, -9 if one is None or one != one else one) for one in row])
+    falling = data.draw(st.lists(st.booleans(), min_size=columns, max_size=columns))
+    first = data.draw(st.lists(st.booleans(), min_size=columns, max_size=columns))
+    orders = [
+        order_of(
+            [row[at] for row in rows],
+            sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3))),
+            data.draw(st.booleans()),
+        )
+        for at in range(columns)
+    ]
+    assert [order.rows for order in orders] == [len(rows)] * columns
+    proven = columns
+    for above, below in pairwise(rows):
+        for at, (a, b) in enumerate(zip(above, below, strict=True)):
+            if a is None or b is None:
+                wrong = (a is not b) and (b is None) == first[at]
+                equal = a is b
+            else:
+                wrong, equal = (a < b if falling[at] else a > b), a == b
+            if wrong:
+                proven = min(proven, at)
+            if wrong or not equal:
+                break
+    found, fault = kernels.compared_rows(orders, falling, first, len(rows))
+    assert (found, fault == 0) == (proven, proven == columns)
+    with pytest.raises(ValueError, match="fewer rows"):
+        kernels.compared_rows(orders, falling, first, len(rows) + 1)

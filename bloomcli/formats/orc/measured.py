@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from bloomcli import kernels
@@ -106,7 +107,9 @@ class Entries:
             yield values
         count = len(self._lengths) // 8
         if self.known and not kernels.orc_ascending(self._data, self._lengths, count):
-            self._order = sorted(range(count), key=self._read)
+            ends = pairwise(accumulate(memoryview(self._lengths).cast("q"), initial=0))
+            entries = [bytes(self._data[start:end]) for start, end in ends]
+            self._order = sorted(range(count), key=entries.__getitem__)
             ranks = array("q", bytes(8 * count))
             for rank, entry in enumerate(self._order):
                 ranks[entry] = rank

@@ -17,7 +17,7 @@ Each module imports only modules that stand above it:
     values          a column chunk's values to hashes, for filters
     page_index      the column index and the offset index; pages that can have a value; lists of pages
     geospatial      bounding boxes and types of geometries, compared with the values and set right
-    page_decoder    pages to Arrow arrays, for `find` and the order of rows
+    page_decoder    pages to Arrow arrays, for `find`
     measured        what a chunk's statistics and page index should say, by its values
     row_order       whether rows are in the order of the sorting columns
     proof           findings where they say something else, for `validate --deep`

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from bloomcli import kernels
@@ -29,6 +30,7 @@ from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, HINT_REPLACE, Fi
 from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
+from bloomcli.formats.parquet.row_order import sorting_columns
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.hints import removing, repairing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
@@ -224,10 +226,27 @@ def deep(
     stop = Stop()
     filters.source.will_read(_ranges(filters, columns, units))
     work = (
-        (partial(_deep_one, filters, key, chunk, stop), chunk.compressed_bytes)
-        for key, chunk in filters.proven(columns, units)
+        (partial(_deep_some, filters, some, stop), sum(chunk.compressed_bytes for _, chunk in some))
+        for some in _sorted_together(filters, filters.proven(columns, units))
     )
     yield from run_in_order(work, threads, tick, stop)
+
+
+def _sorted_together(
+    filters: Filters, chunks: Iterable[tuple[ChunkKey, ColumnChunk]]
+) -> Iterator[Sequence[tuple[ChunkKey, ColumnChunk]]]:
+    """Yield the chunks, those of a row group's sorting columns together, the first sorting column last: the rows are
+    compared by all of them."""
+    for group, some in groupby(chunks, lambda one: one[0].row_group):
+        by = [one.column for one in sorting_columns(filters.footer, group)]
+        together = []
+        for one in some:
+            if one[0].column in by:
+                together.append(one)
+            else:
+                yield [one]
+        if together:
+            yield sorted(together, key=lambda one: one[0].column == by[0])
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
@@ -272,21 +291,30 @@ class _ChunkCheck(NamedTuple):
         return page.draft_hashes() if self.loaded.header.draft else page.hashes
 
 
-def _deep_one(filters: Filters, key: ChunkKey, chunk: ColumnChunk, stop: Stop) -> tuple[DeepCheck]:
-    """Read a chunk's values once, and compare its filter, its statistics and its page indexes with them."""
+def _deep_some(filters: Filters, chunks: Iterable[tuple[ChunkKey, ColumnChunk]], stop: Stop) -> Sequence[DeepCheck]:
+    """Read the values of a row group's chunks once, and compare their metadata with them."""
+    orders: dict[int, kernels.Bounds] = {}
+    return [_deep_one(filters, key, chunk, stop, orders) for key, chunk in chunks]
+
+
+def _deep_one(
+    filters: Filters, key: ChunkKey, chunk: ColumnChunk, stop: Stop, orders: dict[int, kernels.Bounds]
+) -> DeepCheck:
+    """Read a chunk's values once, and compare its filter, its statistics and its page indexes with them. `orders`:
+    the order of rows in the columns before it; gets that in this column."""
     loaded: LoadedFilter | None = None
     if chunk.bloom_filter_offset is not None:
         with suppress(FilterProblem):  # `unusable` reports it
             loaded = filters.load(chunk)
     found = DeepCheck(values=0)
     if chunk.encrypted:
-        return (found if chunk.bloom_filter_offset is not None else _unread(chunk, "they are encrypted"),)
+        return found if chunk.bloom_filter_offset is not None else _unread(chunk, "they are encrypted")
     if loaded is not None and chunk.column.physical == "BOOLEAN":
         found, loaded = _deep_boolean(chunk, loaded), None
     fault = first_headers(filters.source, chunk, filters.footer.start)
     if fault is not None:
         damaged = _damaged("page-header", chunk, fault.reason, fault.offset)
-        return (found._replace(proof=() if chunk.bloom_filter_offset is not None else (damaged,)),)
+        return found._replace(proof=() if chunk.bloom_filter_offset is not None else (damaged,))
     measure = proof.measure_of(filters, key, chunk)
     try:
         if loaded is not None:
@@ -296,23 +324,23 @@ def _deep_one(filters: Filters, key: ChunkKey, chunk: ColumnChunk, stop: Stop) -
             found = found._replace(values=count)
     except BadChecksum as error:
         damaged = _damaged("page-checksum", chunk, error.reason, error.offset or 0)
-        return (found._replace(proof=(damaged,)),)
+        return found._replace(proof=(damaged,))
     except UnsupportedError as error:
         if loaded is not None:
             raise
-        return (_unread(chunk, error.reason, *proof.contradictions(filters, key, chunk)),)
+        return _unread(chunk, error.reason, *proof.contradictions(filters, key, chunk))
     except CorruptFile:
         # a num_values that is too high makes the pages of other chunks seem to be this one's
         known = [fault for fault in proof.contradictions(filters, key, chunk) if fault.structure == proof.ROWS]
         if not known:
             raise
-        return (found._replace(proof=tuple(fault.finding(chunk) for fault in known)),)
+        return found._replace(proof=tuple(fault.finding(chunk) for fault in known))
     measured = measure.chunk()
-    faults = proof.faults(filters, key, chunk, measured, stop)
-    return (
-        found._replace(
-            proof=tuple(fault.finding(chunk) for fault in faults), measured=measured.of_column(chunk.column)
-        ),
+    if measured.order is not None:
+        orders[key.column] = measured.order
+    faults = proof.faults(filters, key, chunk, measured, stop, orders)
+    return found._replace(
+        proof=tuple(fault.finding(chunk) for fault in faults), measured=measured.of_column(chunk.column)
     )
 
 

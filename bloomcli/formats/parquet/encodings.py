@@ -262,6 +262,7 @@ class _Numbers:
 
 def _delta(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
     numbers = _Numbers(body, page.start, page.non_null)
+    numbers.deltas.every = bounds is not None and bounds.tracked
     status = None
     while status != kernels.ALL_DONE:
         limit = min(page.non_null, limits.ROWS_PER_BATCH)
@@ -287,11 +288,9 @@ def _delta_length(page: Page, body: AnyBody, _: int | None, bounds: _Bounds) -> 
         hashes, sizes = bytearray(limit * 8), bytearray(limit * 8)
         start = feed.position
         count, feed.position, status = kernels.hash_lengths(
-            lengths.deltas, feed.data, start, feed.final, hashes, sizes, limit
+            lengths.deltas, feed.data, start, feed.final, hashes, sizes, limit, bounds
         )
         if count:
-            if bounds is not None:
-                bounds.sized(feed.data, start, sizes, count)
             yield Slice(_cut(hashes, count), count, data=feed.data, start=start, sizes=sizes)
         if status == kernels.MORE_LENGTHS:
             lengths.more()

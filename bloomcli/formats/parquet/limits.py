@@ -92,3 +92,6 @@ PAGE_VALUES_MOST: Final = 1 << 24
 SORTED_BY_MOST: Final = 8
 """The sorting columns of a row group by which rows are compared: their pages are decoded at the same time, and a
 footer can name half a million columns. Writers sort by one to four."""
+
+ORDERED_ROWS_MOST: Final = 1 << 27
+"""The rows of a row group whose order is measured, with half a byte for each row and sorting column."""

@@ -15,9 +15,12 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.base import MeasuredColumn
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
+from bloomcli.formats.parquet.codecs import Body
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.pages import Page, read_pages
+from bloomcli.formats.parquet.spec import varint
 from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, HashedPage, mark
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.keys import key_of
@@ -29,7 +32,6 @@ _UNORDERED: Final = ("INTERVAL", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY")
 _INT96_ORDER: Final = "INT96_TIMESTAMP_ORDER"
 _LOOKUPS: Final = 64
 """The maximum number of pages whose minimum `lookup_bytes` looks up."""
-_BOOLEANS: Final = (b"\0", b"\1")
 
 
 class MeasuredPage(NamedTuple):
@@ -90,10 +92,8 @@ class MeasuredChunk(NamedTuple):
     """The column has a defined order. Without one, there are no bounds."""
     unknown: bool
     """A value was too long to be compared: the bounds leave it out."""
-    rises: bool | None
-    """No value is less than the one before it; None if the order of rows wasn't measured."""
-    falls: bool | None
-
+    order: kernels.Bounds | None
+    """How each row compares with the one before it; None if the order of rows wasn't measured."""
     ends: tuple[bytes | None, bytes | None]
     """`low` and `high`, of INT96 also where the file defines no order: tables have one for timestamps."""
     shapes: Shapes | None
@@ -125,7 +125,7 @@ class Measure:
     Args:
         chunk: the column chunk.
         order: the name of its column's order in the footer.
-        tracked: whether to find out if the values rise or fall.
+        tracked: whether to measure the order of rows.
         distinct: whether to count distinct values.
         shapes: takes the geometries; None if they aren't measured.
 
@@ -151,14 +151,14 @@ class Measure:
         self._shapes = shapes
         self._geometries: HashedPage | None = None
         """The dictionary, if it has geometries that are measured."""
-        self._tracked = tracked and self._ordered
-        self._last: bool | None = None
-        """The last value of a BOOLEAN column."""
-        self._rises = self._falls = True
-        """Of a BOOLEAN column, whose pages are only counted."""
-        self.bounds = kernels.Bounds(kind, self._width, self._tracked and column.physical != "BOOLEAN")
+        flat = not column.max_repetition_level and chunk.num_values <= parquet_limits.ORDERED_ROWS_MOST
+        self._tracked = tracked and self._ordered and flat
+        self.bounds = kernels.Bounds(kind, self._width, self._tracked)
         self._total = kernels.Bounds(kind, self._width)
         self._entries: kernels.Entries | None = None
+        if column.physical == "BOOLEAN":
+            self._entries = kernels.Entries(self.bounds, 2)
+            self._entries.add(b"\0\1", 0, 2)
         self._seen = bytearray()
         self._unseen = 0
         self._one_form = False
@@ -183,7 +183,6 @@ class Measure:
         """Add the entries that a page uses. Raises CorruptFile."""
         if self._entries is None:
             raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
-        self._entries.next_page()
         self._unseen = mark(page, self._seen, self._unseen, stop, self._entries)
 
     @property
@@ -197,17 +196,33 @@ class Measure:
             for value in _each(page):
                 self._shapes.add(value)
 
-    def booleans(self, page: Page) -> None:
-        """Add the values of a page of a BOOLEAN column. Raises CorruptFile, UnsupportedError."""
-        trues = _trues(page, page.non_null)
-        if self._tracked:
-            ascends = not _trues(page, page.non_null - trues)
-            descends = _trues(page, trues) == trues
-            self._rises = self._rises and ascends and (not self._last or trues == page.non_null)
-            self._falls = self._falls and descends and (self._last is not False or not trues)
-            self._last = trues > 0 if ascends else trues == page.non_null
-        for value, count in zip(_BOOLEANS, (page.non_null - trues, trues), strict=True):
-            self.bounds.fixed(value, min(count, 1))
+    def booleans(self, page: Page, stop: Stop) -> None:
+        """Add the values of a page of a BOOLEAN column, which are like indices of a dictionary. Raises CorruptFile,
+        UnsupportedError."""
+        assert page.body is not None  # noqa: S101  none was skipped
+        data = memoryview(page.body.whole())[page.start :]
+        if page.encoding == "PLAIN":
+            if len(data) * 8 < page.non_null:
+                values = counted(page.non_null, "value")
+                raise page.location.fault(f"the page has too few bytes for {values}", 0)
+            run = varint(-(-page.non_null // 8) << 1 | 1)
+        elif page.encoding == "RLE":
+            run, data = b"", data[4:]  # after their length
+        else:
+            raise UnsupportedError(
+                f"values in the encoding {page.encoding}",
+                path=page.location.path,
+                offset=page.location.base,
+                field=page.location.field,
+                hint="rewrite the file with a current engine",
+            )
+        self._seen, self._unseen = bytearray(2), 2
+        self.indices(page._replace(body=Body(b"".join((b"\1", run, data)), stop), start=0), stop)
+
+    def start_page(self, page: Page) -> None:
+        """Begin with a data page. Raises CorruptFile."""
+        if self._tracked and page.non_null < page.num_values:
+            self.bounds.nulls(page.defined(self._column))
 
     def page(self, page: Page) -> None:
         """Finish a data page whose values were added."""
@@ -259,11 +274,10 @@ class Measure:
             low if self._ordered else None,
             high if self._ordered else None,
             sum(page.plain_bytes for page in pages),
-            self._entries.used if self._entries is not None and one_dictionary else None,
+            len(self._seen) - self._unseen if one_dictionary else None,
             self._ordered,
             self.bounds.unknown,
-            self._rises and self.bounds.rises if self._tracked else None,
-            self._falls and self.bounds.falls if self._tracked else None,
+            self.bounds if self._tracked else None,
             (low, high),
             self._shapes,
         )
@@ -296,10 +310,11 @@ def values_of(
             measure.dictionary(found)
             yield found
             continue
+        measure.start_page(page)
         if not page.non_null:
             pass
         elif chunk.column.physical == "BOOLEAN":
-            measure.booleans(page)
+            measure.booleans(page, stop)
         elif page.encoding in DICTIONARY_ENCODINGS:
             measure.indices(page, stop)
         else:
@@ -327,28 +342,3 @@ def _each(page: HashedPage) -> Iterator[bytes]:
 def _width(column: Column) -> int:
     """Bytes of a value; 0 for BYTE_ARRAY."""
     return 1 if column.physical == "BOOLEAN" else width_of(column) or 0
-
-
-def _trues(page: Page, count: int) -> int:
-    """How many of the first `count` values of a page of a BOOLEAN column are true."""
-    if not count or page.body is None:
-        return 0
-    data = memoryview(page.body.whole())[page.start :]
-    if page.encoding == "PLAIN":
-        if len(data) * 8 < count:
-            raise page.location.fault(f"the page has too few bytes for {counted(count, 'value')}", 0)
-        return (int.from_bytes(data[: -(-count // 8)], "little") & ((1 << count) - 1)).bit_count()
-    if page.encoding == "RLE":
-        values = kernels.Levels(count, 1)
-        try:
-            values.feed(data, 4, len(data), True)  # after their length
-        except kernels.PageError as error:
-            raise page.location.fault(f"the page's values can't be read: {error}", 0) from None
-        return values.hits
-    raise UnsupportedError(
-        f"values in the encoding {page.encoding}",
-        path=page.location.path,
-        offset=page.location.base,
-        field=page.location.field,
-        hint="rewrite the file with a current engine",
-    )

@@ -178,6 +178,15 @@ class Page(NamedTuple):
         ]
         return (*found, self.num_values - sum(found))
 
+    def defined(self, column: Column) -> bytearray:
+        """Of a data page of a column without lists: a 1 for each row that has a value. Raises CorruptFile."""
+        marks = bytearray(self.num_values)
+        if self.non_null and self.levels is not None:
+            body, start, end = self.levels
+            highest = column.max_definition_level
+            _count(body.open(start), end - start, self.num_values, highest, self.location, marks=marks)
+        return marks
+
     def begins_row(self, column: Column) -> bool:
         """Whether a data page begins with a row; False if its repetition levels aren't there. Raises CorruptFile."""
         highest = column.max_repetition_level
@@ -551,10 +560,18 @@ def _data_page_v2(
     return raw.body(levels, compressed=header.is_packed), non_null, found, repetition
 
 
-def _count(feed: Feed, size: int, count: int, highest: int, location: Location, counted: int = -1) -> int:
-    """Return how many levels are `counted`, by default the highest. They take `size` bytes from the feed's
-    position."""
-    levels = kernels.Levels(count, highest, counted)
+def _count(
+    feed: Feed,
+    size: int,
+    count: int,
+    highest: int,
+    location: Location,
+    counted: int = -1,
+    marks: bytearray | None = None,
+) -> int:
+    """Return how many levels are `counted`, by default the highest, and mark them. They take `size` bytes from the
+    feed's position."""
+    levels = kernels.Levels(count, highest, counted, marks)
     end = feed.at + size
     try:
         while True:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from bloomcli.concurrency.threads import Stop
@@ -27,7 +28,7 @@ from bloomcli.formats.parquet.page_index import PageBounds
 from bloomcli.formats.parquet.row_order import compared, sorting_columns
 from bloomcli.formats.parquet.spec import I64, enum_name
 from bloomcli.hints import MENDS, repairing
-from bloomcli.kernels import ColumnIndex, OffsetIndex
+from bloomcli.kernels import Bounds, ColumnIndex, OffsetIndex
 from bloomcli.model.file import Column, ColumnChunk, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES
@@ -103,11 +104,16 @@ class Fault(NamedTuple):
 
 
 def faults(
-    filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk, stop: Stop | None = None
+    filters: Filters,
+    key: ChunkKey,
+    chunk: ColumnChunk,
+    measured: MeasuredChunk,
+    stop: Stop | None = None,
+    orders: Mapping[int, Bounds] = MappingProxyType({}),
 ) -> list[Fault]:
-    """The faults of a chunk's metadata, by its values. Raises CorruptFile for statistics that can't be walked;
-    Stopped soon after `stop` is set."""
-    return list(_Proof(filters, key, chunk, measured, stop or Stop()))
+    """The faults of a chunk's metadata, by its values; `orders`: the order of rows in other measured columns. Raises
+    CorruptFile for statistics that can't be walked; Stopped soon after `stop` is set."""
+    return list(_Proof(filters, key, chunk, measured, stop or Stop(), orders))
 
 
 def contradictions(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> list[Fault]:
@@ -122,7 +128,7 @@ def measure_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> Measure:
     return Measure(
         chunk,
         filters.footer.order(chunk.column),
-        tracked=bool(by) and by[0].column == key.column,
+        tracked=any(one.column == key.column for one in by),
         distinct=filters.footer.metadata(key).distinct_count is not None,
         shapes=None if claimed is None else claimed.shapes(),
     )
@@ -273,9 +279,16 @@ class _Proof(_Metadata):
     """Compares a chunk's metadata with its values. Iterating yields the faults."""
 
     def __init__(
-        self, filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk, stop: Stop
+        self,
+        filters: Filters,
+        key: ChunkKey,
+        chunk: ColumnChunk,
+        measured: MeasuredChunk,
+        stop: Stop,
+        orders: Mapping[int, Bounds],
     ) -> None:
         super().__init__(filters, key, chunk)
+        self.orders = orders
         self.measured = measured
         self.stop = stop
 
@@ -397,14 +410,14 @@ class _Proof(_Metadata):
         by = sorting_columns(self.footer, self.key.row_group)
         if not by or by[0].column != self.key.column:
             return
-        measured = self.measured
-        if self.flat and (measured.falls if by[0].falling else measured.rises) is False:
+        order = self.measured.order
+        if order is None:
+            found = compared(self.filters, self.chunk, self.orders, self.stop)
+        elif order.falls if by[0].falling else order.rises:
+            found = compared(self.filters, self.chunk, {**self.orders, self.key.column: order}, self.stop)
+        else:
             yield self.fault(_ORDER, SORTING, f"the rows aren't in the {by[0].order} order of the column")
             return
-        measures_order = self.flat and measured.ordered and not measured.unknown
-        if measures_order and len(by) == 1 and measured.nulls in {0, measured.values}:
-            return
-        found = compared(self.filters, self.chunk, self.stop)
         if found.wrong is not None:
             yield self.fault(_ORDER, SORTING, found.wrong)._replace(proven=found.proven)
         if found.unknown is not None:

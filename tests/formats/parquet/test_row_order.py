@@ -15,10 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from support import footers, thrift
 from support.patches import COLUMN_ORDERS, SORTING
+from support.sources import CountingSource
 from support.thrift import Fields, Items
 
 import bloomcli
 from bloomcli.formats.parquet import limits
+from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
 
@@ -90,6 +92,47 @@ def test_the_second_column_counts_between_rows_that_are_equal_in_the_first(tmp_p
         assert found.message == "the rows with equal values in a aren't in the ascending order of b"
         assert rules(path, ["a"]) == [wrong("a")]  # b is decoded though it isn't chosen
         assert rules(path, ["b"]) == []
+
+
+DELTAS: Final = {
+    "DELTA_BINARY_PACKED": pa.array([-3, 5, 2**40]),
+    "DELTA_LENGTH_BYTE_ARRAY": pa.array(["", "", "b"]),
+    "DELTA_BYTE_ARRAY": pa.array(["a", "ab", "b"]),
+    "BYTE_STREAM_SPLIT": pa.array([-1.5, 0.0, 2.5]),
+    "RLE": pa.array([False, False, True]),
+}
+
+
+@pytest.mark.parametrize("encoding", DELTAS)
+def test_runs_of_equal_values_count_row_by_row_in_every_encoding(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.parquet"
+    for changed in (None, 100, 299):
+        rows = [at // 300 for at in range(900)]
+        if changed is not None:  # within a run, and at its end
+            rows[changed], rows[changed + 1] = 2, 0
+        table = pa.table({"a": [1] * 900, "b": DELTAS[encoding].take(pa.array(rows))})
+        order = [pq.SortingColumn(0), pq.SortingColumn(1)]
+        pq.write_table(
+            table,
+            path,
+            use_dictionary=False,
+            column_encoding={"b": encoding},
+            sorting_columns=order,
+            data_page_version="2.0",
+            write_batch_size=64,
+            data_page_size=256,
+        )
+        assert encoding in pq.read_metadata(path).row_group(0).column(1).encodings
+        assert rules(path, ["a"]) == [wrong("a")] * (changed is not None)
+
+
+def test_sorting_columns_are_decoded_once(tmp_path: Path) -> None:
+    rows = sorted((at // 500, (at * 7919) % 20_011) for at in range(20_000))
+    path = tmp_path / "a.parquet"
+    pq.write_table(two(rows), path, sorting_columns=[pq.SortingColumn(0), pq.SortingColumn(1)], use_dictionary=False)
+    with CountingSource(path) as source:
+        assert not any(one.proof for one in open_file(source).deep({0, 1}, lambda _: None, None, 1))
+        assert source.bytes_read < 1.2 * source.size
 
 
 def test_each_row_group_is_compared_by_itself(tmp_path: Path) -> None:
