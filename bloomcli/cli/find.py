@@ -7,7 +7,7 @@ import io
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
@@ -50,6 +50,7 @@ Examples:
   bloom find 42 /data/orders -c id --maybe        # files that may have it
   bloom find -v 42 -v 43 day=*/*.parquet -c id --limit 10
   bloom find --values-from ids.txt -c user_id --table ice.db.orders
+  bloom find --values-from ids.txt -c user_id --table ice.db.orders --reachable -o proof.json
 
 Values are written as for `bloom probe`. A row number is that of the file, from 0 on, without
 regard to row groups. A list has a value if one of its elements equals it.""",
@@ -81,6 +82,12 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     help="An index of `bloom index build`: open only the files that it doesn't rule out.",
 )
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Files searched at a time.")
+@click.option(
+    "--reachable",
+    is_flag=True,
+    help="With --table: look in all that the table still reaches: older snapshots, branches, tags, deleted rows,"
+    " delete files, bounds in the metadata. -o writes a certificate if nothing is left.",
+)
 @table_options(values=True)
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.")
@@ -100,6 +107,7 @@ def command(
     index: str | None,
     jobs: int | None,
     as_files: bool,
+    reachable: bool,
     table: TableOptions | None,
     engine: str,
     master: str | None,
@@ -121,7 +129,8 @@ def command(
     is no PATH.
 
     The exit code is 0 if rows were found (with --maybe: if there may be some), 1 if not, and 2 or more
-    if there was an error, as that of grep.
+    if there was an error, as that of grep. With --reachable, it is 0 if nothing is left, and 1 if
+    something is.
     """
     from bloomcli.commands.find_values import Values
 
@@ -143,7 +152,10 @@ def command(
         maybe=maybe,
         as_files=as_files,
     )
-    _check_output(form, target, rows=chosen.checked().rows)
+    if reachable:
+        _check_reachable(table, form, target, index)
+    else:
+        _check_output(form, target, rows=chosen.checked().rows)
     sought = Values(wanted) if source is None else _read_values(source, values_column, chosen.column)
     if not values and source is None:
         _check_order(wanted[0], paths, column)
@@ -157,6 +169,8 @@ def command(
         conf=conf,
         table=table,
     )
+    if reachable:
+        return _find_reachable(where, sought, chosen, form, target)
     search = _search(where, sought, chosen, index)
     _write(search, form, target, rows=chosen.rows, maybe=maybe)
     return _report(search, form, quiet=quiet)
@@ -232,6 +246,36 @@ def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | No
     return SparkSearch(session, paths, values, chosen, where.table, index)
 
 
+def _check_reachable(table: TableOptions | None, form: str, target: str | None, index: str | None) -> None:
+    """Raise UsageError for options that don't go together with --reachable."""
+    if table is None:
+        raise UsageError("--reachable is for tables", hint="add --table NAME")
+    if form not in {"text", "json"}:
+        raise UsageError(f"--reachable has no --format {form}", hint="--format json")
+    if index is not None:
+        raise UsageError("an index doesn't have what a table has deleted", hint="leave out --index or --reachable")
+    if target is not None:
+        _check_target(target)
+
+
+def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: str, target: str | None) -> int:
+    """Look in all that a table reaches; print the report, and write the certificate if there is one."""
+    from bloomcli.finding.reachable import find_reachable
+    from bloomcli.report import json
+    from bloomcli.report.text_find import problems
+    from bloomcli.report.text_reachable import reachable
+    from bloomcli.tables.reading import session_of
+
+    assert where.table is not None  # noqa: S101  `_check_reachable`
+    report = find_reachable(session_of(engine_of(replace(where, table=None))), where.table, values, chosen)
+    _say_problems(problems(report.errors))
+    output.write("reachable", report, form, reachable)
+    if report.certificate is not None and target is not None:
+        with _target(target, binary=False) as stream:
+            json.write("certificate", report.certificate, stream)  # type: ignore[arg-type]
+    return report.exit_code
+
+
 def _check_output(form: str, target: str | None, *, rows: bool) -> None:
     """Raise UsageError for formats and targets that don't go together."""
     from bloomcli.report.found_rows import OF_FILES
@@ -244,8 +288,13 @@ def _check_output(form: str, target: str | None, *, rows: bool) -> None:
         return
     if form == "json":
         raise UsageError("--format json prints the report, and no rows", hint="leave out -o, or --format")
+    _check_target(target)
+
+
+def _check_target(target: str) -> None:
+    """Raise UsageError for an output that isn't a new file of this machine."""
     if is_uri(target):
-        raise UsageError("rows are written to files of this machine", path=target, hint=_copying(target))
+        raise UsageError("the output is written to files of this machine", path=target, hint=_copying(target))
     if os.path.lexists(target):
         raise output_exists(target, hint=_ANOTHER)
 
@@ -336,10 +385,7 @@ def _report(search: Search, form: str, *, quiet: bool) -> int:
     from bloomcli.report.text_find import lines, problems
 
     report = search.report
-    for error, hint in problems(report):
-        output.say(f"bloom: {error}", err=True)
-        if hint:
-            output.say(f"hint: {hint}", err=True)
+    _say_problems(problems(report.errors))
     if form == "json":
         from bloomcli.report import json
 
@@ -350,3 +396,10 @@ def _report(search: Search, form: str, *, quiet: bool) -> int:
         for line in (*lines(report), *(f"value: {remark}" for remark in remarks)):
             output.say(line, err=True)
     return report.exit_code
+
+
+def _say_problems(problems: Iterable[tuple[str, str | None]]) -> None:
+    for error, hint in problems:
+        output.say(f"bloom: {error}", err=True)
+        if hint:
+            output.say(f"hint: {hint}", err=True)

@@ -13,6 +13,7 @@ from bloomcli.commands.options import FindOptions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.record_shape import struct_of
 from bloomcli.datasets.spark_session import checked_session
+from bloomcli.finding.job import Part
 from bloomcli.finding.lake import FileResult, Search
 from bloomcli.finding.on_spark import of_paths, of_table
 from bloomcli.finding.pruning import Pruning
@@ -82,18 +83,23 @@ class SparkSearch(Search):
         return ((file.path, job.options) for files, job in self._found.parts for file in files)
 
     def _each(self) -> Iterator[FileResult]:
-        parts = self._found.parts
-        if not parts:
-            return
-        from bloomcli.datasets.spark_find import results
+        for result in searched(self._spark, self._found.parts, self._values):
+            yield result._replace(no_answer=self._no_answers.get(result.found.path))
 
-        texts = self._values.texts
-        blocks = [packed(texts[at : at + PIECE_VALUES]) for at in range(0, len(texts), PIECE_VALUES)]
-        description = f"bloom find: {plural(len(self._found.files), 'file')}"
-        spool = Spool()
-        for result in results(self._spark, parts, blocks, search=search, description=description):
-            if isinstance(result, pa.RecordBatch):
-                spool.add(result)
-            else:
-                yield FileResult(result, spool.batches(), self._no_answers.get(result.path))
-                spool = Spool()
+
+def searched(spark: Any, parts: Sequence[Part], values: Values) -> Iterator[FileResult]:
+    """Yield the results of the files of parts, in order."""
+    if not parts:
+        return
+    from bloomcli.datasets.spark_find import results
+
+    texts = values.texts
+    blocks = [packed(texts[at : at + PIECE_VALUES]) for at in range(0, len(texts), PIECE_VALUES)]
+    description = f"bloom find: {plural(sum(len(files) for files, _ in parts), 'file')}"
+    spool = Spool()
+    for result in results(spark, parts, blocks, search=search, description=description):
+        if isinstance(result, pa.RecordBatch):
+            spool.add(result)
+        else:
+            yield FileResult(result, spool.batches())
+            spool = Spool()

@@ -36,6 +36,8 @@ DOCUMENTS: Final[dict[str, type]] = {
     "dataset": model.DatasetReport,
     "advise": model.AdviseReport,
     "find": model.FindReport,
+    "reachable": model.ReachableReport,
+    "certificate": model.Certificate,
     "index": model.IndexReport,
     "index-inspect": model.IndexFacts,
 }

@@ -14,9 +14,11 @@ from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacemen
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.delta import commits, rows, schema, statistics
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
+from bloomcli.tables.delta.reachable import reachable
 from bloomcli.tables.delta.snapshot import Snapshot, check, full_path, new_entry_path, partition_of, record_of
 from bloomcli.tables.java import java_errors
 from bloomcli.tables.libraries import library_hint
+from bloomcli.tables.reachable import Reachable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -230,6 +232,17 @@ class DeltaTable(Table):
         rewriting = f"UPDATE {self.name} SET {column} = {column}"  # noqa: S608  a hint
         for file in files:
             yield replace(statistics.statistics_of(entries[file.path], leaves, partitions), rewriting=rewriting)
+
+    def reachable(self, column: str) -> Reachable:
+        """What the log, all of its files, and the table's folder have."""
+        if self._pinned:
+            raise UsageError("--reachable looks in all versions", path=self.name, hint="leave out the version")
+        current = {file.path for file in self.files()}
+        try:
+            conf = self._table.deltaLog().newDeltaHadoopConf()
+            return reachable(self._jvm, self.name, column, self._location, current, conf)
+        except java_errors() as error:
+            raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
 
     def filter_requests(self) -> list[FilterRequest]:
         """The filters that the table properties ``parquet.bloom.filter.*`` request."""
