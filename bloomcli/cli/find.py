@@ -272,7 +272,7 @@ def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: s
     output.write("reachable", report, form, reachable)
     if report.certificate is not None and target is not None:
         with _target(target, binary=False) as stream:
-            json.write("certificate", report.certificate, stream)  # type: ignore[arg-type]
+            json.write("reachable", report, stream)  # type: ignore[arg-type]
     return report.exit_code
 
 

@@ -9,7 +9,7 @@ import hashlib
 import re
 import secrets
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,16 +23,15 @@ from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.spark_session import checked_session
 from bloomcli.errors import BloomError, UsageError
-from bloomcli.finding.job import FileWork, Job
+from bloomcli.finding.job import FileWork, Job, parts_of
 from bloomcli.finding.lake import Search, failed
-from bloomcli.finding.on_spark import SearchFiles, cores_of, of_table
+from bloomcli.finding.on_spark import cores_of, of_table
 from bloomcli.finding.spark_lake import searched
 from bloomcli.model.dataset import gravest
 from bloomcli.model.find import FileFound
 from bloomcli.model.reachable import Certificate, LookedAt, Place, ReachableReport
 from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.model.table_statistics import Kind as Type
-from bloomcli.storage.base import FileEntry
 from bloomcli.tables.columns import check_columns
 from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedFile
 from bloomcli.tables.registry import open_table
@@ -41,21 +40,12 @@ from bloomcli.version import __version__
 
 _TIMES: Final = (Type.TIMESTAMP, Type.INSTANT)
 _MILLI: Final = 1_000_000
-_ENDS: Final = ("\x7f", "\U0010ffff")
+_APPENDED: Final = ("\x7f", "\U0010ffff")
 """The characters that Delta appends to the beginning of a greatest text."""
 _WORD: Final = re.compile(r"'([^']*)'|([^\s'\"(),=<>\[\]\\]+)")
 """A quoted text, or a number, in a condition in SQL."""
-_ORDER: Final = (
-    "DELETE",
-    "rewrite_",
-    "REORG",
-    "ALTER TABLE .* DROP",
-    "expire_",
-    "SET ",
-    "VACUUM",
-    "remove_orphan",
-    "",
-)
+_ELSEWHERE: Final = "copies and clones elsewhere, backups, object versions of the store, and what is committed later"
+_ORDER: Final = ("DELETE", "rewrite_", "REORG", "DROP", "expire_", "SET spark", "VACUUM", "")
 """The order of statements: a rewrite leaves old files to the expiry of snapshots."""
 
 
@@ -74,43 +64,30 @@ def find_reachable(spark: Any, which: TableOptions, values: Values, options: Fin
     """
     checked_session(spark)
     Search.checked_values(values)
-    which, options = which.checked(), options.checked()
-    if which.where is not None or which.snapshot is not None or which.as_of is not None:
+    options = options.checked()
+    if which != TableOptions(table=which.table):
         raise UsageError(
             "--reachable looks in all snapshots and files of a table",
             hint="leave out --where, --snapshot and --as-of",
         )
     if replace(options, column="") != FindOptions():
-        raise UsageError("--reachable shows no rows", hint="leave out the options on rows and files")
+        raise UsageError("--reachable shows no rows", hint="leave out the options about rows and files")
     began = datetime.now(UTC)
     table = open_table(spark, which.table)
     check_columns(table, ProbeOptions(column=options.column), table.names())
     reached = table.reachable(options.column)
-    texts = [text.decode("utf-8", "surrogateescape") for text in pc.unique(values.texts).to_pylist()]
+    texts = pc.unique(values.texts).to_pylist()
     looked = _Looked(spark, reached, values, options)
     looked.look_in_files()
-    looked.look_in_metadata(texts)
+    looked.look_in_metadata([_text(text) for text in texts])
     looked.look_for_live_rows()
-    found, errors = looked.places(), looked.errors
-    report = ReachableReport(
-        table=which.table,
-        column=options.column,
-        values=len(texts),
-        values_found=len(looked.found),
-        looked_at=looked.looked_at(),
-        metadata_files=reached.metadata_files,
-        places=tuple(found),
-        statements=tuple(sorted({text for place in found for text in place.ends}, key=_order)),
-        notes=reached.notes if found else (),
-        not_looked_at=reached.not_looked_at,
-        errors=tuple(errors),
-        exit_code=gravest({error.exit_code for error in errors}) if errors else int(bool(found)),
-    )
-    if report.exit_code:
-        return report
-    salt = secrets.token_bytes(16)
-    hashes = (hashlib.sha256(salt + text.encode("utf-8", "surrogateescape")).hexdigest() for text in texts)
-    certificate = Certificate(
+    places, errors = looked.places(), looked.errors
+    certificate = None
+    if not places and not errors:
+        salt = secrets.token_bytes(16)
+        hashes = sorted(hashlib.sha256(salt + text).hexdigest() for text in texts)
+        certificate = Certificate(salt=salt.hex(), value_hashes=tuple(hashes))
+    return ReachableReport(
         table=which.table,
         location=reached.location,
         format=table.format,
@@ -120,83 +97,80 @@ def find_reachable(spark: Any, which: TableOptions, values: Values, options: Fin
         version=table.version,
         versions=reached.versions,
         refs=reached.refs,
-        looked_at=report.looked_at,
-        metadata_files=reached.metadata_files,
-        not_looked_at=reached.not_looked_at,
         values=len(texts),
-        salt=salt.hex(),
-        value_hashes=tuple(sorted(hashes)),
+        values_found=len(looked.found),
+        looked_at=looked.looked_at(),
+        metadata_files=reached.metadata_files,
+        not_looked_at=(*reached.not_looked_at, _ELSEWHERE),
+        places=tuple(places),
+        statements=_in_order({text for place in places for text in place.ends}),
+        notes=reached.notes if places else (),
+        errors=tuple(errors),
+        certificate=certificate,
+        exit_code=gravest({error.exit_code for error in errors}) if errors else int(bool(places)),
     )
-    return replace(report, certificate=certificate)
 
 
-def _order(statement: str) -> tuple[int, str]:
-    return next(at for at, start in enumerate(_ORDER) if re.search(start, statement)), statement
+def _in_order(statements: Collection[str]) -> tuple[str, ...]:
+    """Statements in the order in which they are run. The expiry until the latest time includes the others."""
+    listed = sorted(statements, key=lambda text: (next(at for at, kind in enumerate(_ORDER) if kind in text), text))
+    expiries = [text for text in listed if "expire_" in text and "snapshot_ids" not in text]
+    return tuple(text for text in listed if text not in expiries[:-1])
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
 
 
 class _Looked:
-    """What was found, so far, in what a table reaches."""
+    """What was found so far.
+
+    Attributes:
+        found: the values that were found.
+        errors: the files that couldn't be searched.
+    """
 
     def __init__(self, spark: Any, reached: Reachable, values: Values, options: FindOptions) -> None:
-        self._spark, self._reached, self._values, self._options = spark, reached, values, options
-        self._results: dict[str, FileFound] = {}
-        """By the files' paths as the table spells them. A file's rows are those of all columns of the name."""
+        self._spark, self._reached, self._values = spark, reached, values
+        self._options = replace(options, select=(options.column,))
+        self._results: dict[str, list[FileFound]] = defaultdict(list)
+        """By the files' paths as the table spells them: one for each column that the name has or had."""
         self._values_of: defaultdict[str, set[str]] = defaultdict(set)
         self._live: defaultdict[str, int] = defaultdict(int)
         self._in_metadata: list[Place] = []
         self.found: set[str] = set()
-        """The values that were found."""
-
-    @property
-    def errors(self) -> list[FileFound]:
-        """The files that couldn't be searched."""
-        return [found for found in self._results.values() if found.error is not None]
+        self.errors: list[FileFound] = []
 
     def look_in_files(self) -> None:
         """Search all files that have rows."""
-        files = [file for file in self._reached.files if file.kind is not Kind.VECTOR]
+        files = [file for file in self._reached.files if file.kind is not Kind.VECTORS]
+        work, sizes = [_work(file) for file in files], [file.size for file in files]
         for names in self._reached.names:
-            options = replace(self._options, select=(self._options.column,), names=names)
-            for file, found, texts in self._search(files, Job(options, of_table=True)):
-                before = self._results.get(file.path)
-                if before is None or found.error is not None or (before.error is None and found.rows >= before.rows):
-                    self._results[file.path] = found
+            job = Job(replace(self._options, names=names), of_table=True)
+            parts = parts_of(work, sizes, job, cores_of(self._spark))
+            for file, (found, batches, *_) in zip(files, searched(self._spark, parts, self._values), strict=True):
+                texts: set[str] = set()
+                for batch in batches:
+                    given = batch.column(batch.schema.get_field_index("value")).unique()
+                    texts.update(map(_text, given.to_pylist()))
+                self._results[file.path].append(found)
                 self._values_of[file.path] |= texts
                 self.found |= texts
-
-    def _search(self, files: Sequence[ReachedFile], job: Job) -> Iterator[tuple[ReachedFile, FileFound, set[str]]]:
-        work, entries = [], []
-        for file in files:
-            path, result = file.path, None
-            try:
-                path = portable(file.path)
-            except BloomError as error:
-                result = failed(file.path, error)
-            work.append(FileWork(path, found=result))
-            entries.append(FileEntry(path, file.size, path, walked=False))
-        parts = SearchFiles(job, work, entries, cores_of(self._spark)).parts
-        for file, (found, batches, *_) in zip(files, searched(self._spark, parts, self._values), strict=True):
-            texts = set()
-            for batch in batches:
-                given = batch.column(batch.schema.get_field_index("value")).unique().to_pylist()
-                texts |= {text.decode("utf-8", "surrogateescape") for text in given}
-            yield file, found, texts
+                self.errors += [found] if found.error is not None else []
 
     def look_for_live_rows(self) -> None:
         """Search the newest snapshots for rows that aren't deleted, in the files that have values."""
         heads: defaultdict[str, set[str]] = defaultdict(set)
         for file in self._reached.files:
-            for head in file.keeper.heads if self._values_of.get(file.path) else ():
+            for head in file.keeper.heads if self._values_of[file.path] else ():
                 heads[head].add(portable(file.path))
         for head, paths in heads.items():
-            options = replace(self._options, select=(self._options.column,))
-            every = of_table(self._spark, TableOptions(table=head), options, typed=False)
+            every = of_table(self._spark, TableOptions(table=head), self._options, typed=False)
             chosen = [pair for pair in zip(every.files, every.listed, strict=True) if pair[0].path in paths]
             some = every._replace(files=[file for file, _ in chosen], listed=[entry for _, entry in chosen])
             for result in searched(self._spark, some.parts, self._values):
                 self._live[result.found.path] += result.found.rows
-                for _ in result.batches:
-                    pass
+                self.errors += [result.found] if result.found.error is not None else []
 
     def look_in_metadata(self, texts: Sequence[str]) -> None:
         """Compare the values with bounds and texts of the metadata.
@@ -207,61 +181,58 @@ class _Looked:
         for path, kind, data_file, bounds, keeper in self._reached.bounds:
             if bounds.kind not in known:
                 known[bounds.kind] = _Known(texts, bounds.kind)
-            exact, part = known[bounds.kind].of(bounds)
-            result = self._results.get(data_file)
-            if result is not None and result.error is None and not result.rows:
+            same, part = known[bounds.kind].of(bounds)
+            results = self._results.get(data_file)
+            if results and not any(one.rows or one.error is not None for one in results):
                 part = set()
-            if exact or part:
-                self._add(kind, path, exact | part, keeper, data_file=data_file, part=not exact)
-        wanted, name = set(texts), self._options.column.rpartition(".")[2]
-        for one in self._reached.texts:
-            if name in one.text:
-                words = {quoted or word for quoted, word in _WORD.findall(one.text)}
-                if here := wanted & words:
-                    self._add(Kind.COMMIT, one.path, here, one.keeper)
+            self._add(kind, path, same | part, keeper, data_file=data_file, part=not same)
+        name = self._options.column.rpartition(".")[2]
+        for path, text, keeper in self._reached.texts:
+            words = {quoted or word for quoted, word in _WORD.findall(text)} if name in text else set()
+            self._add(Kind.COMMIT, path, words.intersection(texts), keeper)
 
     def _add(self, kind: Kind, path: str, values: Collection[str], keeper: Keeper, **facts: Any) -> None:
-        self.found.update(values)
-        self._in_metadata.append(
-            Place(kind=kind, path=path, values=len(values), kept_by=keeper.kept, ends=keeper.ends, **facts)
-        )
+        if values:
+            self.found.update(values)
+            place = Place(kind=kind, path=path, values=len(values), kept_by=keeper.kept, ends=keeper.ends, **facts)
+            self._in_metadata.append(place)
 
     def places(self) -> list[Place]:
         """All places, files first."""
-        found = []
-        for file in self._reached.files:
-            if not self._values_of.get(file.path):
-                continue
-            live = self._live[portable(file.path)]
-            first = [f"DELETE FROM {head} WHERE {self._options.column} IN (...)" for head in file.keeper.heads]  # noqa: S608  shown
-            found.append(
-                Place(
-                    kind=file.kind,
-                    path=file.path,
-                    values=len(self._values_of[file.path]),
-                    rows=self._results[file.path].rows,
-                    live_rows=live,
-                    kept_by=file.keeper.kept,
-                    ends=(*(first if live else ()), *file.keeper.ends),
-                )
-            )
-        return [*found, *dict.fromkeys(self._in_metadata)]
+        places = []
+        for path, _, kind, keeper in self._reached.files:
+            if values := self._values_of[path]:
+                live, rows = self._live[portable(path)], sum(one.rows for one in self._results[path])
+                column = self._options.column
+                deletes = [f"DELETE FROM {head} WHERE {column} IN (...)" for head in keeper.heads] if live else ()  # noqa: S608
+                ends = (*deletes, *keeper.ends)
+                places.append(
+                    Place(kind=kind, path=path, values=len(values), rows=rows, live_rows=live, kept_by=keeper.kept,
+                          ends=ends)
+                )  # fmt: skip
+        return [*places, *dict.fromkeys(self._in_metadata)]
 
     def looked_at(self) -> tuple[LookedAt, ...]:
         """The files by kind."""
-        kinds: defaultdict[Kind, list[FileFound | None]] = defaultdict(list)
+        kinds: defaultdict[Kind, list[list[FileFound]]] = defaultdict(list)
         for file in self._reached.files:
-            kinds[file.kind].append(self._results.get(file.path))
-        return tuple(
-            LookedAt(
-                kind=kind,
-                files=len(found),
-                by_scan=sum(one is not None and one.error is None and one.pages_read > 0 for one in found),
-                by_filter=sum(one is not None and one.error is None and not one.pages_read for one in found),
-                without_values=sum(one is None for one in found),
-            )
-            for kind, found in kinds.items()
-        )
+            kinds[file.kind].append(self._results.get(file.path, []))
+        found = []
+        for kind, every in kinds.items():
+            whole = [results for results in every if results and all(one.error is None for one in results)]
+            scanned = sum(any(one.pages_read for one in results) for results in whole)
+            found.append(
+                LookedAt(kind=kind, files=len(every), by_filter=len(whole) - scanned, by_scan=scanned,
+                         without_values=every.count([]))
+            )  # fmt: skip
+        return tuple(found)
+
+
+def _work(file: ReachedFile) -> FileWork:
+    try:
+        return FileWork(portable(file.path))
+    except BloomError as error:
+        return FileWork(file.path, found=failed(file.path, error))
 
 
 class _Known:
@@ -270,14 +241,13 @@ class _Known:
     def __init__(self, texts: Sequence[str], kind: Type) -> None:
         self._kind = kind
         self._exact: defaultdict[Key, set[str]] = defaultdict(set)
-        """Numbers also as the nearest floats, because the column's type isn't known."""
-        self._beginnings: dict[int, dict[bytes, set[str]]] = {}
+        """Numbers also as the nearest floats, because the width of the column's type isn't known."""
+        self._beginnings: dict[int, defaultdict[bytes, set[str]]] = {}
         for text in texts:
             plain = re.sub(r"^0x|-", "", text) if kind is Type.BYTES else text
-            with suppress(ValueError, ArithmeticError):
-                for float_bytes in (None, 4, 8) if kind is Type.NUMBER else (None,):
-                    key = parse_key(plain, kind, float_bytes=float_bytes)
-                    if key is not None:
+            for float_bytes in (None, 4, 8) if kind is Type.NUMBER else (None,):
+                with suppress(ValueError, ArithmeticError):
+                    if (key := parse_key(plain, kind, float_bytes=float_bytes)) is not None:
                         self._exact[self._cut(key)].add(text)
 
     def _cut(self, key: Key) -> Key:
@@ -289,31 +259,27 @@ class _Known:
         same = {text for key in keys for text in self._exact.get(self._cut(key), ())}
         if self._kind in _TIMES:
             return set(), same
-        if self._kind not in {Type.TEXT, Type.BYTES}:
-            return same, set()
-        part = set()
-        for beginning in (bounds.low, self._before(bounds.high)):
-            if isinstance(beginning, bytes) and beginning:
-                part |= self._beginning(len(beginning)).get(beginning, set())
+        part: set[str] = set()
+        for start in (bounds.low, self._start_of(bounds.high)):
+            if isinstance(start, bytes) and start:
+                part |= self._beginning(len(start)).get(start, set())
         return same, part - same
 
-    def _beginning(self, length: int) -> dict[bytes, set[str]]:
+    def _beginning(self, length: int) -> defaultdict[bytes, set[str]]:
         """The values by their first bytes."""
         if length not in self._beginnings:
-            found: dict[bytes, set[str]] = {}
+            self._beginnings[length] = defaultdict(set)
             for key, texts in self._exact.items():
                 if isinstance(key, bytes) and len(key) > length:
-                    found.setdefault(key[:length], set()).update(texts)
-            self._beginnings[length] = found
+                    self._beginnings[length][key[:length]] |= texts
         return self._beginnings[length]
 
-    def _before(self, high: Key | None) -> bytes | None:
+    def _start_of(self, high: Key | None) -> bytes | None:
         """The beginning of a greatest value that was cut: Iceberg raises its last character, Delta appends one."""
         if not isinstance(high, bytes) or not high:
             return None
         if self._kind is Type.BYTES:
             return high[:-1] + bytes([max(high[-1] - 1, 0)])
         text = high.decode("utf-8", "surrogatepass")
-        if text.endswith(_ENDS):
-            return text[:-1].encode("utf-8", "surrogatepass")
-        return (text[:-1] + chr(max(ord(text[-1]) - 1, 0))).encode("utf-8", "surrogatepass")
+        start = text[:-1] if text.endswith(_APPENDED) else text[:-1] + chr(max(ord(text[-1]) - 1, 0))
+        return start.encode("utf-8", "surrogatepass")

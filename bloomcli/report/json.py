@@ -37,7 +37,6 @@ DOCUMENTS: Final[dict[str, type]] = {
     "advise": model.AdviseReport,
     "find": model.FindReport,
     "reachable": model.ReachableReport,
-    "certificate": model.Certificate,
     "index": model.IndexReport,
     "index-inspect": model.IndexFacts,
 }

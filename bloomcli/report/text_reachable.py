@@ -15,50 +15,40 @@ _PATHS: Final = 3
 def reachable(report: ReachableReport) -> Iterator[Block]:
     """Yield the places that have values, and the statements that end them; or that there are none."""
     where = f"all that {report.table} reaches"
+    values = f"{plural(report.values, 'value')} of {report.column}"
     if report.places:
-        some = f"{report.values_found:,} of {plural(report.values, 'value')} of {report.column}"
-        still = f"{are(report.values_found)} still in {where}: in {plural(len(report.places), 'place')}"
-        yield Line(Cell(f"{some} {still}", Style.BAD))
+        still = f"{report.values_found:,} of {values} {are(report.values_found)} still in {where}"
+        yield Line(Cell(f"{still}: in {plural(len(report.places), 'place')}", Style.BAD))
         groups: dict[tuple[object, ...], list[Place]] = {}
-        for place in report.places:
-            groups.setdefault((place.kind, place.part, bool(place.live_rows), place.kept_by, place.ends), []).append(
-                place
-            )
+        for one in report.places:
+            groups.setdefault((one.kind, one.part, bool(one.live_rows), one.kept_by, one.ends), []).append(one)
         for places in groups.values():
             yield Gap()
             yield from _group(places)
         yield Gap()
-        yield line("Statements that end this, in this order; then look again:")
+        yield line("statements that end this, in this order; look again afterwards:")
         yield from (Line(Cell(f"{text};"), 2, whole=True) for text in report.statements)
         yield from (line(f"note: {note}") for note in report.notes)
     elif report.errors:
         yield line(f"no value was found in what could be searched of {where}")
     else:
-        yield Line(
-            Cell(f"nothing left: {where} has none of {plural(report.values, 'value')} of {report.column}", Style.GOOD)
-        )
+        yield Line(Cell(f"nothing left: {where} has none of {values}", Style.GOOD))
     yield Gap()
     yield from (line(f"looked at: {_looked_at(one)}") for one in report.looked_at)
-    yield line(f"looked at: {plural(report.metadata_files, 'metadata file')} (manifests, or files of the log)")
+    yield line(f"looked at: {plural(report.metadata_files, 'file')} of metadata")
     yield from (line(f"not looked at: {text}") for text in report.not_looked_at)
     if report.errors:
-        failed = plural(len(report.errors), "file")
-        yield line(f"failed: {failed}, in which there may be more; there is no certificate")
+        yield line(
+            f"failed: {plural(len(report.errors), 'file')}, in which there may be more; there is no certificate"
+        )
 
 
 def _group(places: list[Place]) -> Iterator[Block]:
-    """Places that the same things keep."""
-    first = places[0]
-    what = {
-        "manifest bounds": "least or greatest value in manifests, of data files",
-        "log statistics": "least or greatest value in the log, of data files",
-        "commit information": "text of a commit",
-    }.get(first.kind, first.kind)
-    rows = sum(one.rows for one in places)
-    live = sum(one.live_rows for one in places)
-    facts = [f"{plural(rows, 'row')}, {live:,} not deleted"] if rows else []
-    facts += ["the beginning of a value, perhaps of another one"] * first.part
-    yield Line(Cell(f"{what}{': ' * bool(facts)}{'; '.join(facts)}", Style.TITLE))
+    """Yield places that the same things keep."""
+    first, rows = places[0], sum(one.rows for one in places)
+    facts = [f"{plural(rows, 'row')}, {sum(one.live_rows for one in places):,} not deleted"] if rows else []
+    facts += ["the beginning of a value, perhaps of another one"] if first.part else []
+    yield Line(Cell(": ".join((first.kind, *facts)), Style.TITLE))
     yield from (Line(Cell(one.path), 2, whole=True) for one in places[:_PATHS])
     if len(places) > _PATHS:
         yield Line(Cell(f"and {len(places) - _PATHS:,} more, which --format json lists"), 2)
@@ -66,6 +56,9 @@ def _group(places: list[Place]) -> Iterator[Block]:
 
 
 def _looked_at(one: LookedAt) -> str:
-    parts = [(one.by_filter, "ruled out by filters or statistics"), (one.by_scan, "read"),
-             (one.without_values, "without values, only row numbers")]  # fmt: skip
-    return f"{plural(one.files, one.kind)}: " + ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    numbers = (
+        (one.by_filter, "ruled out by filters, statistics or schema"),
+        (one.by_scan, "read"),
+        (one.without_values, "not opened: only row numbers"),
+    )
+    return f"{one.kind}: {one.files:,}; " + ", ".join(f"{count:,} {what}" for count, what in numbers if count)

@@ -1,6 +1,6 @@
-"""What a table still reaches: all files and metadata in which values of a column may be, and what keeps each of them.
+"""What a table still reaches: the files and metadata in which values of a column may be, and what keeps each of them.
 
-`Table.reachable` lists it, by the table's metadata and the table's folder. Nothing here needs a Spark session.
+`Table.reachable` lists it. Nothing here needs a Spark session.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:/*|^/+")
 class Kind(StrEnum):
     """What a file or an entry of the metadata is."""
 
-    DATA = "data file"
+    DATA = "data files"
     POSITION_DELETES = "position deletes"
     EQUALITY_DELETES = "equality deletes"
-    VECTOR = "deletion vector"
-    """It has row numbers, and no values: it isn't searched."""
+    VECTORS = "deletion vectors"
+    """They have row numbers, and no values: they aren't searched."""
     CHANGES = "change data"
-    OUTSIDE = "file outside the metadata"
-    """A file in the table's folder that no metadata name."""
-    BOUNDS = "manifest bounds"
-    LOG = "log statistics"
-    COMMIT = "commit information"
+    OUTSIDE = "files outside the metadata"
+    MANIFEST = "bounds in manifests"
+    LOG = "bounds in the log"
+    COMMIT = "texts of commits"
 
 
 class Keeper(NamedTuple):
@@ -43,7 +42,7 @@ class Keeper(NamedTuple):
 
 
 class ReachedFile(NamedTuple):
-    """A file with rows."""
+    """A file with rows. `size` is -1 if it isn't known."""
 
     path: str
     size: int
@@ -52,10 +51,9 @@ class ReachedFile(NamedTuple):
 
 
 class ReachedBounds(NamedTuple):
-    """The least and the greatest value of the column in a data file, in the table's metadata."""
+    """The least and the greatest value of the column in a data file, by a file of the metadata."""
 
     path: str
-    """The metadata's file: a manifest, a commit, a checkpoint."""
     kind: Kind
     data_file: str
     bounds: ColumnStatistics
@@ -71,7 +69,7 @@ class ReachedText(NamedTuple):
 
 
 class Reachable(NamedTuple):
-    """What a table reaches."""
+    """What a table reaches. The other fields are those of `ReachableReport`."""
 
     location: str
     names: tuple[ColumnNames, ...]
@@ -80,14 +78,10 @@ class Reachable(NamedTuple):
     bounds: list[ReachedBounds]
     texts: list[ReachedText]
     metadata_files: int
-    """Manifests, or files of the log."""
     versions: tuple[int, ...]
-    """The ids of the snapshots, or the versions that the log has."""
-    refs: tuple[str, ...]
-    """The branches and tags."""
-    notes: tuple[str, ...]
-    """When the statements take effect."""
-    not_looked_at: tuple[str, ...]
+    refs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    not_looked_at: tuple[str, ...] = ()
 
 
 def without_scheme(path: str) -> str:

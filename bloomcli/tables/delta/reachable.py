@@ -32,10 +32,7 @@ _CHANGES: Final = "_change_data/"
 _NUMBERED: Final = re.compile(r"(\d{20})\.")
 _ACTIONS: Final = ("add", "remove", "cdc")
 _FIELDS: Final = ("path", "stats", "stats_parsed", "deletionTimestamp")
-_UNLISTED: Final = (
-    "shallow clones of the table, which read its files: the table doesn't know them",
-    "conditions of commits that write the values in another form than the given one",
-)
+_NOT_LOOKED_AT: Final = ("conditions of commits that write values in another form than the given one",)
 _NOTES: Final = (
     "VACUUM ... RETAIN 0 HOURS harms running writers and readers: run it while nothing else uses the table, or run"
     " VACUUM alone when delta.deletedFileRetentionDuration is over",
@@ -81,7 +78,7 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         " 'delta.checkpointInterval' = '1')"
     )
     logged = Keeper(("the log, until delta.logRetentionDuration is over",), (cleanup,))
-    purging = (f"REORG TABLE {name} APPLY (PURGE)",)
+    newest = Keeper(("the newest version",), (f"REORG TABLE {name} APPLY (PURGE)", *vacuum), (name,))
     removed = {
         full_path(location, entry.facts["path"]): _until(entry.facts) for entry in entries if entry.kind == "remove"
     }
@@ -89,10 +86,11 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
 
     def keeper(path: str) -> Keeper:
         if path in current:
-            return Keeper(("the newest version",), (*purging, *vacuum), (name,))
-        if path in removed:
-            return Keeper((removed[path],), vacuum)
-        return Keeper(("the log's older versions" if path in named else "nothing: no version has it",), vacuum)
+            return newest
+        if not path.startswith(f"{location}/"):
+            return Keeper(("the log's older versions, in another table's folder",), (cleanup,))
+        kept = "the change data feed, until VACUUM takes it" if _CHANGES in path else "nothing: no version has it"
+        return Keeper((removed.get(path, kept),), vacuum)
 
     files = [
         ReachedFile(path, size, _kind(path, location, named), keeper(path))
@@ -117,9 +115,8 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         texts=[ReachedText(one.log, _text(one.facts), logged) for one in entries if one.kind == "commitInfo"],
         metadata_files=len(log),
         versions=tuple(sorted(numbers)),
-        refs=(),
         notes=_NOTES,
-        not_looked_at=_UNLISTED,
+        not_looked_at=_NOT_LOOKED_AT,
     )
 
 

@@ -1,4 +1,4 @@
-"""Lists all that an Iceberg table reaches: by its snapshots, its older metadata files, and its folder.
+"""Lists all that an Iceberg table reaches, by its snapshots and its folder, where files of expired snapshots may be.
 
 Manifests are read as Avro, because Iceberg's readers leave out the entries of removed files, whose bounds stay in the
 manifest. Measured with Iceberg 1.12: `rewrite_manifests` drops such entries, but leaves a manifest alone that is the
@@ -28,6 +28,7 @@ _REMOVED: Final = 2
 _LIST: Final = "snap-"
 """The beginning of the names of manifest lists, which have no values."""
 _ROWS: Final = (".parquet", ".orc", ".avro")
+_NOTES: Final = ("remove_orphan_files only takes files that are older than three days",)
 _VALUELESS: Final = ("bucket", "void")
 """Transforms of partitions whose results aren't values, or parts of them."""
 
@@ -129,7 +130,7 @@ class _Listing:
         parser = java.iceberg("TableMetadataParser")
         self._metadata: dict[str, Any] = json.loads(parser.toJson(table.operations().current()))
         self._statements = _Statements(name, self._metadata)
-        self._files: dict[str, tuple[int, Kind, Keeper]] = {}
+        self._files: dict[str, ReachedFile] = {}
         self._bounds: list[ReachedBounds] = []
         self._names, self._leaves = self._columns()
         self._check_partitions()
@@ -138,52 +139,42 @@ class _Listing:
 
     def run(self) -> Reachable:
         """List everything."""
-        own, older = self._manifests()
+        own: dict[str, tuple[Any, set[int]]] = {}
+        for snapshot in self._java.items(self._table.snapshots()):
+            for manifest in self._java.items(snapshot.allManifests(self._io)):
+                own.setdefault(str(manifest.path()), (manifest, set()))[1].add(int(snapshot.snapshotId()))
         main = self._statements.refs.get("main", {}).get("snapshot-id")
         spec = int(self._table.spec().specId())
-        alike = [path for path, (one, ids) in own.items() if main in ids and _is_of_data(one, spec)]
-        reached: defaultdict[str, set[int]] = defaultdict(set)
-        facts: dict[str, tuple[int, Kind]] = {}
-        for path, (manifest, snapshots) in own.items():
-            several = len(alike) > 1 and _is_of_data(manifest, spec)
-            dropping = self._statements.rewriting_manifests
+        alike = {path for path, (one, ids) in own.items() if main in ids and _is_of_data(one, spec)}
+        reached: defaultdict[tuple[str, int, Kind], set[int]] = defaultdict(set)
+        for path, (_, snapshots) in own.items():
             for entry, file, kind in self._entries(path):
-                if entry["status"] != _REMOVED:
-                    reached[file["file_path"]] |= snapshots
-                    facts[file["file_path"]] = file["file_size_in_bytes"], kind
-                elif several:
-                    self._add_bounds(path, file, self._statements.keeper(snapshots, dropping))
-                    continue
-                rewriting = self._statements.rewriting(kind, every=entry["status"] == _REMOVED)
-                self._add_bounds(path, file, self._statements.keeper(snapshots, rewriting))
-        for data_file, (size, kind) in facts.items():
-            keeper = self._statements.keeper(reached[data_file], self._statements.rewriting(kind))
-            self._files[data_file] = size, kind, keeper
-        outside = self._statements.outside
-        for path in older:
-            for _, file, kind in self._entries(path):
-                self._add_bounds(path, file, outside)
-                if self._io.newInputFile(file["file_path"]).exists():
-                    self._files.setdefault(file["file_path"], (file["file_size_in_bytes"], kind, outside))
-        not_looked_at = self._add_outside({without_scheme(path) for path in (*own, *older)})
-        blobs = len(self._metadata.get("statistics") or ())
-        if blobs:
+                removed = entry["status"] == _REMOVED
+                ending = self._statements.rewriting(kind, every=removed)
+                if removed and path in alike and len(alike) > 1:
+                    ending = self._statements.rewriting_manifests
+                self._add_bounds(path, file, self._statements.keeper(snapshots, ending))
+                if not removed:
+                    reached[file["file_path"], file["file_size_in_bytes"], kind] |= snapshots
+        for (path, size, kind), snapshots in reached.items():
+            keeper = self._statements.keeper(snapshots, self._statements.rewriting(kind))
+            self._files[path] = ReachedFile(path, size, kind, keeper)
+        not_looked_at = self._add_outside({without_scheme(path) for path in (*own, *self._files)})
+        if blobs := len(self._metadata.get("statistics") or ()):
             not_looked_at.append(f"{blobs} statistics files (Puffin): sketches of distinct values have hashes only")
-        every = self._metadata.get("snapshots") or []
+        listed = self._metadata.get("snapshots") or []
         return Reachable(
             location=str(self._table.location()),
             names=self._names,
-            files=[ReachedFile(path, *facts) for path, facts in self._files.items()],
+            files=list(self._files.values()),
             bounds=self._bounds,
-            texts=[self._summary(one) for one in every],
-            metadata_files=len(own) + len(older),
-            versions=tuple(one["snapshot-id"] for one in every),
+            texts=[self._summary(one) for one in listed],
+            metadata_files=len(own),
+            versions=tuple(one["snapshot-id"] for one in listed),
             refs=tuple(f"{ref['type']} {name}" for name, ref in self._statements.refs.items()),
-            notes=("remove_orphan_files only takes files that are older than three days",) * bool(
-                any(keeper is outside for _, _, keeper in self._files.values())
-            ),
+            notes=_NOTES,
             not_looked_at=tuple(not_looked_at),
-        )  # fmt: skip
+        )
 
     def _columns(self) -> tuple[tuple[ColumnNames, ...], dict[int, Leaf]]:
         """The columns that the name has or had, and the facts of their bounds."""
@@ -209,83 +200,52 @@ class _Listing:
                         path=self._name,
                     )
 
-    def _manifests(self) -> tuple[dict[str, tuple[Any, set[int]]], list[str]]:
-        """The manifests with the snapshots that have them, and those of older metadata files alone."""
-        own: dict[str, tuple[Any, set[int]]] = {}
-        for snapshot in self._java.items(self._table.snapshots()):
-            for manifest in self._java.items(snapshot.allManifests(self._io)):
-                own.setdefault(str(manifest.path()), (manifest, set()))[1].add(int(snapshot.snapshotId()))
-        known = {one["snapshot-id"] for one in self._metadata.get("snapshots") or ()}
-        older: dict[str, None] = {}
-        parser = self._java.iceberg("TableMetadataParser")
-        for logged in self._metadata.get("metadata-log") or ():
-            file = self._io.newInputFile(logged["metadata-file"])
-            if not file.exists():
-                continue
-            for snapshot in self._java.items(parser.read(file).snapshots()):
-                number, listed = int(snapshot.snapshotId()), snapshot.manifestListLocation()
-                if number in known or listed is None:
-                    continue
-                known.add(number)
-                if self._io.newInputFile(listed).exists():  # an expiry removes it
-                    paths = (str(one.path()) for one in self._java.items(snapshot.allManifests(self._io)))
-                    older |= dict.fromkeys(path for path in paths if path not in own)
-        return own, [path for path in older if self._io.newInputFile(path).exists()]
-
     def _entries(self, path: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], Kind]]:
         """Yield the entries of a manifest, their files, and the files' kinds."""
-        generic = self._java.type("org.apache.avro.generic.GenericDatumReader")()
-        stream = self._java.type("org.apache.avro.file.DataFileStream")(
-            self._io.newInputFile(path).newStream(), generic
-        )
+        reader = self._java.type("org.apache.avro.generic.GenericDatumReader")()
+        opened = self._io.newInputFile(path).newStream()
+        stream = self._java.type("org.apache.avro.file.DataFileStream")(opened, reader)
         try:
             while stream.hasNext():
                 entry = json.loads(stream.next().toString())
-                file = entry["data_file"]
-                kind = _KINDS[file.get("content") or 0]
-                yield entry, file, Kind.VECTOR if file["file_format"].lower() == "puffin" else kind
+                if (file := entry.get("data_file")) is not None:
+                    kind = _KINDS[file.get("content") or 0]
+                    yield entry, file, Kind.VECTORS if file["file_format"].lower() == "puffin" else kind
         finally:
             stream.close()
 
     def _add_bounds(self, path: str, file: Mapping[str, Any], keeper: Keeper) -> None:
         """Add the column's bounds in an entry of a manifest."""
-        low, high = (
-            {one["key"]: one["value"] for one in file.get(f"{end}_bounds") or ()} for end in ("lower", "upper")
-        )
-        for number, leaf in self._leaves.items():
-            ends = [
-                None if (raw := found.get(number)) is None else decode(_bytes(raw), leaf) for found in (low, high)
-            ]
-            if leaf.kind is not None and ends != [None, None]:
-                bounds = ColumnStatistics(path=leaf.path, kind=leaf.kind, low=ends[0], high=ends[1])
-                self._bounds.append(ReachedBounds(path, Kind.BOUNDS, file["file_path"], bounds, keeper))
+        for end in ("lower", "upper"):
+            for one in file.get(f"{end}_bounds") or ():
+                if (leaf := self._leaves.get(one["key"])) is not None and leaf.kind is not None:
+                    key = decode(_bytes(one["value"]), leaf)
+                    low, high = (key, None) if end == "lower" else (None, key)
+                    bounds = ColumnStatistics(path=leaf.path, kind=leaf.kind, low=low, high=high)
+                    self._bounds.append(ReachedBounds(path, Kind.MANIFEST, file["file_path"], bounds, keeper))
 
-    def _add_outside(self, manifests: set[str]) -> list[str]:
+    def _add_outside(self, known: set[str]) -> list[str]:
         """Add the files of the table's folders that no snapshot reaches. Returns what wasn't looked at."""
-        properties = self._metadata.get("properties") or {}
-        known, outside = {without_scheme(path) for path in self._files}, self._statements.outside
+        properties, outside = self._metadata.get("properties") or {}, self._statements.outside
         own = (properties.get(f"write.{what}.path") for what in ("data", "metadata"))
         unlisted = []
         for folder in dict.fromkeys((str(self._table.location()), *(one for one in own if one))):
             try:
                 listed = self._java.items(self._io.listPrefix(folder.rstrip("/") + "/"))
             except java_errors():
-                unlisted.append(
-                    f"files in {folder} that no snapshot reaches (remove_orphan_files): it can't be listed"
-                )
+                unlisted.append(f"files in {folder} that no snapshot reaches: it can't be listed")
                 continue
             for file in listed:
-                path, size = str(file.location()), int(file.size())
-                plain = without_scheme(path)
-                name = path.rpartition("/")[2]
-                if not path.endswith(_ROWS) or plain in known or plain in manifests or name.startswith((".", _LIST)):
+                path = str(file.location())
+                hidden = path.rpartition("/")[2].startswith((".", _LIST))
+                if hidden or not path.endswith(_ROWS) or without_scheme(path) in known:
                     continue
-                known.add(plain)
+                known.add(without_scheme(path))
                 if path.endswith(".avro") and "/metadata/" in path:
                     for _, found, _ in self._entries(path):
                         self._add_bounds(path, found, outside)
                 else:
-                    self._files[path] = size, Kind.OUTSIDE, outside
+                    self._files[path] = ReachedFile(path, int(file.size()), Kind.OUTSIDE, outside)
         return unlisted
 
     def _summary(self, snapshot: Mapping[str, Any]) -> ReachedText:
