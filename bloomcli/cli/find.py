@@ -135,8 +135,7 @@ def command(
     from bloomcli.commands.find_values import Values
 
     wanted, paths = _values_and_paths(arguments, values, source)
-    if table is not None:
-        _check_table(paths, as_files=as_files)
+    _check_table(table, paths, index, as_files=as_files, reachable=reachable)
     if not paths and files_from is None and table is None:
         raise _no_paths(wanted, column)
     options.check_values_column(source, values_column)
@@ -152,10 +151,7 @@ def command(
         maybe=maybe,
         as_files=as_files,
     )
-    if reachable:
-        _check_reachable(table, form, target, index)
-    else:
-        _check_output(form, target, rows=chosen.checked().rows)
+    _check_output(form, target, rows=chosen.checked().rows, reachable=reachable)
     sought = Values(wanted) if source is None else _read_values(source, values_column, chosen.column)
     if not values and source is None:
         _check_order(wanted[0], paths, column)
@@ -176,8 +172,16 @@ def command(
     return _report(search, form, quiet=quiet)
 
 
-def _check_table(paths: list[str], *, as_files: bool) -> None:
-    """Raise UsageError for arguments that name files beside --table."""
+def _check_table(
+    table: TableOptions | None, paths: list[str], index: str | None, *, as_files: bool, reachable: bool
+) -> None:
+    """Raise UsageError for arguments that name files beside --table, and for --reachable without a table."""
+    if table is None:
+        if reachable:
+            raise UsageError("--reachable is for tables", hint="add --table NAME")
+        return
+    if reachable and index is not None:
+        raise UsageError("an index doesn't have what a table has deleted", hint="leave out --index or --reachable")
     if paths:
         raise no_files(paths[0])
     if as_files:
@@ -246,18 +250,6 @@ def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | No
     return SparkSearch(session, paths, values, chosen, where.table, index)
 
 
-def _check_reachable(table: TableOptions | None, form: str, target: str | None, index: str | None) -> None:
-    """Raise UsageError for options that don't go together with --reachable."""
-    if table is None:
-        raise UsageError("--reachable is for tables", hint="add --table NAME")
-    if form not in {"text", "json"}:
-        raise UsageError(f"--reachable has no --format {form}", hint="--format json")
-    if index is not None:
-        raise UsageError("an index doesn't have what a table has deleted", hint="leave out --index or --reachable")
-    if target is not None:
-        _check_target(target)
-
-
 def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: str, target: str | None) -> int:
     """Look in all that a table reaches; print the report, and write the certificate if there is one."""
     from bloomcli.finding.reachable import find_reachable
@@ -266,7 +258,7 @@ def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: s
     from bloomcli.report.text_reachable import reachable
     from bloomcli.tables.reading import session_of
 
-    assert where.table is not None  # noqa: S101  `_check_reachable`
+    assert where.table is not None  # noqa: S101  `_check_table`
     report = find_reachable(session_of(engine_of(replace(where, table=None))), where.table, values, chosen)
     _say_problems(problems(report.errors))
     output.write("reachable", report, form, reachable)
@@ -276,17 +268,19 @@ def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: s
     return report.exit_code
 
 
-def _check_output(form: str, target: str | None, *, rows: bool) -> None:
+def _check_output(form: str, target: str | None, *, rows: bool, reachable: bool) -> None:
     """Raise UsageError for formats and targets that don't go together."""
     from bloomcli.report.found_rows import OF_FILES
 
+    if reachable and form not in {"text", "json"}:
+        raise UsageError(f"--reachable has no --format {form}", hint="--format json")
     if not rows and form not in OF_FILES:
         raise UsageError(f"--format {form} is for rows", hint="leave out --files-only and --maybe")
     if form == "parquet" and target is None:
         raise UsageError("a Parquet file isn't written to standard output", hint="name a file with -o")
     if target is None:
         return
-    if form == "json":
+    if form == "json" and not reachable:
         raise UsageError("--format json prints the report, and no rows", hint="leave out -o, or --format")
     _check_target(target)
 
