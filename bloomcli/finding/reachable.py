@@ -136,7 +136,7 @@ class _Looked:
         self._results: dict[str, list[FileFound]] = defaultdict(list)
         """By the files' paths as the table spells them: one for each column that the name has or had."""
         self._values_of: defaultdict[str, set[str]] = defaultdict(set)
-        self._live: defaultdict[str, int] = defaultdict(int)
+        self._live: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._in_metadata: list[Place] = []
         self.found: set[str] = set()
         self.errors: list[FileFound] = []
@@ -169,7 +169,7 @@ class _Looked:
             chosen = [pair for pair in zip(every.files, every.listed, strict=True) if pair[0].path in paths]
             some = every._replace(files=[file for file, _ in chosen], listed=[entry for _, entry in chosen])
             for result in searched(self._spark, some.parts, self._values):
-                self._live[result.found.path] += result.found.rows
+                self._live[head, result.found.path] = result.found.rows
                 self.errors += [result.found] if result.found.error is not None else []
 
     def look_in_metadata(self, texts: Sequence[str]) -> None:
@@ -202,13 +202,12 @@ class _Looked:
         places = []
         for path, _, kind, keeper in self._reached.files:
             if values := self._values_of[path]:
-                live, rows = self._live[portable(path)], sum(one.rows for one in self._results[path])
-                column = self._options.column
-                deletes = [f"DELETE FROM {head} WHERE {column} IN (...)" for head in keeper.heads] if live else ()  # noqa: S608
-                ends = (*deletes, *keeper.ends)
+                live = {head: rows for head in keeper.heads if (rows := self._live[head, portable(path)])}
+                deletes = (f"DELETE FROM {head} WHERE {self._options.column} IN (...)" for head in live)  # noqa: S608
                 places.append(
-                    Place(kind=kind, path=path, values=len(values), rows=rows, live_rows=live, kept_by=keeper.kept,
-                          ends=ends)
+                    Place(kind=kind, path=path, values=len(values), live_rows=max(live.values(), default=0),
+                          rows=sum(one.rows for one in self._results[path]), kept_by=keeper.kept,
+                          ends=(*deletes, *keeper.ends))
                 )  # fmt: skip
         return [*places, *dict.fromkeys(self._in_metadata)]
 

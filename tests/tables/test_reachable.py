@@ -149,7 +149,6 @@ def test_a_file_that_vacuum_keeps_is_still_reachable_and_so_is_today_s_log(spark
     left = look(spark, name)
     assert kinds(left) == {"bounds in the log", "texts of commits"}
     assert any("when their day (UTC) is over" in note for note in left.notes)
-    (folder / "part-left.parquet").write_bytes(b"")
     pq.write_table(pa.table({"user_id": [ERASED], "n": [1]}), folder / "part-left.parquet")
     assert "files outside the metadata" in kinds(look(spark, name))
 
@@ -163,7 +162,8 @@ def test_branches_and_tags_keep_values_until_they_are_dropped(spark: SparkSessio
     report = look(spark, name, [ERASED, "only-here"])
     live = {place.live_rows for place in report.places if place.kind == "data files"}
     assert live == {1}  # in the branch
-    assert any(text.startswith(f"DELETE FROM {name}.`branch_audit`") for text in report.statements)
+    deletes = {text for text in report.statements if "DELETE" in text}
+    assert deletes == {f"DELETE FROM {name}.`branch_audit` WHERE user_id IN (...)"}
     assert {f"ALTER TABLE {name} DROP BRANCH `audit`", f"ALTER TABLE {name} DROP TAG `of-may`"} <= {
         *report.statements
     }
@@ -183,8 +183,8 @@ def test_a_branch_s_own_retention_does_not_keep_its_older_snapshots(spark: Spark
     version = spark.sql(f"select snapshot_id from {name}.refs").first()
     assert version is not None
     spark.sql(
-        f"alter table {name} replace branch main as of version {version[0]} retain 9 days with snapshot retention 9"
-        " snapshots 9 days"
+        f"alter table {name} replace branch main as of version {version[0]} with snapshot retention 9 snapshots"
+        " 9 days"
     )
     spark.sql(f"delete from {name} where user_id = '{ERASED}'")
     assert ended(spark, name, look(spark, name)) <= 3
@@ -196,7 +196,7 @@ def test_the_bound_of_a_removed_file_stays_in_the_manifest(spark: SparkSession) 
     spark.sql(f"create table {name} (user_id string, n int, p int) using iceberg partitioned by (p)")
     spark.sql(f"insert into {name} select {SHORT}, cast(id % 2 as int) from range(0, 100, 1, 1)")
     spark.sql(f"delete from {name} where p = 0")
-    spark.sql("call ice.system.expire_snapshots('db.bounds', current_timestamp(), 1)")
+    spark.sql("call ice.system.expire_snapshots('db.bounds', timestamp '2999-01-01 00:00:00', 1)")
     report = look(spark, name, ["u0", "u98", "u3"])
     (place,) = (place for place in report.places if not place.rows)
     assert (place.kind, place.values, place.part) == ("bounds in manifests", 2, False)
@@ -249,7 +249,7 @@ def test_a_file_that_cannot_be_read_is_no_proof(
     assert cli([*arguments, "-f", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
     written = json.loads(proof.read_text())
-    assert written["certificate"]["value_hashes"] != report["errors"]
+    assert report == written
     assert "nobody" not in proof.read_text()
     salt = bytes.fromhex(written["certificate"]["salt"])
     assert written["certificate"]["value_hashes"] == [hashlib.sha256(salt + b"nobody").hexdigest()]

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
-from bloomcli.model.table_statistics import ColumnStatistics
+from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.tables.iceberg.java import Java
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 from bloomcli.tables.iceberg.statistics import Leaf, decode, leaves_of
@@ -216,13 +216,18 @@ class _Listing:
 
     def _add_bounds(self, path: str, file: Mapping[str, Any], keeper: Keeper) -> None:
         """Add the column's bounds in an entry of a manifest."""
+        found: defaultdict[int, dict[str, Key | None]] = defaultdict(dict)
         for end in ("lower", "upper"):
             for one in file.get(f"{end}_bounds") or ():
-                if (leaf := self._leaves.get(one["key"])) is not None and leaf.kind is not None:
-                    key = decode(_bytes(one["value"]), leaf)
-                    low, high = (key, None) if end == "lower" else (None, key)
-                    bounds = ColumnStatistics(path=leaf.path, kind=leaf.kind, low=low, high=high)
-                    self._bounds.append(ReachedBounds(path, Kind.MANIFEST, file["file_path"], bounds, keeper))
+                if (leaf := self._leaves.get(one["key"])) is not None:
+                    found[one["key"]][end] = decode(_bytes(one["value"]), leaf)
+        for number, keys in found.items():
+            leaf = self._leaves[number]
+            if leaf.kind is not None:
+                bounds = ColumnStatistics(
+                    path=leaf.path, kind=leaf.kind, low=keys.get("lower"), high=keys.get("upper")
+                )
+                self._bounds.append(ReachedBounds(path, Kind.MANIFEST, file["file_path"], bounds, keeper))
 
     def _add_outside(self, known: set[str]) -> list[str]:
         """Add the files of the table's folders that no snapshot reaches. Returns what wasn't looked at."""
