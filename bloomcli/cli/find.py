@@ -252,14 +252,14 @@ def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | No
 
 def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: str, target: str | None) -> int:
     """Look in all that a table reaches; print the report, and write the certificate if there is one."""
-    from bloomcli.finding.reachable import find_reachable
+    from bloomcli.finding.reachable import find_in_reachable
     from bloomcli.report import json
     from bloomcli.report.text_find import problems
     from bloomcli.report.text_reachable import reachable
     from bloomcli.tables.reading import session_of
 
     assert where.table is not None  # noqa: S101  `_check_table`
-    report = find_reachable(session_of(engine_of(replace(where, table=None))), where.table, values, chosen)
+    report = find_in_reachable(session_of(engine_of(replace(where, table=None))), where.table, values, chosen)
     _say_problems(problems(report.errors))
     output.write("reachable", report, form, reachable)
     if report.certificate is not None and target is not None:

@@ -113,7 +113,6 @@ def find_table(
     select: Sequence[str] = (),
     values_column: str | None = None,
     index: Name | None = None,
-    reachable: bool = False,
 ) -> Any:
     """Find the rows of an Iceberg or Delta table whose column equals a value of a frame: those of one snapshot,
     without the rows that the table has deleted.
@@ -125,8 +124,6 @@ def find_table(
         snapshot: the snapshot's id (Iceberg) or the version (Delta); the newest if None.
         as_of: the time whose snapshot is read; in UTC without a zone.
         column, select: leaf paths of the table.
-        reachable: look in all that the table still reaches (older snapshots, branches, deleted rows, metadata), and
-            return a `ReachableReport` instead. The driver gets the values.
 
     The other arguments are those of `find`.
 
@@ -136,16 +133,8 @@ def find_table(
     Raises: as `find`; UsageError also for an unknown table or snapshot, or a wrong condition.
     """
     checked_session(spark)
-    if reachable and index is not None:
-        raise UsageError("an index doesn't have what a table has deleted", hint="leave out index or reachable")
     which = TableOptions(table=table, where=where, snapshot=snapshot, as_of=as_of)
     options = FindOptions(column=column, select=select).checked()
-    if reachable:
-        from bloomcli.finding.reachable import find_reachable
-        from bloomcli.finding.value_file import values_given
-
-        given = values.toArrow() if hasattr(values, "toArrow") else values
-        return find_reachable(spark, which, values_given(given, values_column), options)
     return _frame(spark, of_table(spark, which, options, typed=True), values, values_column, index)
 
 

@@ -27,6 +27,7 @@ from bloomcli.finding.job import FileWork, Job, parts_of
 from bloomcli.finding.lake import Search, failed
 from bloomcli.finding.on_spark import cores_of, of_table
 from bloomcli.finding.spark_lake import searched
+from bloomcli.finding.value_file import values_given
 from bloomcli.model.dataset import gravest
 from bloomcli.model.find import FileFound
 from bloomcli.model.reachable import Certificate, LookedAt, Place, ReachableReport
@@ -49,7 +50,27 @@ _ORDER: Final = ("DELETE", "rewrite_", "REORG", "DROP", "expire_", "SET spark", 
 """The order of statements: a rewrite leaves old files to the expiry of snapshots."""
 
 
-def find_reachable(spark: Any, which: TableOptions, values: Values, options: FindOptions) -> ReachableReport:
+def find_reachable(
+    spark: Any, table: str, values: Any, *, column: str, values_column: str | None = None
+) -> ReachableReport:
+    """Look values up in all that an Iceberg or Delta table still reaches: older snapshots, branches, deleted rows,
+    metadata. The driver gets the values.
+
+    Args:
+        spark: a classic session, with the table's catalog.
+        table: as SQL names the table.
+        values: as for `find_table`.
+        column: leaf path of the table.
+        values_column: the column of a frame of values.
+
+    Raises: as `find_in_reachable`.
+    """
+    given = values.toArrow() if hasattr(values, "toArrow") else values
+    wanted = values_given(given, values_column)
+    return find_in_reachable(spark, TableOptions(table=table), wanted, FindOptions(column=column))
+
+
+def find_in_reachable(spark: Any, which: TableOptions, values: Values, options: FindOptions) -> ReachableReport:
     """Look values up in all that a table reaches.
 
     Args:

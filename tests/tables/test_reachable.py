@@ -16,7 +16,11 @@ from support.iceberg_runs import delete_equal
 
 from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
+from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
+from bloomcli.commands.table_options import TableOptions
 from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.finding.reachable import find_in_reachable
 from bloomcli.model.reachable import ReachableReport
 from bloomcli.report import render
 from bloomcli.report.text_reachable import reachable
@@ -47,7 +51,7 @@ def iceberg(spark: SparkSession, name: str, version: int = 2, users: str = USERS
 
 
 def look(spark: SparkSession, name: str, values: Any = ERASED, column: str = "user_id") -> ReachableReport:
-    report = bloom_spark.find_table(spark, name, values, column=column, reachable=True)
+    report = bloom_spark.find_reachable(spark, name, values, column=column)
     assert isinstance(report, ReachableReport)
     assert (report.certificate is None) == bool(report.places or report.errors) == bool(report.exit_code)
     return report
@@ -272,11 +276,13 @@ def test_what_cannot_be_looked_at_is_refused(spark: SparkSession, folder: Path) 
         look(spark, by_user)
     name = iceberg(spark, "whole")
     with pytest.raises(UsageError, match="all snapshots"):
-        bloom_spark.find_table(spark, name, ERASED, column="user_id", reachable=True, where="n > 3")
+        find_in_reachable(
+            spark, TableOptions(table=name, where="n > 3"), Values([ERASED]), FindOptions(column="user_id")
+        )
     with pytest.raises(UsageError, match="all branches"):
         look(spark, f"{name}.branch_main2") if False else look(
             spark, f"{name}.snapshot_id_{look(spark, name).version}"
         )
     frame = spark.createDataFrame([(ERASED, 1), (None, 2)], "id string, n int")
-    found = bloom_spark.find_table(spark, name, frame, column="user_id", values_column="id", reachable=True)
+    found = bloom_spark.find_reachable(spark, name, frame, column="user_id", values_column="id")
     assert found.values == found.values_found == 1
