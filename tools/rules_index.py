@@ -1,4 +1,4 @@
-"""Writes docs/rules.md, the tables of `validate`'s rules: ``python tools/rules_index.py [--check] [FILE]``.
+"""Writes docs/rules.md, the tables of rules, engines and writers: ``python tools/rules_index.py [--check] [FILE]``.
 
 The tables are made from the rules themselves; each rule links to its page. There are no dates, so the file changes
 only when a rule does.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bloomcli.rules import RULES, Group, Rule, When
-from bloomcli.rules.reader_table import Evidence
+from bloomcli.rules.reader_table import NOT_POWER_OF_TWO, Reader
 
 INDEX: Final = Path("docs", "rules.md")
 PAGES: Final = Path("bloomcli", "rules", "pages")
@@ -36,21 +36,18 @@ _CHECKED: Final = {
 }
 
 _HEAD: Final = """\
-# The rules of `bloom validate`
+# Rules, engines, writers
 
-<!-- Written by `python tools/rules_index.py`; change the rules and their pages instead. -->
+**Reference.** This page lists the rules of `bloom validate`, the engines that look values up in filters, and the
+writers whose metadata are wrong. It is written by `python tools/rules_index.py`.
 
-Every finding names its rule by a stable id, which policies and baselines refer to. Each id links to the rule's
-page: what the rule checks, why a finding is bad and for which engine, how to fix it, and when to switch the rule
-off.
-
-Errors and warnings make `bloom validate` exit with 1; notes don't. A [policy](policy.md) can set another severity,
-switch a rule off for all files, some files or some columns (with a reason), and exclude paths.
-
-The commands on the pages name one file and one column; directories and globs work, too. `--in-place` refuses files
-of Delta, Iceberg and Hudi tables, because the logs of these tables record each file's size. For such a table,
-change the setting of the writer and let the engine write the files again.
+A finding names its rule by the id. `bloom validate --explain ID` prints the rule's page: what it checks, why a
+finding is bad and for which engine, how to fix it, and when to switch it off. Errors and warnings make `bloom
+validate` exit with 1; notes don't. A [policy](policy.md) can set another severity or switch a rule off.
 """
+
+
+_FORMATS: Final = {"parquet": "Parquet", "orc": "ORC"}
 
 
 def checked(rule: Rule) -> str:
@@ -61,22 +58,20 @@ def checked(rule: Rule) -> str:
 _READERS: Final = """\
 ## Engines
 
-This table lists the values that each engine looks up in filters, and the rows that it loses. A fact is *measured*
-(the engine read files with and without filters), known from the *source* code, or reported in a *thread*; a thread
-alone gives a note at most. `bloom validate --readers` and `bloom add --readers` use this table. Engines in brackets
-are old releases: `bloom add` mentions the rows that they lose, unless readers are named.
+`--readers`, and `readers` in [a policy](policy.md#readers), take these names. A fact is *measured* (the engine read
+files with and without filters), known from the *source* code, or reported in a *thread*; a thread alone gives a note
+at most. *Sizes* says whether the engine takes filters of [any size](formats.md#sizes-between-the-powers-of-two). In
+brackets are old releases, about which `bloom add` warns. `bloomcli/rules/reader_table.py` has each observation.
 """
 
 
 _WRITERS: Final = """\
 ## Writers
 
-This table lists the metadata that programs write wrongly, so that a reader that trusts them loses rows. `find` and
-`probe` don't: where the file contradicts itself, or its writer is known for the fault, the part isn't used, and the
-row group is read instead. `bloom inspect FILE --columns COLUMN --indexes` says which column indexes aren't used. A
-fact is *measured* (the program wrote a file, and its values were looked up), known from the *source* code, or
-reported in a *thread*. *created_by* is a regular expression for the start of the name that the writer leaves in its
-files; for ORC, `bloom inspect` shows the name.
+Readers that trust these metadata lose rows. `find` and `probe` don't: where the file contradicts itself, or its
+writer is known for the fault, the part isn't used, and the row group is read instead. `bloom inspect FILE --columns
+COLUMN --indexes` says which column indexes aren't used. `bloomcli/rules/writer_table.py` has what is wrong, the
+evidence, and how each fault is recognized.
 """
 
 
@@ -90,13 +85,9 @@ def _writers() -> Iterator[str]:
     from bloomcli.rules.writer_table import ROWS
 
     yield _WRITERS
-    yield "| writer | created_by | part | columns | known from | versions | what | recognized by |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield from _table("writer", "part", "columns", "versions")
     for row in ROWS:
-        fact = row.evidence
-        name = "" if row.created_by is None else "`{}`".format(row.created_by.replace("|", "\\|"))
-        cells = (row.writer, name, row.part, row.which, fact.kind, fact.version, fact.text, row.detection)
-        yield f"| {' | '.join(map(str, cells))} |"
+        yield _row(row.writer, row.part, row.which, row.evidence.version)
     yield ""
 
 
@@ -104,36 +95,52 @@ def _readers(pages: str) -> Iterator[str]:
     from bloomcli.rules.readers import READERS
 
     yield _READERS
-    yield "| engine | known from | versions | what | rule |"
-    yield "|---|---|---|---|---|"
+    yield from _table("engine", "names", "looks up in", "known from", "sizes", "rules", "what it looks up")
     for who in READERS.values():
-        name = f"({who.title})" if who.superseded else who.title
-        never = "" if who.probes else "never looks values up: "
-        yield _reader_row(name, who.known, never + who.known.text, "looks up" if who.probes else "doesn't look up")
-        if who.any_size is not None:
-            yield _reader_row(name, who.any_size, who.any_size.text, "takes any size")
-        for rules in (who.wrong_about, who.misreads, who.refuses):
-            for rule, fact in rules.items():
-                yield _reader_row(name, fact, fact.text, f"[`{rule}`]({pages}/{rule}.md)")
-        for fact in who.issues:
-            yield _reader_row(name, fact, fact.text, f"[`reader-issue`]({pages}/reader-issue.md)")
+        yield _row(
+            f"({who.title})" if who.superseded else who.title,
+            ", ".join(f"`{name}`" for name in (who.name, *who.aliases)),
+            " and ".join(_FORMATS[name] for name in sorted(who.probes, reverse=True)) or "none",
+            f"{who.known.kind.value}: {who.known.version}",
+            _sizes(who),
+            ", ".join(f"[{rule}]({pages}/{rule}.md)" for rule in _rules(who)),
+            who.known.text,
+        )
     yield ""
 
 
-def _reader_row(name: str, fact: Evidence, text: str, rule: str) -> str:
-    return f"| {name} | {fact.kind.value} | {fact.version} | {text} | {rule} |"
+def _sizes(who: Reader) -> str:
+    if who.any_size is not None:
+        return f"any, {who.any_size.kind.value}"
+    for found, word in ((who.misreads, "loses rows by others"), (who.refuses, "refuses others")):
+        if NOT_POWER_OF_TWO in found:
+            return f"powers of two; {word}, {found[NOT_POWER_OF_TWO].kind.value}"
+    return ""
+
+
+def _rules(who: Reader) -> Iterator[str]:
+    yield from dict.fromkeys([*who.wrong_about, *who.misreads, *who.refuses])
+    if who.issues:
+        yield "reader-issue"
 
 
 def _section(group: Group, pages: str) -> Iterator[str]:
     yield f"## {group.value.capitalize()}"
     yield f"\n{_ABOUT[group]}\n"
-    yield "| id | severity | checked | finding |"
-    yield "|---|---|---|---|"
+    yield from _table("id", "severity", "checked", "finding")
     for rule in RULES.values():
         if rule.group is group:
-            name = f"[`{rule.id}`]({pages}/{rule.id}.md)"
-            yield f"| {name} | {rule.severity.value} | {checked(rule)} | {rule.title} |"
+            yield _row(f"[`{rule.id}`]({pages}/{rule.id}.md)", rule.severity.value, checked(rule), rule.title)
     yield ""
+
+
+def _table(*heads: str) -> Iterator[str]:
+    yield _row(*heads)
+    yield _row(*["---"] * len(heads))
+
+
+def _row(*cells: str) -> str:
+    return f"|{'|'.join(cells)}|"
 
 
 def main(args: Sequence[str]) -> int:

@@ -3,6 +3,18 @@
 The numbers of values in exactly one and in exactly two sampled units result in an estimate of the values in none:
 that of Chao and Lin (2012), which is Chao's (1987) for units drawn without replacement. The lower end is Chao's. The
 upper end assumes that a value of a single sampled unit is in no other unit (the upper bound of Charikar et al. 2000).
+With S values in m of N units, Q1 and Q2 of them in exactly one and two units, f = m / N and the jackknife's variance
+V:
+
+    unseen   = Q1^2 / (2 Q2 m / (m - 1) + Q1 f / (1 - f))
+    estimate = S + unseen
+    low      = S + unseen / exp(1.96 sqrt(ln(1 + V / unseen^2)))
+    high     = S - Q1 + Q1 N / m
+
+A. Chao, Biometrics 43, 1987. A. Chao and C.-W. Lin, "Nonparametric Lower Bounds for Species Richness and Shared
+Species Richness under Sampling without Replacement", Biometrics 68, 2012. M. Charikar et al., "Towards Estimation
+Error Guarantees for Distinct Values", PODS 2000. Sketches: A. Dasgupta et al., "A Framework for Estimating Stream
+Expression Cardinalities", ICDT 2016. The sampled values are a bottom-k sample: E. Cohen and H. Kaplan, PODC 2007.
 """
 
 from __future__ import annotations

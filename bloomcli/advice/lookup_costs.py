@@ -2,7 +2,18 @@
 
 A lookup reads row groups of the unit that its value comes from, and of all other units. The part of the other units
 that remains after min/max is known exactly for each sampled value, from the bounds of all row groups of all files
-(`Coverage`). The sample results in the share of that part which is read, today and with new filters.
+(`Coverage`). The sample results in the share of that part which is read, today and with new filters:
+
+    T = own + P R
+    R = sum of t(v, h) / sum of p(v, h)    over value units g, values v of g, and lookup units h other than g
+
+`own` is what is read in the value's own unit g: one row group, where units are row groups; nothing for an absent
+value. P is what remains of all other units after min/max, p the same in h, and t the part of p that is read after
+existing filters and dictionaries, or after new filters. For an absent value, t is the measured false-positive rate of
+the filter in h.
+
+The mean of P lies between bounds that are exact: the fewest and the most row groups that remain for any value within
+the bounds of a unit, averaged over all units. Its place between them is a ratio with an interval as well.
 """
 
 from __future__ import annotations

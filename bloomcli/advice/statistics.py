@@ -6,7 +6,20 @@ function as a continued fraction) and 26.7.1 (Student's t by the incomplete beta
 A ratio of a part to a whole lies between 0 and 1. Its interval is that of a proportion with the number of independent
 trials that results in the ratio's variance (Korn and Graubard 1998). The variance is that of a ratio of sums (Cochran
 1977, chapter 6) over two cross-classified samples (Ohlsson 1996): units that values come from, and units in which
-they are looked up. The number of trials is at most the effective number of units (Kish 1965).
+they are looked up. The number of trials is at most the effective number of units (Kish 1965). With e = t - R p summed
+over a row g (all lookup units) or a column h (all value units) of the sample, and f = n / N the sampled share of the
+units:
+
+    V = ((1 - f) n S2(e of rows) + f sum of w b s2 + (1 - f) n S2(e of columns)) / (sum of p)^2
+
+1 - f is the finite population correction: a sample of all units is exact. The second term is the choice of values
+within a unit (Cochran 1977, chapter 10): b random parts of a unit's values, s2 the variance of e between them, w the
+share of its distinct values that weren't drawn, which is 1 for absent values. The effective number of units is (sum
+of p)^2 / (sum of p^2) over rows or columns, whichever is smaller, divided by 1 - f.
+
+W. G. Cochran, "Sampling Techniques", 3rd ed., 1977. L. Kish, "Survey Sampling", 1965. E. Ohlsson, "Cross-Classified
+Sampling", Journal of Official Statistics 12, 1996. E. L. Korn and B. I. Graubard, "Confidence Intervals for
+Proportions with Small Expected Number of Positive Counts Estimated from Survey Data", Survey Methodology 24, 1998.
 """
 
 from __future__ import annotations

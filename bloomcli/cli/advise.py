@@ -17,6 +17,7 @@ from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.advice.command_line import Source
+    from bloomcli.datasets.engine import Engine
     from bloomcli.model.advice import AdviseReport
 
 _policy_options = options.bundle(
@@ -108,8 +109,9 @@ def command(
 
         prepare(reports, (new_policy, dataset.files_from, options_["table_schema"], *options_["queries"]))
     paths = named_paths(dataset)
-    source = _source(dataset, chosen)
-    report = advise.advise(engine_of(dataset), paths, chosen, source)
+    engine = engine_of(dataset)
+    source = _source(dataset, chosen, engine)
+    report = advise.advise(engine, paths, chosen, source)
     _write(report, form)
     if report.failed:
         (_, first), *others = report.failed
@@ -128,7 +130,7 @@ def command(
     return report.exit_code
 
 
-def _source(dataset: Dataset, chosen: AdviseOptions) -> Source:
+def _source(dataset: Dataset, chosen: AdviseOptions, runs: Engine) -> Source:
     """The files, as the commands in the report name them."""
     from bloomcli.advice.command_line import of_paths, of_table, reader_options
 
@@ -141,7 +143,10 @@ def _source(dataset: Dataset, chosen: AdviseOptions) -> Source:
         engine += ["--conf", setting]
     readers = reader_options(chosen)
     if dataset.table is not None:
-        return of_table(dataset.table.table, where=dataset.table.where, engine=engine, readers=readers)
+        from bloomcli.tables.reading import TableEngine
+
+        name = runs.table.name_in_sql if isinstance(runs, TableEngine) else dataset.table.table
+        return of_table(name, where=dataset.table.where, engine=engine, readers=readers)
     return of_paths(
         dataset.paths,
         files_from=dataset.files_from,

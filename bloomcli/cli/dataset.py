@@ -261,7 +261,7 @@ def _say_tables(tables: Sequence[ManagedTable]) -> None:
     import shlex
 
     for table in tables[:_TABLES_NAMED]:
-        name = table.name
+        name = table.name_to_read
         instead = "" if name is None else f"; --table {shlex.quote(name)} takes its current files"
         output.say(
             f"note: {shown(table.path)} is {table.kind.value}; its files are read as plain files, and those that it"

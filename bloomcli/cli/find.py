@@ -17,7 +17,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, check_engine_options, engine_of, engine_options
-from bloomcli.cli.options import NegativesCommand, unmarked
+from bloomcli.cli.options import NegativesCommand, is_quiet, unmarked
 from bloomcli.cli.table_options import no_files, table_options
 from bloomcli.commands.options import FindOptions
 from bloomcli.errors import UnsupportedError, UsageError, WriteError
@@ -240,6 +240,8 @@ def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | No
     paths = [] if where.table is not None else where.all_paths()
     if not paths and where.table is None:
         raise UsageError("the list names no files", path=where.files_from)
+    if where.engine != "spark" and where.table is not None:
+        return _search_of_snapshot(where, where.table, values, chosen, index)
     if where.engine != "spark":
         check_engine_options(where, changing=False)
         return Search(paths, values, chosen, where.jobs, index)
@@ -259,13 +261,28 @@ def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: s
     from bloomcli.tables.reading import session_of
 
     assert where.table is not None  # noqa: S101  `_check_table`
-    report = find_in_reachable(session_of(engine_of(replace(where, table=None))), where.table, values, chosen)
+    report = find_in_reachable(
+        session_of(engine_of(replace(where, table=None, engine="spark"))), where.table, values, chosen
+    )
     _say_problems(problems(report.errors))
     output.write("reachable", report, form, reachable)
     if report.certificate is not None and target is not None:
         with _target(target, binary=False) as stream:
             json.write("reachable", report, stream)  # type: ignore[arg-type]
     return report.exit_code
+
+
+def _search_of_snapshot(
+    where: Dataset, which: TableOptions, values: Values, chosen: FindOptions, index: str | None
+) -> Search:
+    """The search of a table's snapshot without Spark. Standard error says what was read."""
+    from bloomcli.finding.table_search import SnapshotSearch
+    from bloomcli.tables.reading import opened, read_from
+
+    table = opened(engine_of(replace(where, table=None)), which)
+    if not is_quiet():
+        output.say(f"note: {read_from(table)}", err=True)
+    return SnapshotSearch(table, which.where, values, chosen, where.jobs, index)
 
 
 def _check_output(form: str, target: str | None, *, rows: bool, reachable: bool) -> None:

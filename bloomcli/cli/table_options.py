@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar
 
+import click
+
 from bloomcli.cli.options import bundle, options_of, was_given
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.errors import UsageError
@@ -44,8 +46,8 @@ def table_options(*, changes: bool = False, properties: bool = False, values: bo
                 if given:
                     raise UsageError(f"{_option(given[0])} is for tables", hint="add --table NAME")
                 return function(table=None, **arguments)
-            _check(arguments, values=values)
-            arguments["engine"] = "spark"
+            _check(arguments, values=values, changes=changes, table=chosen["table"])
+            arguments["engine"] = "spark" if changes else _reading_engine(chosen["table"], arguments)
             return function(table=TableOptions(**chosen).checked(), **arguments)
 
         part = options_of(TableOptions, only=[name for name in names if name != "table"], before="With --table: ")
@@ -64,15 +66,33 @@ def no_files(path: str, hint: str | None = None) -> UsageError:
     return UsageError("--table takes no files: the table's snapshot names them", path=path, hint=hint)
 
 
-def _check(arguments: dict[str, Any], *, values: bool) -> None:
+def _reading_engine(table: str, arguments: dict[str, Any]) -> str:
+    """The engine of a command that reads a table."""
+    from bloomcli.tables.opening import reads_with_spark
+
+    engine = arguments["engine"] if was_given("engine") else None
+    described = was_given("master") or was_given("conf")
+    return "spark" if reads_with_spark(table, engine, described=described) else "local"
+
+
+def _check(arguments: dict[str, Any], *, values: bool, changes: bool, table: str) -> None:
     """Raise UsageError for options that name files or their targets, or another engine."""
     if not values and arguments["files"]:
         raise no_files(arguments["files"][0], hint="--where chooses some of the table's files")
     for name, hint in _INSTEAD.items():
         if name in arguments and was_given(name):
             raise UsageError(f"--table and {_option(name)} exclude each other", hint=hint)
+    if changes:
+        _check_changes(arguments, table)
+
+
+def _check_changes(arguments: dict[str, Any], table: str) -> None:
+    """Raise UsageError for another engine than Spark, and for a table that isn't named as in Spark."""
     if was_given("engine") and arguments["engine"] != "spark":
         raise UsageError(
             "--table works on Spark: the table's catalog and its commits are those of a Spark session",
             hint="leave out --engine local",
         )
+    from bloomcli.tables.opening import check_named_in_sql
+
+    check_named_in_sql(table, str(click.get_current_context().info_name), arguments.get("columns") or ())

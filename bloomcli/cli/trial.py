@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from bloomcli.cli import options, output
+from bloomcli.cli.table_options import no_files
 from bloomcli.commands.options import TrialOptions
-from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from bloomcli.model.trial import TrialReport
@@ -29,7 +29,11 @@ Examples:
 )
 @options.files_argument
 @options.options_of(TrialOptions)
-@click.option("--table", metavar="NAME", hidden=True, help="Not for trials: they read files.")
+@click.option(
+    "--table",
+    metavar="NAME",
+    help="Try data files of this Iceberg or Delta table, as plain files: also the rows that the table has deleted.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors and findings; JSON and CSV are still printed.")
 @options.format_option("text", "json", "csv")
 @options.reports_option("text", "json", "csv", "html")
@@ -60,10 +64,12 @@ def command(
     Exits with 1 if a reader returns other rows with filters than without.
     """
     if table is not None:
-        raise UsageError(
-            "trials read files: every reader would have to know the table's deletes and schema",
-            hint="name some of its data files; `bloom inspect --table NAME --format csv` lists them",
-        )
+        from bloomcli.tables.opening import open_snapshot
+        from bloomcli.tables.tasks import paths_of
+
+        if files:
+            raise no_files(files[0])
+        files = paths_of(open_snapshot(table))
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")
     from bloomcli.trials import trial

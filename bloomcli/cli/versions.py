@@ -40,6 +40,7 @@ OPTIONAL: Final = (
     "paimon-mosaic",
     "pillow",
     "polars",
+    "pyiceberg",
     "pyspark",
     "requests",
     "sqlglot",

@@ -216,11 +216,13 @@ def _search(
     """Find the rows of an open file."""
     row_groups: Collection[int] | None = None if indexed is None else indexed.possible(original)
     by_index = row_groups is not None  # the index has the filters' answers
-    answer = None if by_index else _filters_answer(original, values, answer)
-    if answer is not None:
-        row_groups = answer.possible
+    answer = _filters_answer(original, values, answer, row_groups)
+    if answer is not None and answer.possible is not None:
+        if not options.maybe:
+            answer = answer.decoded(original)
         if answer.ruled_out:
-            return _ruled_out(original.path, answer, options)
+            return _without_rows(original.path, answer, options)
+        row_groups = answer.possible
     from bloomcli.formats.column_search import Scope, numbered
 
     source = CountingSource(original)
@@ -231,10 +233,11 @@ def _search(
         row_groups,
         bounds_checked=by_index and indexed is not None and indexed.end is not None,
         filtered=None if answer is None else answer.forms,
+        sound_pages={} if answer is None else dict(zip(answer.possible or (), answer.pages, strict=False)),
         pages_follow=not options.maybe,
     )
     rows = _FileRows(file, search, wanted, options, emit)
-    if row_groups is None:
+    if answer is None or answer.possible is None:
         values.filter_lookup = search.filter_lookup(wanted, rows.columns) or values.filter_lookup
     every = list(numbered(search.candidates(wanted, scope)))
     possible = [
@@ -261,26 +264,32 @@ def _search(
     )
 
 
-def _ruled_out(path: str, answer: FilterAnswer, options: FindOptions) -> FileFound:
-    """The result of a file that its filters rule out."""
+def _without_rows(path: str, answer: FilterAnswer, options: FindOptions) -> FileFound:
+    """The result of a file that its filters rule out, or whose column was decoded and has none of the values."""
+    possible = answer.possible or ()
     return FileFound(
         path=path,
         format=answer.format,
         row_groups=answer.row_groups,
+        row_groups_possible=possible,
+        row_groups_read=len(possible),
+        pages_read=sum(answer.pages),
         bytes_read=answer.bytes_read,
         scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
     )
 
 
-def _filters_answer(original: Source, values: Values, known: FilterAnswer | None) -> FilterAnswer | None:
+def _filters_answer(
+    original: Source, values: Values, known: FilterAnswer | None, row_groups: Collection[int] | None
+) -> FilterAnswer | None:
     """The answer of a file's filters, if a file with the same schema was searched before; else None.
 
-    `known`: the answer of an earlier lookup.
+    `known`: the answer of an earlier lookup. `row_groups`: as `FilterLookup.look_up`.
     """
     if known is not None and known.stamp == (original.fingerprint.size, original.fingerprint.mtime_ns):
         return known
     lookup = values.filter_lookup
-    return None if lookup is None else lookup.look_up(original)
+    return None if lookup is None else lookup.look_up(original, row_groups)
 
 
 def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, ColumnSearch]:

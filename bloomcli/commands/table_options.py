@@ -16,12 +16,13 @@ class TableOptions(Checked):
 
     table: str = option(
         None,
-        "Work on the data files of an Iceberg or Delta table, named as in Spark SQL, instead of FILE. Implies"
-        " --engine spark.",
+        "Work on the data files of an Iceberg or Delta table instead of FILE: named as in Spark SQL or, to read it"
+        " without Spark, by its directory.",
         "text",
         metavar="NAME",
     )
-    """The table's name in SQL: ``catalog.db.name``, ``delta.`/path` ``."""
+    """The table's name in SQL: ``catalog.db.name``, ``delta.`/path` ``; to read it without Spark, also its
+    directory."""
     where: str | None = option(
         None,
         "only files that may hold rows of this condition, according to partitions and statistics.",

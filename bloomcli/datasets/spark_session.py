@@ -74,6 +74,12 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
     return found
 
 
+def is_running() -> bool:
+    """Whether a session is active here, or spark-submit started this process."""
+    sql = sys.modules.get("pyspark.sql")
+    return _GATEWAY in os.environ or (sql is not None and sql.SparkSession.getActiveSession() is not None)
+
+
 def checked_session(given: Any) -> Any:
     """The session that a caller passes. Raises UsageError if it isn't one, or is stopped."""
     hint = "pass an active one, such as SparkSession.builder.getOrCreate()"

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.threads import Stop
+from bloomcli.errors import BloomError
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
 from bloomcli.index.reader import NoAnswer
 from bloomcli.storage.base import FileEntry
-from bloomcli.storage.registry import system_name
+from bloomcli.storage.os_errors import convert_os_errors
+from bloomcli.storage.registry import open_source, system_name
+from bloomcli.storage.sources import check_not_written
 
 if TYPE_CHECKING:
     from bloomcli.commands.find import IndexedRowGroups
@@ -34,7 +38,7 @@ class FileToSearch(NamedTuple):
 
 
 def files_to_search(
-    listed: Sequence[FileEntry], values: Values, threads: Threads, jobs: int, stop: Stop
+    listed: Sequence[FileEntry], values: Values, threads: Threads, jobs: int, stop: Stop, *, decodes: bool = True
 ) -> Iterator[FileToSearch | FilterAnswer]:
     """Yield the files to search, and the answers for those that filters rule out, in the files' order.
 
@@ -44,6 +48,7 @@ def files_to_search(
         threads: run the calls of compiled code.
         jobs: calls at a time.
         stop: cancels them.
+        decodes: whether to decode the column of files that may have a value, if `FilterAnswer.decoded` can.
     """
     waiting: deque[Future[list[FileToSearch | FilterAnswer]]] = deque()
     at = 0
@@ -52,7 +57,9 @@ def files_to_search(
         if filter_lookup is not None and filter_lookup.can_batch:
             count = max(min((len(listed) - at) // jobs, _BATCH_FILES), 1)
             while at < len(listed) and len(waiting) < jobs:
-                waiting.append(threads.submit(partial(look_up, listed[at : at + count], filter_lookup, stop)))
+                waiting.append(
+                    threads.submit(partial(look_up, listed[at : at + count], filter_lookup, stop, decodes=decodes))
+                )
                 at += count
         if waiting:
             yield from threads.result(waiting.popleft())
@@ -61,10 +68,12 @@ def files_to_search(
             at += 1
 
 
-def look_up(items: Sequence[FileEntry], filter_lookup: FilterLookup, stop: Stop) -> list[FileToSearch | FilterAnswer]:
+def look_up(
+    items: Sequence[FileEntry], filter_lookup: FilterLookup, stop: Stop, *, decodes: bool = True
+) -> list[FileToSearch | FilterAnswer]:
     """Look the values up in the filters of files: the files to search, and the answers for the others, in order.
 
-    Raises Stopped.
+    `decodes`: as in `files_to_search`. Raises Stopped.
     """
     result: list[FileToSearch | FilterAnswer] = []
     named_items = ((item, None if item.problem or item.skipped else system_name(item.path)) for item in items)
@@ -75,6 +84,20 @@ def look_up(items: Sequence[FileEntry], filter_lookup: FilterLookup, stop: Stop)
             continue
         at = 0
         for answer in filter_lookup.look_up_all([name for _, name in files if name is not None], stop):
-            result.append(answer if answer.ruled_out else FileToSearch(files[at][0], answer=answer))
+            item = files[at][0]
+            if decodes and answer.may_match is not None:
+                stop.check()
+                answer = _decoded(item.path, answer)
+            result.append(answer if answer.ruled_out else FileToSearch(item, answer=answer))
             at += answer.files
     return result
+
+
+def _decoded(path: str, answer: FilterAnswer) -> FilterAnswer:
+    """`FilterAnswer.decoded`; the same answer if the file can't be opened or changes, which its search reports."""
+    with suppress(BloomError), convert_os_errors(path), open_source(path) as source:
+        if answer.stamp == (source.size, source.fingerprint.mtime_ns):
+            found = answer.decoded(source)
+            check_not_written(source)
+            return found
+    return answer

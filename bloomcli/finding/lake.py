@@ -234,7 +234,9 @@ class Search:
         if self._index is not None:
             yield from self._by_index(self._index)
         elif not remote:
-            yield from files_to_search(self._listed, self._values, threads, jobs, stop)
+            yield from files_to_search(
+                self._listed, self._values, threads, jobs, stop, decodes=not self._options.maybe
+            )
         else:
             yield from map(FileToSearch, self._listed)
 
@@ -286,6 +288,9 @@ class Search:
         self._add(
             files=answer.files,
             row_groups=answer.row_groups,
+            row_groups_possible=len(answer.possible or ()),
+            row_groups_read=len(answer.possible or ()),
+            pages_read=sum(answer.pages),
             bytes_read=answer.bytes_read,
             scan_bytes=answer.scan_bytes if self._options.rows else answer.chunk_bytes,
         )

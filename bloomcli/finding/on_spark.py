@@ -4,38 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from bloomcli.commands.columns import only_column
 from bloomcli.commands.option import Option, taken, taken_path, taken_paths
-from bloomcli.commands.options import FindOptions, ProbeOptions
+from bloomcli.commands.options import FindOptions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.hadoop_paths import absolute, portable
-from bloomcli.datasets.record_shape import (
-    RecordField,
-    Shape,
-    chosen_leaves,
-    leaves,
-    prune_shape,
-    shape_by_names,
-    struct_of,
-)
+from bloomcli.datasets.record_shape import Shape, shape_by_names, struct_of
 from bloomcli.datasets.spark_frame import to_spark_types
 from bloomcli.datasets.spark_session import checked_session
 from bloomcli.datasets.task import skip_reason
-from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError, UsageError
-from bloomcli.finding.job import FileWork, Job, Part, parts_of
+from bloomcli.errors import UnknownFormat, UsageError
+from bloomcli.finding.job import FileWork, Job, Part
 from bloomcli.finding.lake import failed
-from bloomcli.finding.pruning import Pruning
-from bloomcli.finding.spark_index import IndexColumn, PrunedFiles, column_of, pruned_files, pruning_of
+from bloomcli.finding.of_table import SearchFiles, chosen_shape, of_snapshot
+from bloomcli.finding.spark_index import pruning_of
 from bloomcli.finding.table_files import listed_files
 from bloomcli.finding.values import pieces_of, unpacked
 from bloomcli.finding.work import search
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
-from bloomcli.model.schema import ColumnName
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
 
@@ -138,40 +128,6 @@ def find_table(
     return _frame(spark, of_table(spark, which, options, typed=True), values, values_column, index)
 
 
-class SearchFiles(NamedTuple):
-    """The files to search, and the job."""
-
-    job: Job
-    files: list[FileWork]
-    listed: list[FileEntry]
-    """The entries of the same files, as the store or the table lists them."""
-    cores: int
-
-    @property
-    def parts(self) -> list[Part]:
-        """The files split into parts, one for each task."""
-        return parts_of(self.files, [item.size for item in self.listed], self.job, self.cores)
-
-    @property
-    def indexed(self) -> IndexColumn:
-        """The column to look up in an index."""
-        return column_of(self.job.options.names, self.job.options.column)
-
-    def pruned(self, pruning: Pruning) -> tuple[SearchFiles, PrunedFiles]:
-        """The files with the answers of an index, and the totals of these answers."""
-        result = pruned_files(pruning, self.files, self.listed, self.indexed, maybe=self.job.options.maybe)
-        return self._replace(files=result.files), result
-
-    def opened(self) -> SearchFiles:
-        """The files that have to be opened, and those that can't be searched."""
-        remaining = [
-            (file, item)
-            for file, item in zip(self.files, self.listed, strict=True)
-            if file.found is None or file.found.error is not None
-        ]
-        return self._replace(files=[file for file, _ in remaining], listed=[item for _, item in remaining])
-
-
 def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | None, index: Name | None) -> Any:
     from bloomcli.datasets.spark_find import MapBlocks, frame
     from bloomcli.datasets.spark_values import Forms, values_frame
@@ -231,7 +187,7 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         files.append(FileWork(item.path, walked=item.walked, found=result))
     job = Job(options)
     if shaped:
-        shape = _chosen(_first_shape(listed, options), options)
+        shape = chosen_shape(_first_shape(listed, options), options)
         job = Job(options, shape=shape, read=shape, typed=True)
     return SearchFiles(job, files, listed, cores_of(spark))
 
@@ -261,76 +217,10 @@ def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
     raise UsageError("the directories hold no files of a known format", hint="name files, or other directories")
 
 
-def _chosen(shape: Shape, options: FindOptions) -> Shape:
-    """The selected columns. Raises UnknownColumn."""
-    chosen, missing = chosen_leaves(leaves(shape), options.select)
-    if missing:
-        raise UnknownColumn(
-            f"no column {missing[0]!r} to select", hint=f"there are {', '.join(field.name for field in shape[:20])}"
-        )
-    pruned = prune_shape(shape, set(chosen))
-    untyped = [field.name for field in pruned if field.type is None]
-    if untyped:
-        raise UnsupportedError(
-            f"the column {untyped[0]} has a type that Arrow or Spark doesn't have", hint="select names other columns"
-        )
-    return pruned
-
-
 def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> SearchFiles:
     """List the files of a table's snapshot. Raises: as `find_table`."""
-    from bloomcli.tables.columns import check_columns
     from bloomcli.tables.registry import open_table
 
     which = which.checked()
     table = open_table(spark, which.table, snapshot=which.snapshot, as_of=which.time)
-    names = table.names()
-    check_columns(table, ProbeOptions(column=options.column), names)
-    listed = table.files(which.where)
-    rows = table.rows(listed)
-    chosen = _chosen(rows.shape, options)
-    _check_column(rows.shape, options.column, which.table)
-    needed = {name for deletes in rows.deleted.values() for name in deletes.columns}
-    chosen_by_name = {field.name: field for field in chosen}
-    needed_fields = [
-        field
-        for field in (*rows.shape, *rows.dropped)
-        if field.name in needed and chosen_by_name.get(field.name) != field
-    ]
-    if any(field.name in chosen_by_name for field in needed_fields):  # deletes compare the whole column
-        raise UsageError(f"--select names a part of {needed_fields[0].name}, which deletes of the table compare")
-    files, items = [], []
-    for file in listed:
-        path, result = file.path, None
-        try:
-            path = portable(file.path)
-        except BloomError as error:
-            result = failed(file.path, error)
-        items.append(FileEntry(path, file.size, path, walked=False))
-        files.append(
-            FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=result)
-        )
-    job = Job(
-        replace(options, names=names._replace(columns=(*names.columns, *map(_name_of, rows.dropped)))),
-        shape=chosen,
-        read=(*chosen, *needed_fields),
-        of_table=True,
-        typed=typed,
-        why_not_lacking=next((f.missing_reason for f in rows.shape if f.name == options.column), None),
-    )
-    return SearchFiles(job, files, items, cores_of(spark))
-
-
-def _name_of(field: RecordField) -> ColumnName:
-    """The name of a column that the table no longer has."""
-    return ColumnName(field.name, field.field_id, field.names)
-
-
-def _check_column(shape: Shape, column: str, table: str) -> None:
-    """Raise UsageError for a partition column that no file has: without a `missing_reason`."""
-    if any(field.name == column and field.constant is not None and field.missing_reason is None for field in shape):
-        raise UsageError(
-            f"{column} is a partition column, whose values aren't in files",
-            path=table,
-            hint="--where chooses partitions",
-        )
+    return of_snapshot(table, which.where, options, cores=cores_of(spark), typed=typed)

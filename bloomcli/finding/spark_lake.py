@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,23 +10,18 @@ import pyarrow as pa
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.commands.table_options import TableOptions
-from bloomcli.datasets.record_shape import struct_of
 from bloomcli.datasets.spark_session import checked_session
 from bloomcli.finding.job import Part
-from bloomcli.finding.lake import FileResult, Search
+from bloomcli.finding.lake import FileResult
 from bloomcli.finding.on_spark import of_paths, of_table
-from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spool import Spool
+from bloomcli.finding.table_search import ListedSearch
 from bloomcli.finding.values import PIECE_VALUES, packed
 from bloomcli.finding.work import search
-from bloomcli.index.reader import NoAnswer
-from bloomcli.model.find import FindReport
-from bloomcli.model.paths import shown
-from bloomcli.storage.traffic import Meter
 from bloomcli.words import plural
 
 
-class SparkSearch(Search):
+class SparkSearch(ListedSearch):
     """The search of files, or of a table's snapshot, on the executors of a Spark session.
 
     Args:
@@ -54,33 +48,12 @@ class SparkSearch(Search):
         table: TableOptions | None = None,
         index: str | None = None,
     ) -> None:
-        self._options = options.checked()
-        self._values = self.checked_values(values)
+        super().__init__(values, options.checked())  # its meter stays empty: the executors send the requests
         self._spark = checked_session(spark)
-        self._no_answers: dict[str, NoAnswer] = {}
-        self._meter = Meter()  # stays empty: the executors send the requests
-        self._started = time.perf_counter()
         if table is None:
-            self._found = of_paths(spark, paths, self._options, shaped=False)
+            self._list(of_paths(spark, paths, self._options, shaped=False), index)
         else:
-            self._found = of_table(spark, table, self._options, typed=False)
-        self._index = None if index is None else Pruning(index, self._found.indexed.path, self._values)
-        self._begin(FindReport(column=options.column, values=values.count, index=index and shown(index)))
-        if self._index is not None:
-            self._found, result = self._found.pruned(self._index)
-            self._no_answers = result.no_answers
-            self._add(files_unopened=result.unopened)
-
-    def _files_in_all(self) -> int:
-        return len(self._found.files)
-
-    def record_type(self) -> pa.StructType | None:
-        """The type of the table's records, or of the records of the first file that the driver can search."""
-        shape = self._found.job.shape
-        return super().record_type() if shape is None else struct_of(shape)
-
-    def _searched_files(self) -> Iterator[tuple[str, FindOptions]]:
-        return ((file.path, job.options) for files, job in self._found.parts for file in files)
+            self._list(of_table(spark, table, self._options, typed=False), index)
 
     def _each(self) -> Iterator[FileResult]:
         for result in searched(self._spark, self._found.parts, self._values):

@@ -45,9 +45,11 @@ def _table_error(table: ManagedTable, others: int, listed: Sequence[FileEntry], 
         )
     others_too = f" (and {others:,} more)" if others else ""
     by_table = ""
-    if table.name is not None:
+    if table.name_to_read is not None:
         column = shlex.quote(options.column)
-        by_table = f"bloom find VALUE -c {column} --table {shlex.quote(table.name)} searches the table's rows; "
+        by_table = (
+            f"bloom find VALUE -c {column} --table {shlex.quote(table.name_to_read)} searches the table's rows; "
+        )
     return UsageError(
         f"it is {table.kind.value}{others_too}: its files may have rows that the table has replaced or deleted",
         path=table.path,

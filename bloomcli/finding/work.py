@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from bloomcli.commands import find
 from bloomcli.commands.columns import kind_of, only_column
+from bloomcli.concurrency.threads import Stop
 from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
 from bloomcli.datasets.spark_values import SharedBlocks
 from bloomcli.datasets.task import OTHER_KIND
@@ -51,21 +52,37 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
             remaining = remaining_values(paths, job.options, blocks)
         for at, file in enumerate(files):
             spool = Spool()
-            result = _searched(job, file, blocks, spool, remaining.pop(at, None))
+            result = search_file(job, file, blocks, spool, remaining.pop(at, None))
             yield from spool.batches()
             yield result
     finally:
         blocks.close()
 
 
-def _searched(job: Job, file: FileWork, blocks: Blocks, spool: Spool, remaining: RemainingValues | None) -> FileFound:
+def search_file(
+    job: Job,
+    file: FileWork,
+    blocks: Blocks,
+    spool: Spool,
+    remaining: RemainingValues | None = None,
+    stop: Stop | None = None,
+) -> FileFound:
+    """Search a file; `spool` takes the rows.
+
+    Args:
+        job, file: the file, and what all files share.
+        blocks: the values.
+        spool: takes the rows, converted to the record's types.
+        remaining: the values that the file's filters don't rule out; None if that isn't known.
+        stop: cancels the search.
+    """
     if file.found is not None:
         return file.found
     try:
         with convert_os_errors(file.path):
             if remaining is not None and file.indexed_column is None and is_same(file.path, remaining):
-                return _File(job, file, spool).search_remaining(remaining)
-            return _File(job, file, spool).search(blocks)
+                return _File(job, file, spool, stop).search_remaining(remaining)
+            return _File(job, file, spool, stop).search(blocks)
     except UnknownFormat as error:
         if file.walked and not known_suffix(file.path):
             return FileFound(path=file.path, reason=OTHER_KIND)
@@ -91,10 +108,11 @@ class _File:
         job: the job.
         file: the file.
         spool: takes the rows, converted to the record's types.
+        stop: cancels the search.
     """
 
-    def __init__(self, job: Job, file: FileWork, spool: Spool) -> None:
-        self.job, self.file, self.spool = job, file, spool
+    def __init__(self, job: Job, file: FileWork, spool: Spool, stop: Stop | None) -> None:
+        self.job, self.file, self.spool, self._stop = job, file, spool, stop
         self._rows = 0
         self._indexed = file.indexed
         self._seen: Fingerprint | None = None
@@ -165,7 +183,7 @@ class _File:
                 if not self._counts_rows:
                     spool.add(converted)
 
-        return find.run(self.file.path, self.options, block.values, emit, indexed=self._indexed)
+        return find.run(self.file.path, self.options, block.values, emit, self._stop, self._indexed)
 
     def _with_rows(self, found: FileFound) -> FileFound:
         if self.options.rows:

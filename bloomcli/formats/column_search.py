@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -106,6 +107,9 @@ class Scope(NamedTuple):
     filtered: Mapping[int, pa.Int64Array] | None = None
     """For each of `row_groups`, the ascending positions of the forms that its filter has, if its filter was read. It
     has the bounds in the statistics."""
+    sound_pages: Mapping[int, int] = MappingProxyType({})
+    """For row groups whose column can be decoded whole, because compiled code has checked the headers of its data
+    pages, their number."""
     pages_follow: bool = False
     """Whether `ColumnSearch.matches` is going to be called for every row group that may have a value."""
 

@@ -1,4 +1,4 @@
-"""The file format of an index of filters: docs/index-format.md describes it.
+"""The file format of an index of filters: format.md describes its bytes.
 
     puffin      the container: magic, blobs, footer
     layout      the shape of a column's bits, and the properties that describe it

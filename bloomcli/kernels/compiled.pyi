@@ -1,5 +1,7 @@
 # Types of the compiled module. Buffers contain bytes; hashes are uint64s in native byte order, 8 bytes each.
 
+from typing import TypeAlias
+
 from typing_extensions import Buffer
 
 class CompactError(ValueError):
@@ -354,6 +356,18 @@ class Ascending:
     hashes: bytes
     def __init__(self, hashes: bytes) -> None: ...
 
+Outcome: TypeAlias = tuple[
+    int,
+    int,
+    int,
+    int,
+    int,
+    tuple[int, ...] | None,
+    tuple[bytes, ...] | None,
+    tuple[int, int],
+    tuple[tuple[int, ...], int, int],
+]
+
 class FilterQuery:
     def __init__(
         self,
@@ -363,10 +377,7 @@ class FilterQuery:
         searched: int,
         summed: bytes | None,
         hashes: bytes | Ascending,
+        keys: bytes | None,
     ) -> None: ...
-    def file(
-        self, fd: int, file_bytes: int
-    ) -> tuple[int, int, int, int, int, tuple[int, ...] | None, tuple[bytes, ...] | None, tuple[int, int]]: ...
-    def files(
-        self, names: bytes, start: int, seconds: float
-    ) -> tuple[list[tuple[int, int, int, int, int, tuple[int, ...] | None, None, tuple[int, int]]], int]: ...
+    def file(self, fd: int, file_bytes: int, chosen: bytes | None = None) -> Outcome: ...
+    def files(self, names: bytes, start: int, seconds: float) -> tuple[list[Outcome], int]: ...

@@ -2,7 +2,8 @@
 # queries very many files. It reads a local file's tail and footer and, of each filter of one column, the header and
 # the blocks of the hashes. Files that aren't usual are left to the code that opens files. For many hashes, which
 # ascend, it determines which ones may be in the file, and reads the filter once, in windows. Python gets one item for
-# consecutive files that are ruled out.
+# consecutive files that are ruled out. Chunks without a filter are ruled out by their bounds. Of the row groups that
+# are left, it checks the page headers, so that Arrow can decode whole chunks without trusting a size in them.
 #
 # Sources: FileMetaData, RowGroup and ColumnChunk of the Parquet format's parquet.thrift; BloomFilter.md.
 
@@ -68,7 +69,13 @@ cdef enum:
     ENCODING_STATS_MOST = 1 << 19
     COLUMN_ITEMS = 4                    # numbers of a column: its physical type, its flags, its kind of bounds, their size
     ORDERED = 1                         # flags: min_value and max_value can be trusted,
-    DEPRECATED = 2                      # min and max can be
+    DEPRECATED = 2                      # min and max can be,
+    TYPE_INT64 = 2                      # a physical type
+    DIRECT = 4                          # Arrow decodes the column's values as they are stored
+    PAGE_HEADER_BYTES = 512             # bytes that are read for a page's header
+    WHOLE_CHUNKS_BYTES = 8 << 20        # compressed bytes of a file's chunks that Arrow decodes at once,
+    WHOLE_CHUNKS_VALUES = 1 << 20       # and their values
+    PAGE_MOST_BYTES = 8 << 20           # decompressed bytes of one of their pages
 
 
 cdef struct QueryState:
@@ -78,6 +85,9 @@ cdef struct QueryState:
     int max_depth
     const unsigned char* hashes
     Py_ssize_t hash_count
+    const unsigned char* keys           # for each hash its value, an int64; NULL: not compared with bounds
+    const unsigned char* chosen         # for each row group whether it is queried; NULL: all are
+    Py_ssize_t chosen_count
     const int* columns                  # COLUMN_ITEMS numbers of each leaf column
     Py_ssize_t column_count
     Py_ssize_t searched                 # the ordinal of the searched column
@@ -93,7 +103,13 @@ cdef struct QueryState:
     int64_t scan_bytes
     int64_t bytes_read
     int64_t values                      # of the searched column in the last row group
-    Positions* left                     # receives the numbers of the row groups that aren't ruled out
+    int64_t low, high                   # the bounds of the last chunk
+    bint trusted                        # its filter contains them
+    bint whole                          # Arrow can decode the chunks of all row groups that are left,
+    int64_t whole_bytes                 # which have these compressed bytes,
+    int64_t whole_values                # and values
+    int64_t pages                       # the data pages of the last of them
+    Positions* left                     # receives, for each row group that isn't ruled out, its number and `pages`
     Positions* hits                     # for many hashes: receives the positions of those that each row group may have
     Positions* hit_ends                 # and their number up to the end of each row group in `left`
 
@@ -184,12 +200,17 @@ cdef bint _blocks_rule_out(QueryState* r, const unsigned char* bits, int64_t at,
     for i in range(r.hash_count + bound_count):
         h = bounds[i] if i < bound_count else _load64(r.hashes + (i - bound_count) * 8)
         block = read
+        if i == bound_count:
+            r.trusted = True
+        if i >= bound_count and _outside(r, i - bound_count):
+            continue
         if bits != NULL:
             block = bits + 32 * _block(h, z)
         elif not _read_exactly(r, read, 32, at + 32 * _block(h, z)):
             return False
         if bloom_has(block, h) != (i < bound_count):
             return False
+    r.trusted = True
     return True
 
 
@@ -257,17 +278,121 @@ cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
     return True
 
 
+cdef void _compare_bounds(QueryState* r, Walk* w, ChunkFields* chunk, const int* column) noexcept nogil:
+    """Set the bounds of a chunk with which values are compared. A minimum above the maximum excludes nothing."""
+    cdef ChunkBounds b
+    cdef Py_ssize_t width = 8 if column[0] == TYPE_INT64 else 4
+    r.low, r.high = INT64_MIN, INT64_MAX
+    if r.keys == NULL:
+        return
+    _chunk_bounds(w, chunk, column[1] & ORDERED, column[1] & DEPRECATED, &b)
+    if b.has_low and b.low_bytes == width:
+        r.low = <int64_t>_load64(b.low) if width == 8 else <int32_t>_load32(b.low)
+    if b.has_high and b.high_bytes == width:
+        r.high = <int64_t>_load64(b.high) if width == 8 else <int32_t>_load32(b.high)
+    if r.low > r.high:
+        r.low, r.high = INT64_MIN, INT64_MAX
+
+
+cdef bint _outside(QueryState* r, Py_ssize_t i) noexcept nogil:
+    """Return whether the bounds exclude a value."""
+    return r.keys != NULL and not r.low <= <int64_t>_load64(r.keys + i * 8) <= r.high
+
+
+cdef int64_t _sound_pages(QueryState* r, Walk* w, ChunkFields* chunk, int64_t values, int64_t packed) noexcept nogil:
+    """Return the number of a chunk's data pages; 0 if their headers aren't as usual, if they have another number of
+    values, or if a page index or a dictionary may exclude values."""
+    cdef unsigned char[PAGE_HEADER_BYTES] head
+    cdef Walk page
+    cdef Fields found
+    cdef int64_t at = 0, first = 0, end, room, kind, size, stored, count = 0, seen = 0, pages = 0, most = 0
+    cdef bint only_dictionary = False, has_dictionary = False
+    if not _number(w, &chunk.meta, 9, CT_I64, &at) or not _number(w, &chunk.meta, 6, CT_I64, &most):
+        return 0
+    if _number(w, &chunk.stats, 3, CT_I64, &count) and count >= values:  # only nulls
+        return 0
+    if _number(w, &chunk.meta, 11, CT_I64, &first) and 0 < first < at:  # the dictionary page
+        at = first
+    end = at + packed
+    if not FIRST_DATA <= at < end <= r.data_end:
+        return 0
+    while seen < values:
+        room = min(<int64_t>PAGE_HEADER_BYTES, end - at)
+        if room <= 0 or bloom_pread(r.fd, head, room, at) != room:
+            return 0
+        page.data, page.end, page.fault, page.at = head, room, 0, 0
+        if not _fields(&page, 0, r.max_depth, &found):
+            return 0
+        kind, size, stored = _i32(&page, &found, 1), _i32(&page, &found, 2), _i32(&page, &found, 3)
+        if size < 0 or stored < 0 or size > PAGE_MOST_BYTES or size > max(most, <int64_t>1 << 20):
+            return 0
+        at += found.end + stored
+        if at > end:
+            return 0
+        if kind == DICTIONARY_PAGE and pages == 0 and not has_dictionary and found.kind[7] == CT_STRUCT:
+            has_dictionary = True
+            continue
+        if kind == DATA_PAGE and found.kind[5] == CT_STRUCT:
+            room = found.start[5]
+        elif kind == DATA_PAGE_V2 and found.kind[8] == CT_STRUCT:
+            room = found.start[8]
+        else:
+            return 0
+        if not _fields(&page, room, r.max_depth, &found):
+            return 0
+        if kind == DATA_PAGE_V2 and found.kind[7] == CT_FALSE and stored != size:
+            return 0
+        count = _i32(&page, &found, 1)
+        if count <= 0 or count > values - seen:
+            return 0
+        seen += count
+        pages += 1
+    if pages > 1 and chunk.chunk.kind[6]:
+        return 0
+    if has_dictionary and (
+        not chunk.meta.kind[13]
+        or not _encoding_stats(w, &chunk.meta, r.max_depth, ENCODING_STATS_MOST, &only_dictionary) or only_dictionary
+    ):
+        return 0
+    return pages
+
+
+cdef void _add_whole(QueryState* r, Walk* w, ChunkFields* chunk, const int* column, int64_t values, int64_t packed) \
+        noexcept nogil:
+    """Note whether Arrow can decode a chunk that isn't ruled out as a whole."""
+    r.whole = (
+        r.whole and column[1] & DIRECT != 0
+        and _add(&r.whole_bytes, packed, WHOLE_CHUNKS_BYTES) and _add(&r.whole_values, values, WHOLE_CHUNKS_VALUES)
+    )
+    if r.whole:
+        r.pages = _sound_pages(r, w, chunk, values, packed)
+        r.whole = r.pages > 0
+
+
 cdef bint _chunk_ruled_out(QueryState* r, Walk* w, ChunkFields* chunk, const int* column) noexcept nogil:
-    """Return whether a chunk's filter can be used, and contains none of the hashes. Many hashes are gathered
-    instead."""
+    """Return whether a chunk's filter can be used, and contains none of the hashes, or there is none and the bounds
+    exclude the values. Many hashes are gathered instead."""
     cdef uint64_t[2] bounds
     cdef Py_ssize_t bound_count = _add_bounds(w, chunk, column, bounds)
     cdef int64_t offset = 0, claimed = -1
+    cdef Py_ssize_t i
+    _compare_bounds(r, w, chunk, column)
+    if not chunk.meta.kind[14]:
+        for i in range(r.hash_count):
+            if not _outside(r, i):
+                return False
+        return True
     if not _number(w, &chunk.meta, 14, CT_I64, &offset) or not FIRST_DATA <= offset < r.data_end:
+        r.whole = False
         return False
     if chunk.meta.kind[15] and (not _number(w, &chunk.meta, 15, CT_I32, &claimed) or claimed <= 0):
+        r.whole = False
         return False
-    return _filter_rules_out(r, offset, claimed, bounds, bound_count)
+    r.trusted = False
+    if _filter_rules_out(r, offset, claimed, bounds, bound_count):
+        return True
+    r.whole = r.whole and r.trusted
+    return False
 
 
 cdef bint _add(int64_t* total, int64_t number, int64_t most) noexcept nogil:
@@ -278,14 +403,14 @@ cdef bint _add(int64_t* total, int64_t number, int64_t most) noexcept nogil:
     return True
 
 
-cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
+cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint chosen, bint* out) noexcept nogil:
     """Walk the column chunks of a row group. Return the end of the list at `pos`, or -1 if a chunk isn't usual.
-    `out`: whether the row group can't have one of the hashes."""
+    `chosen`: whether the row group is queried; `out`: whether it can't have one of the hashes."""
     cdef ChunkFields chunk
     cdef int kind = 0
     cdef int64_t values = 0, packed = 0
     cdef uint64_t count = 0
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, hits = 0 if r.hits == NULL else r.hits.count
     pos = _list_head(w, pos, &kind, &count)
     if pos < 0 or kind != CT_STRUCT or count != <uint64_t>r.column_count:
         return -1
@@ -304,13 +429,15 @@ cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint* o
             if not _add(&r.chunk_bytes, packed, r.data_end):
                 return -1
             r.values = values
-            out[0] = not values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
+            out[0] = not chosen or not values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
+            if not out[0] or (r.hits != NULL and r.hits.count > hits):
+                _add_whole(r, w, &chunk, r.columns + i * COLUMN_ITEMS, values, packed)
     return pos
 
 
-cdef Py_ssize_t _group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
+cdef Py_ssize_t _group(QueryState* r, Walk* w, Py_ssize_t pos, bint chosen, bint* out) noexcept nogil:
     """Walk the row group at `pos` of the footer. Return its end, or -1 if it isn't usual: its fields must be in the
-    order of their ids. `out`: whether it can't have one of the hashes."""
+    order of their ids. `chosen`, `out`: as in `_chunks_of_group`."""
     cdef int kind, field_id = 0, before = 0
     cdef uint64_t raw = 0
     cdef int64_t rows = -1, packed = 0
@@ -324,7 +451,7 @@ cdef Py_ssize_t _group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexce
         before = field_id
         if field_id == 1:
             has_chunks = True
-            pos = _chunks_of_group(r, w, pos, out) if kind == CT_LIST else -1
+            pos = _chunks_of_group(r, w, pos, chosen, out) if kind == CT_LIST else -1
         elif (field_id == 3 or field_id == 6) and kind == CT_I64:
             pos = _varint(w, pos, &raw)
             if field_id == 3:
@@ -337,6 +464,7 @@ cdef Py_ssize_t _group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexce
             return -1
     if not has_chunks or rows < 0 or r.values < rows:  # a row has a value or a null in each column
         return -1
+    r.whole = r.whole and r.values == rows
     if r.summed == NULL and (packed <= 0 or not _add(&r.scan_bytes, packed, r.data_end)):
         return -1
     return pos
@@ -355,12 +483,12 @@ cdef Py_ssize_t _groups(QueryState* r, Walk* w, Py_ssize_t pos) noexcept nogil:
         out = False
         if r.hits != NULL:
             hits = r.hits.count
-        pos = _group(r, w, pos, &out)
+        pos = _group(r, w, pos, r.chosen == NULL or (i < <uint64_t>r.chosen_count and r.chosen[i]), &out)
         if r.hits != NULL:
             if not out:  # the row group may have any of the hashes
                 return -1
             out = r.hits.count == hits
-        if pos < 0 or not (out or _append(r.left, <int64_t>i)):
+        if pos < 0 or not (out or (_append(r.left, <int64_t>i) and _append(r.left, r.pages))):
             return -1
         if r.hits != NULL and not out and not _append(r.hit_ends, r.hits.count):
             return -1
@@ -414,6 +542,7 @@ cdef bint _usual_file(QueryState* r, int fd, int64_t file_bytes) noexcept nogil:
     cdef int64_t size
     cdef bint usual
     r.fd, r.row_groups, r.chunk_bytes, r.scan_bytes, r.bytes_read = fd, 0, 0, 0, 0
+    r.whole, r.whole_bytes, r.whole_values, r.pages = True, 0, 0, 0
     if file_bytes < TAIL_BYTES + FIRST_DATA or not _read_exactly(r, tail, TAIL_BYTES, file_bytes - TAIL_BYTES):
         return False
     size = _load32(tail)
@@ -434,9 +563,11 @@ cdef struct Outcome:
     # the results of a file
     bint usual
     int64_t row_groups, chunk_bytes, scan_bytes, bytes_read
+    bint whole                          # Arrow can decode the chunks of the row groups that are left,
+    int64_t whole_values, whole_bytes   # which have these values, and with the footer these compressed bytes
     int64_t size, mtime_ns              # of the file, when it was opened
     Py_ssize_t files                    # the number of files that are summed up here
-    Py_ssize_t first, end               # the range of `left` with the numbers of the row groups that aren't ruled out
+    Py_ssize_t first, end               # the range of `left` with the row groups that aren't ruled out
 
 
 cdef void _query_file(QueryState* r, int fd, int64_t file_bytes, Outcome* o) noexcept nogil:
@@ -448,6 +579,8 @@ cdef void _query_file(QueryState* r, int fd, int64_t file_bytes, Outcome* o) noe
         o.bytes_read = r.bytes_read
     if o.usual:
         o.row_groups, o.chunk_bytes, o.scan_bytes = r.row_groups, r.chunk_bytes, r.scan_bytes
+        o.whole, o.whole_values = r.whole, r.whole_values
+        o.whole_bytes = r.whole_bytes + file_bytes - r.data_end
     else:
         r.left.count = o.first
     o.end = r.left.count
@@ -492,9 +625,10 @@ cdef Py_ssize_t _sum_up(Outcome* outcomes, Py_ssize_t i, Py_ssize_t count) noexc
 
 cdef tuple _outcome_item(Outcome* o, Positions* left, tuple hits):
     """Return the item of `FilterQuery.files` for a file, or for several that are ruled out."""
-    cdef object possible = tuple([left.items[i] for i in range(o.first, o.end)]) if o.usual else None
+    cdef object possible = tuple([left.items[i] for i in range(o.first, o.end, 2)]) if o.usual else None
+    cdef tuple pages = tuple([left.items[i + 1] for i in range(o.first, o.end, 2)]) if o.whole else ()
     return (o.files, o.row_groups, o.chunk_bytes, o.scan_bytes, o.bytes_read, possible, hits if possible else None,
-            (o.size, o.mtime_ns))
+            (o.size, o.mtime_ns), (pages, o.whole_values, o.whole_bytes))
 
 
 cdef class Ascending:
@@ -522,12 +656,14 @@ cdef class FilterQuery:
         same: the encoded values that fields of the footer must have, by field id (below 8); None: the field is
             missing.
         columns: four numbers for each leaf column: its physical type; 1 if min_value and max_value can be trusted + 2
-            if min and max can be; its kind of bounds and their size, as for `is_certain`.
+            if min and max can be + 4 if Arrow decodes its values as they are stored, one for each row; its kind of
+            bounds and their size, as for `is_certain`.
         searched: the ordinal of the column with the hashes.
         summed: a 1 for each leaf column whose bytes are summed up; None: the bytes of all columns.
         hashes: uint64s in native order, as bytes, or `Ascending`. For the latter, the positions of the hashes that a
             file may have are gathered; files are then only usual if each row group has no values, or a filter that
             contains its bounds.
+        keys: for each hash its value as an int64, for a column of signed integers; None: bounds rule nothing out.
     """
 
     cdef QueryState _query
@@ -535,7 +671,7 @@ cdef class FilterQuery:
     cdef bint _many
 
     def __init__(self, int max_depth, dict same not None, columns not None, Py_ssize_t searched, summed,
-                 hashes not None):
+                 hashes not None, bytes keys):
         cdef QueryState* r = &self._query
         cdef const int[::1] numbers = columns
         cdef bytes flags = summed
@@ -544,13 +680,17 @@ cdef class FilterQuery:
         cdef bytes value
         cdef bytes looked_up = (<Ascending>hashes).hashes if isinstance(hashes, Ascending) else hashes
         self._many = isinstance(hashes, Ascending)
-        self._kept = (dict(same), packed, flags, looked_up)
+        self._kept = (dict(same), packed, flags, looked_up, keys)
         memset(r, 0, sizeof(QueryState))
+        if keys is not None:
+            r.keys = <const unsigned char*>PyBytes_AS_STRING(keys)
         r.max_depth = max_depth
         r.column_count, r.searched = numbers.shape[0] // COLUMN_ITEMS, searched
         r.hash_count = PyBytes_GET_SIZE(looked_up) // 8
         if r.column_count == 0 or not 0 <= searched < r.column_count:
             raise ValueError("no such column")
+        if keys is not None and PyBytes_GET_SIZE(keys) != 8 * r.hash_count:
+            raise ValueError("another number of values than of hashes")
         if flags is not None:
             if PyBytes_GET_SIZE(flags) < r.column_count:
                 raise ValueError("fewer flags than columns")
@@ -564,11 +704,13 @@ cdef class FilterQuery:
             if value is not None:
                 r.same[field] = <const unsigned char*>PyBytes_AS_STRING(value)
 
-    def file(self, int fd, int64_t file_bytes):
+    def file(self, int fd, int64_t file_bytes, bytes chosen=None):
         """Query a file of `file_bytes` bytes that is open for reading.
 
-        Returns an item of `files`. For `Ascending` hashes, the item before the last has the positions of the hashes
-        that each row group may have, ascending int64s as bytes. The last item is (0, 0).
+        `chosen`: a 1 for each row group that is queried; the others are ruled out. None: all.
+
+        Returns an item of `files`. For `Ascending` hashes, the seventh has the positions of the hashes that each row
+        group may have, ascending int64s as bytes. Size and modification time are 0.
         """
         cdef QueryState r = self._query
         cdef Positions left, hits, ends
@@ -579,6 +721,8 @@ cdef class FilterQuery:
         memset(&hits, 0, sizeof(Positions))
         memset(&ends, 0, sizeof(Positions))
         r.left = &left
+        if chosen is not None:
+            r.chosen, r.chosen_count = <const unsigned char*>PyBytes_AS_STRING(chosen), PyBytes_GET_SIZE(chosen)
         if self._many:
             r.hits, r.hit_ends = &hits, &ends
             r.window = <unsigned char*>malloc(WINDOW_BLOCKS * 32)
@@ -608,11 +752,12 @@ cdef class FilterQuery:
 
         Returns:
             ([(files, row groups, bytes of the column, bytes of the summed columns, bytes read, numbers of the row
-            groups that aren't ruled out, None, (size, modification time in nanoseconds)), ...], the position after
-            the last name).
+            groups that aren't ruled out, None, (size, modification time in nanoseconds), (data pages in each of
+            these row groups, values in all, bytes in all and of the footer)), ...], the position after the last name).
 
             Consecutive files that are ruled out share an item. Each other file has an item, with the numbers of its
-            row groups, or None if the file isn't usual.
+            row groups, or None if the file isn't usual. It has no pages if a chunk isn't small, or if Arrow may decode
+            other values of it than single pages have.
 
         Raises:
             ValueError: the query has many hashes.

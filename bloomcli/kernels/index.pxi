@@ -1,5 +1,5 @@
 # Reads and writes the bits of an index of filters. Each block of the common size has 256 rows; a row has a bitmap of
-# the units, and its XXH64. docs/index-format.md describes the layout.
+# the units, and its XXH64. bloomcli/index/format.md describes the layout.
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 

@@ -3,7 +3,7 @@
 A unit is a row group; in ORC a stripe, which contains several row groups. Bytes are compressed bytes.
 
 In the report, sizes are bytes, rates and shares are numbers in [0, 1]. An `Interval` is an estimate with its 95 %
-confidence interval; docs/advice.md has the formula and the source of each.
+confidence interval; the modules of bloomcli/advice have the formulas and their sources.
 """
 
 from __future__ import annotations

@@ -559,6 +559,11 @@ class ManagedTable(NamedTuple):
             return f"delta.`{root}`"
         return "CATALOG.DATABASE.TABLE" if self.kind is TableKind.ICEBERG else None
 
+    @property
+    def name_to_read(self) -> str | None:
+        """The table's name for commands that read it; None if `bloom` doesn't open it."""
+        return self.path if self.kind is TableKind.ICEBERG else self.name
+
 
 def root_of_mark(path: str) -> ManagedTable | None:
     """The table of which a listing shows a file of its metadata; None for another file."""

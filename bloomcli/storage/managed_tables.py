@@ -161,7 +161,7 @@ class TableSearch:
 
     def _looked_in(self, directory: str) -> ManagedTable | UnreadableError | None:
         try:
-            return _table_in(self._store, directory)
+            return table_in(self._store, directory)
         except UnreadableError as error:
             return error
 
@@ -188,7 +188,7 @@ class TableSearch:
         return None
 
 
-def _table_in(store: Store, directory: str) -> ManagedTable | None:
+def table_in(store: Store, directory: str) -> ManagedTable | None:
     """The table or summary of which a directory has the metadata; None without one.
 
     Not cached here, because a table may be created at any time; `TableSearch` caches it for one run.

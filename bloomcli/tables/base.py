@@ -2,19 +2,20 @@
 
     open_table -> Table.files -> engine: a new file for each old one -> Table.commit -> Table.refresh
 
-Tables are opened in the user's Spark session, with its catalog, its credentials, and the table format's own
+Tables to change are opened in the user's Spark session, with its catalog, its credentials, and the table format's own
 transaction. bloom never writes a table's metadata itself. The driver keeps what it needs to replace a file in
-`DataFile.record`, which isn't sent to executors.
+`DataFile.record`, which isn't sent to executors. A `TableSnapshot` only reads, and needs no session.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.model.schema import ColumnNames, RowLineage
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.deleted_rows import TableRows
@@ -90,6 +91,15 @@ class TableChange(NamedTuple):
     """The UUID of the run of bloom that made it; None: another writer."""
 
 
+@contextmanager
+def valid(what: str, path: str) -> Iterator[None]:
+    """Raise CorruptFile where metadata don't have the form that the table format defines."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        raise CorruptFile(f"{what}: {error!r}", path=path) from None
+
+
 class Conflict(BloomError):
     """Another commit came first: nothing was committed, and `paths` can't be replaced as planned."""
 
@@ -114,17 +124,24 @@ class WrongCommit(BloomError):
     exit_code = 3
 
 
-class Table(ABC):
-    """An open table at one snapshot or version.
+class TableSnapshot(ABC):
+    """An open table at one snapshot or version, to read it.
 
     Attributes:
-        name: as the user named it.
+        name: as `--table` takes it.
         format: ``iceberg`` or ``delta``.
         version: the id of the snapshot, or the version, that `files` lists; None if the table has no snapshot.
+        origin: without Spark: what was read instead, for reports.
     """
 
     name: str
     format: str
+    origin: str | None = None
+
+    @property
+    def name_in_sql(self) -> str:
+        """The table's name for commands that change it."""
+        return self.name
 
     @property
     @abstractmethod
@@ -189,6 +206,10 @@ class Table(ABC):
     @abstractmethod
     def filter_requests(self) -> Sequence[FilterRequest]:
         """The filters that the table properties request. Raises UsageError if a property is invalid."""
+
+
+class Table(TableSnapshot):
+    """An open table whose files can be replaced."""
 
     @abstractmethod
     def check_changes(self, *, new_row_ids: bool = False) -> None:

@@ -6,13 +6,15 @@ Executors get the table's names with the options, and leave out columns that a f
 
 from __future__ import annotations
 
-import json
+import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from glob import escape
 from typing import Any, Final, TypeVar
+
+import pyarrow as pa
 
 from bloomcli.commands.option import read_policy
 from bloomcli.commands.options import (
@@ -24,25 +26,52 @@ from bloomcli.commands.options import (
     ValidateOptions,
     policy_of,
 )
-from bloomcli.datasets import spark_frame
 from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.hints import listed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import ColumnPart, Limits, Policy
-from bloomcli.tables.base import FilterRequest, Table
+from bloomcli.tables.base import FilterRequest, TableSnapshot
+
+_ARROW: Final[Mapping[str, pa.DataType]] = {
+    "binary": pa.binary(),
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "date": pa.date32(),
+    "double": pa.float64(),
+    "float": pa.float32(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "short": pa.int16(),
+    "string": pa.string(),
+    "time": pa.time64("ns"),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "variant": pa.struct([pa.field(name, pa.binary(), nullable=False) for name in ("value", "metadata")]),
+    "void": pa.null(),
+}
+_DECIMAL: Final = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+_PARAMETERS: Final = re.compile(r"\(\d+\)$| collate .*")
 
 
 def arrow_type(kind: Any) -> Any:
     """The Arrow type that Spark uses for a type, which is given as parsed JSON; None if no Arrow type exists."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql.types import StructType
-
-    field = {"name": "_", "type": kind, "nullable": True, "metadata": {}}
-    try:
-        return spark_frame.arrow_type(StructType.fromJson(json.loads(json.dumps({"fields": [field]})))[0].dataType)
-    except (PySparkException, ValueError):
-        return None
+    if isinstance(kind, str):
+        if (decimal := _DECIMAL.fullmatch(kind)) is not None:
+            return pa.decimal128(int(decimal[1]), int(decimal[2]))
+        name = _PARAMETERS.sub("", kind)
+        return None if name in {"char", "varchar"} else _ARROW.get(name)
+    if kind["type"] == "struct":
+        types = [arrow_type(field["type"]) for field in kind["fields"]]
+        fields = zip(kind["fields"], types, strict=True)
+        return None if None in types else pa.struct([pa.field(f["name"], t, f["nullable"]) for f, t in fields])
+    if kind["type"] == "array":
+        element = arrow_type(kind["elementType"])
+        return None if element is None else pa.list_(pa.field("element", element, kind["containsNull"]))
+    if kind["type"] == "map":
+        key, value = arrow_type(kind["keyType"]), arrow_type(kind["valueType"])
+        return None if None in (key, value) else pa.map_(key, pa.field("value", value, kind["valueContainsNull"]))
+    return None
 
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options
@@ -57,7 +86,7 @@ _OF_NEW: Final = "the table's properties give the rate of new filters"
 
 
 def match_columns(
-    table: Table, names: Iterable[str], known: Sequence[str], spelled: Callable[[str], str] | None = None
+    table: TableSnapshot, names: Iterable[str], known: Sequence[str], spelled: Callable[[str], str] | None = None
 ) -> tuple[str, ...]:
     """The table's columns that names and globs match, in the order of its schema.
 
@@ -83,7 +112,7 @@ def match_columns(
     return tuple(path for path in known if path in chosen)
 
 
-def check_columns(table: Table, options: Options, names: ColumnNames) -> tuple[str, ...]:
+def check_columns(table: TableSnapshot, options: Options, names: ColumnNames) -> tuple[str, ...]:
     """The table's columns that a command's options choose by name; empty: all.
 
     Raises:
@@ -115,7 +144,7 @@ def _required(policy: Policy, known: Sequence[str]) -> tuple[str, ...]:
     return tuple(path for path in known if any(path == name or fnmatchcase(path, name) for name in names))
 
 
-def options_from_properties(options: O, table: Table) -> tuple[dict[str, O], tuple[str, ...]]:
+def options_from_properties(options: O, table: TableSnapshot) -> tuple[dict[str, O], tuple[str, ...]]:
     """Add the filters that the table's properties request to the options, as columns that the policy requires.
 
     Existing filters needn't meet the properties' rates, which apply to new filters: writers may miss them.

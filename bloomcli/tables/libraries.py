@@ -20,6 +20,11 @@ _SETTINGS: Final = {
 }
 
 
+def settings(kind: str) -> tuple[str, ...]:
+    """The options that set up a session for a format, ``iceberg`` or ``delta``."""
+    return tuple(part for setting in _SETTINGS[kind] for part in ("--conf", setting))
+
+
 def library_hint(session: Any, kind: str, name: str) -> str:
     """The hint for a session without a format's library: a command line with its settings.
 
@@ -28,8 +33,7 @@ def library_hint(session: Any, kind: str, name: str) -> str:
         kind: ``iceberg`` or ``delta``.
         name: the table's name.
     """
-    options = [part for setting in _SETTINGS[kind] for part in ("--conf", setting)]
-    command = shlex.join(["bloom", "inspect", "--table", name, *options])
+    command = shlex.join(["bloom", "inspect", "--table", name, *settings(kind)])
     here = str(session.version)
     other = "" if here.startswith(f"{_SPARK}.") else f"`pip install 'pyspark=={_SPARK}.*'`, as this is Spark {here}; "
     return f"{other}`{command}`; in Python, give the settings to SparkSession.builder.config; see docs/tables.md"

@@ -1,4 +1,4 @@
-"""The engine of `--table` for commands that read: the data files of one snapshot, on Spark's executors.
+"""The engine of `--table` for commands that read: the data files of one snapshot, by local processes or by Spark.
 
 It has the interface of the other engines, so that `inspect`, `validate` and `probe` take the same steps as for paths.
 """
@@ -18,8 +18,9 @@ from bloomcli.errors import UsageError
 from bloomcli.hints import on_table
 from bloomcli.model.dataset import DatasetReport, FileRow, TableFacts
 from bloomcli.storage.base import FileEntry
-from bloomcli.tables.base import DataFile, Table
+from bloomcli.tables.base import DataFile, TableSnapshot
 from bloomcli.tables.columns import FORMATS, check_columns, options_from_properties
+from bloomcli.tables.opening import check_named_in_sql, open_snapshot
 from bloomcli.tables.registry import open_table
 from bloomcli.tables.tasks import task_of, with_names, with_statistics
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def table_facts(table: Table) -> TableFacts:
+def table_facts(table: TableSnapshot) -> TableFacts:
     """The facts about a table in reports."""
     return TableFacts(name=table.name, format=table.format)
 
@@ -41,10 +42,10 @@ def session_of(engine: Engine) -> SparkSession:
 
 @dataclass(slots=True)
 class TableEngine:
-    """Runs reading commands on the data files of a table's snapshot, by Spark's executors."""
+    """Runs reading commands on the data files of a table's snapshot."""
 
-    table: Table
-    spark: Engine
+    table: TableSnapshot
+    engine: Engine
     where: str | None = None
     """A condition in SQL: files in which no row can meet it are left out."""
     from_properties: bool = False
@@ -97,24 +98,38 @@ class TableEngine:
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks on the executors. Raises UsageError if all files refuse the request for the same reason."""
-        report = self.spark.run(tasks, on_row=on_row)
+        report = self.engine.run(tasks, on_row=on_row)
         if (refusal := _common_refusal(report, self.table.name)) is not None:
             raise refusal
         return replace(
             report,
             command=self._command,
-            rows=tuple(_with_table(row, self.table.name) for row in report.rows),
+            rows=tuple(_with_table(row, self.table.name_in_sql) for row in report.rows),
             table=table_facts(self.table),
             version_before=self.table.version,
-            remarks=(*self._remarks, *report.remarks),
+            remarks=(*([] if (said := read_from(self.table)) is None else [said]), *self._remarks, *report.remarks),
         )
 
 
 def table_engine(engine: Engine, options: TableOptions) -> TableEngine:
-    """Make the engine for the snapshot that options name. Raises: as `open_table`."""
-    options = options.checked()
-    table = open_table(session_of(engine), options.table, snapshot=options.snapshot, as_of=options.time)
+    """Make the engine for the snapshot that options name. Raises: as `open_table` or `open_snapshot`."""
+    table = opened(engine, options)
     return TableEngine(table, engine, options.where, options.from_properties)
+
+
+def opened(engine: Engine, options: TableOptions) -> TableSnapshot:
+    """Open the snapshot that options name: in the session of the Spark engine, otherwise without Spark. Raises: as
+    `open_table` or `open_snapshot`."""
+    options = options.checked()
+    if isinstance(engine, SparkEngine):
+        check_named_in_sql(options.table)
+        return open_table(engine.session, options.table, snapshot=options.snapshot, as_of=options.time)
+    return open_snapshot(options.table, snapshot=options.snapshot, as_of=options.time)
+
+
+def read_from(table: TableSnapshot) -> str | None:
+    """The remark on what was read instead of Spark's table; None if Spark opened it."""
+    return None if table.origin is None else f"read without Spark: {table.origin}"
 
 
 def _with_table(row: FileRow, table: str) -> FileRow:

@@ -15,7 +15,7 @@ from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.schema import ColumnNames
-from bloomcli.tables.base import DataFile, Table
+from bloomcli.tables.base import DataFile, TableSnapshot
 from bloomcli.tables.columns import FORMATS
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options
@@ -52,8 +52,13 @@ def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *,
     return replace(task, options=options[file.format], output=output)
 
 
+def paths_of(table: TableSnapshot) -> tuple[str, ...]:
+    """The paths by which a snapshot's data files are opened. Raises: as `TableSnapshot.files`, UnsupportedError."""
+    return tuple(portable(file.path) for file in table.files())
+
+
 def with_statistics(
-    tasks: Sequence[Task], table: Table, files: Sequence[DataFile]
+    tasks: Sequence[Task], table: TableSnapshot, files: Sequence[DataFile]
 ) -> tuple[list[Task], tuple[str, ...]]:
     """The tasks of data files with what the table's metadata say about them, and remarks on why they don't have it.
 

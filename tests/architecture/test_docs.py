@@ -25,10 +25,11 @@ from bloomcli.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-FOLDERS = ("docs", "bloomcli/rules/pages", "benchmarks", "fixtures", "tests", "tools", "man")
+FOLDERS = ("docs", "bloomcli/rules/pages", "bloomcli/index", "benchmarks", "fixtures", "tests", "tools", "man")
 PAGES = sorted([*ROOT.glob("*.md"), *(path for name in FOLDERS for path in (ROOT / name).rglob("*.md"))])
 """Every Markdown file of the repository."""
 GUIDES = sorted([README, *(ROOT / "docs").glob("*.md")])
+CONTENTS = ROOT / "docs" / "README.md"
 
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -147,9 +148,42 @@ def test_modules_and_files_that_a_page_names_exist(page: Path) -> None:
     assert [name for name in exact if not (ROOT / name).exists()] == []
 
 
-def test_every_guide_is_linked_from_the_readme() -> None:
-    text = README.read_text()
-    assert [page.name for page in GUIDES[1:] if f"](docs/{page.name})" not in text] == []
+def test_every_guide_is_listed_once_as_the_kind_that_its_first_sentence_says() -> None:
+    kinds = {"How-to": "How-to.", "Reference": "Reference.", "Internals": "Internals."}
+    listed: dict[str, str] = {}
+    sections = re.compile(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+    for kind, section in sections.findall(CONTENTS.read_text()):
+        for name in re.findall(r"\]\(([\w-]+\.md)\)", section):
+            assert name not in listed
+            listed[name] = kinds[kind]
+    pages = [page for page in GUIDES if page not in (README, CONTENTS)]
+    assert sorted(listed) == sorted(page.name for page in pages)
+    says = {page.name: page.read_text().split("\n\n")[1] for page in pages if page.name != "start.md"}
+    assert [name for name, text in says.items() if not text.startswith(f"**{listed[name]}** ")] == []
+    assert "](docs/README.md)" in README.read_text()
+
+
+CODE = ("bloomcli", "tests", "tools", "benchmarks", "fixtures", "man")
+LINK = re.compile(r"(?<![\w/])docs/[\w/-]+\.(?:md|yml|yaml|py)(?:#[\w-]+)?")
+
+
+def test_code_and_messages_name_pages_and_headings_that_are_there() -> None:
+    files = [ROOT / "action.yml", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+    files += [f for name in CODE for f in (ROOT / name).rglob("*") if f.suffix in {".py", ".pyx", ".pxi", ".1", ".7"}]
+    found = {(f, link) for f in files for link in LINK.findall(f.read_text(encoding="utf-8").replace("\\-", "-"))}
+    assert len(found) > 40
+    gone = []
+    for file, link in found:
+        name, _, anchor = link.partition("#")
+        page = ROOT / name
+        if not page.exists() or (anchor and anchor not in anchors(page.read_text(encoding="utf-8"))):
+            gone.append(f"{file.relative_to(ROOT)}: {link}")
+    assert sorted(gone) == []
+
+
+def test_the_documentation_stays_short() -> None:
+    words = sum(len(page.read_text(encoding="utf-8").split()) for page in GUIDES)
+    assert words <= 25_000, "what the help, a docstring or another page says needn't be said here"
 
 
 def test_readme_is_two_screens() -> None:

@@ -1,13 +1,13 @@
-"""docs/start.md shows what its commands print. ``python tests/architecture/test_start.py`` writes it again."""
+"""docs/start.md, find.md and repair.md show what their commands print. As a script, it writes their output again."""
 
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -16,20 +16,18 @@ if __name__ == "__main__":
 
 from architecture.test_docs import EXAMPLE, ROOT, SHOWN, example
 
-PAGE = ROOT / "docs" / "start.md"
+PAGES: Final = {name: ROOT / "docs" / name for name in ("start.md", "find.md", "repair.md")}
 _COMMAND = re.compile(r"^\$ (.*)$", re.MULTILINE)
 
 
 def outputs(text: str, folder: Path) -> Iterator[str]:
-    """What each block of the page prints today, one after the other in one folder."""
+    """What each block of a page prints today, one after the other in one folder."""
     (setup,) = EXAMPLE.findall(text)
-    for line in setup.splitlines():
-        words = [sys.executable if word == "python3" else word for word in line.split()]
-        words = [str(ROOT / word) if word.startswith("docs/") else word for word in words]
-        subprocess.run(words, cwd=folder, check=True)
+    example(re.sub(r"(?<= )(docs|fixtures)/", rf"{ROOT}/\1/", setup), folder)
     for block in SHOWN.findall(text):
         (command,) = _COMMAND.findall(block)
-        yield f"$ {command}\n{example(command, folder)}"
+        printed = example(f"exec 2>&1\n{command}", folder)  # with what goes to standard error
+        yield f"$ {command}\n{printed}"
 
 
 def current(text: str) -> str:
@@ -49,12 +47,14 @@ def without_times(text: str) -> str:
 
 
 @pytest.mark.interop
-def test_the_page_shows_what_its_commands_print() -> None:
-    text = PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_shows_what_its_commands_print(page: str) -> None:
+    text = PAGES[page].read_text(encoding="utf-8")
     now, shown = SHOWN.findall(current(text)), SHOWN.findall(text)
-    assert len(now) == 5
+    assert now
     assert list(map(without_times, now)) == list(map(without_times, shown))
 
 
 if __name__ == "__main__":
-    PAGE.write_text(current(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in PAGES.values():
+        path.write_text(current(path.read_text(encoding="utf-8")), encoding="utf-8")

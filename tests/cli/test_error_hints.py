@@ -110,7 +110,6 @@ HINTS: Final[dict[str, Case | str]] = {
         again=2,
     ),
     " `bloom add FILE --columns NAME -o OUT` adds some.": "a line of a report, and no hint of an error",
-    "name some of its data files; `bloom inspect --table NAME --format csv` lists them": SPARK,
     "bloom find VALUE -c … --table … searches the table's rows; ": SPARK,
     "name its directory instead of the table: `bloom add DIRECTORY --columns NAME --in-place`": SPARK,
     "`bloom add -o DIRECTORY` writes changed copies of its files; the table's own engine writes new files": SPARK,

@@ -50,7 +50,28 @@ def test_commands_that_change_files_take_a_table(name: str, monkeypatch: pytest.
 def test_commands_that_read_take_a_table_at_a_snapshot(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = gathered(name, "--table", "delta.`/lake/t`", "--snapshot", "12", monkeypatch=monkeypatch)
     assert dataset.table == TableOptions(table="delta.`/lake/t`", snapshot=12)
-    assert dataset.engine == "spark"
+    assert dataset.engine == "local"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "engine"),
+    [
+        (["--table", "ice.db.t"], "spark"),
+        (["--table", "ice.db.`a/b`"], "spark"),
+        (["--table", "./lake/t"], "local"),
+        (["--table", "s3://lake/t"], "local"),
+        (["--table", "./lake/t", "--engine", "spark"], "spark"),
+        (["--table", "./lake/t", "--conf", "spark.x=1"], "spark"),
+        (["--table", "./lake/t", "--master", "local"], "spark"),
+        (["--table", "ice.db.t", "--engine", "local"], "local"),
+        (["--table", "known.db.t"], "local"),
+    ],
+)
+def test_spark_reads_a_table_if_it_is_named_or_set_up_or_nothing_else_finds_the_table(
+    arguments: list[str], engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__KNOWN__URI", "http://localhost:1")
+    assert gathered("inspect", *arguments, monkeypatch=monkeypatch).engine == engine
 
 
 def test_a_time_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +96,7 @@ def test_without_a_table_there_is_none(name: str, monkeypatch: pytest.MonkeyPatc
         (["fold", "--table", "t", "--force"], "--table and --force exclude each other"),
         (["remove", "--table", "t", "--overwrite"], "--table and --overwrite exclude each other"),
         (["inspect", "--table", "t", "--files-from", "list"], "--table and --files-from exclude each other"),
-        (["inspect", "--table", "t", "--engine", "local"], "--table works on Spark"),
+        (["fold", "--table", "t", "--engine", "local"], "--table works on Spark"),
         (["inspect", "--table", "t", "--snapshot", "1", "--as-of", "2026-01-01"], "exclude each other"),
         (["inspect", "--table", "t", "--as-of", "yesterday"], "'yesterday' is not a time"),
         (["inspect", "--table", "t", "--pages"], "--pages is for one file"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +19,10 @@ from bloomcli.commands.options import FindOptions
 from bloomcli.concurrency.threads import Stop, Stopped, Threads
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search, look_up
 from bloomcli.finding.lake import Search
-from bloomcli.formats.filter_lookup import FilterLookup
+from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
 from bloomcli.formats.parquet.bloom_filter import Filters, ProbedFilter
 from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.base import Source
 from bloomcli.storage.listing import expand
 
 FILES = 30
@@ -164,3 +166,73 @@ def test_a_search_that_was_stopped_looks_at_no_further_file(lake: Path) -> None:
     stop.requested = True
     with pytest.raises(Stopped):
         list(lookup.look_up_all([b"a"], stop))
+
+
+NUMBERS = list(range(400))
+SHUFFLED = [i * 7 % 400 for i in range(400)]
+COLUMNS: dict[str, tuple[list[Any], pa.DataType, dict[str, Any]]] = {
+    "numbers": (NUMBERS, pa.int64(), {}),
+    "narrow": (NUMBERS, pa.int32(), {"compression": "zstd"}),
+    "nulls": ([i if i % 7 else None for i in NUMBERS], pa.int64(), {"page_version": 2}),
+    "only nulls": ([None] * 400, pa.int64(), {}),
+    "bytes": ([i % 100 for i in NUMBERS], pa.int8(), {}),
+    "unsigned": (NUMBERS, pa.uint64(), {}),
+    "dictionary": (SHUFFLED, pa.int64(), {"dictionary": True, "compression": "gzip"}),
+    "pages": (SHUFFLED, pa.int64(), {"data_page_size": 64, "write_batch_size": 8}),
+    "page index": (NUMBERS, pa.int64(), {"data_page_size": 64, "write_batch_size": 8, "write_page_index": True}),
+    "one page and its index": (SHUFFLED, pa.int64(), {"write_page_index": True}),
+    "delta": (SHUFFLED, pa.int64(), {"encoding": "DELTA_BINARY_PACKED"}),
+    "checksums": (SHUFFLED, pa.int64(), {"write_page_checksum": True}),
+    "dates": ([dt.date(1970, 1, 1) + dt.timedelta(i) for i in SHUFFLED], pa.date32(), {}),
+    "doubles": ([float(i) for i in SHUFFLED], pa.float64(), {}),
+    "texts": ([str(i) for i in SHUFFLED], pa.string(), {}),
+    "no statistics": (SHUFFLED, pa.int64(), {"write_statistics": False}),
+}
+TEXTS = {"dates": ["1970-03-19", "1970-09-08", "1999-01-01"]}
+
+
+@pytest.mark.parametrize("filters", [False, True])
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_files_whose_column_is_decoded_at_once_are_reported_as_if_each_was_opened(
+    kind: str, indexed: bool, filters: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values, physical, options = COLUMNS[kind]
+    texts = TEXTS.get(kind, ["77", "250", "5000"])
+    for number in range(6):
+        ids = [value for value in values if number % 2 or str(value) not in {*texts, "77.0", "250.0"}]
+        table = pa.table({"id": pa.array(ids, physical), "n": range(len(ids))})
+        write(
+            tmp_path / f"{number}.parquet",
+            table,
+            rows=100,
+            store_schema=False,
+            **{"dictionary": False, **options},
+        )
+    if filters:
+        bloomcli.add(tmp_path, ["id"], in_place=True, fpp=0.3)
+    index = str(tmp_path / "lake.index") if indexed else None
+    if index is not None:
+        bloomcli.index_build([tmp_path], ["id"], output=index, fpp=0.3)
+    pages_decoded = 0
+    decode = FilterAnswer.decoded
+
+    def decoded(answer: FilterAnswer, source: Source) -> FilterAnswer:
+        nonlocal pages_decoded
+        after = decode(answer, source)
+        pages_decoded += sum(answer.pages) if after.absent else 0
+        return after
+
+    monkeypatch.setattr(FilterAnswer, "decoded", decoded)
+
+    def found() -> tuple[list[Any], Any]:
+        search = Search([str(tmp_path / "*.parquet")], Values(texts), FindOptions(column="id"), 1, index)
+        rows = [row for one in search.files() for batch in one.batches for row in batch.to_pylist()]
+        return rows, replace(search.report, seconds=0.0, bytes_read=0)
+
+    rows, report = found()
+    if kind in {"pages", "delta", "checksums", "no statistics"} and not indexed:
+        assert pages_decoded > 0
+    monkeypatch.setattr(find, "_filters_answer", lambda *_: None)
+    monkeypatch.setattr(Values, "filter_lookup", property(lambda _: None, lambda *_: None), raising=False)
+    assert (rows, report) == found()

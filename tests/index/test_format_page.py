@@ -1,4 +1,4 @@
-"""docs/index-format.md is enough to read an index: a reader that uses nothing of bloom's, and PyIceberg's."""
+"""bloomcli/index/format.md is enough to read an index: a reader that uses nothing of bloom's, and PyIceberg's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bloomcli.index.ends import packed_end, unpacked_end
 from bloomcli.index.writer import IndexWriter
 from bloomcli.model.index import ChunkState, ColumnType, IndexedColumn
 
-PAGE = Path(__file__).parents[2] / "docs" / "index-format.md"
+PAGE = Path(__file__).parents[2] / "bloomcli" / "index" / "format.md"
 NAME = IndexedColumn(path="name", type=ColumnType(physical="BYTE_ARRAY", logical="STRING"))
 
 

@@ -21,7 +21,6 @@ from bloomcli.policy import policy_keys
 from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
 from bloomcli.policy.policy_file import FoundPolicy, find, load
 from bloomcli.policy.table_schema import read
-from bloomcli.rules.readers import READERS
 
 SCHEMA = '{"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": true, "metadata": {}}]}'
 
@@ -486,18 +485,6 @@ def test_the_reference_has_each_key_and_an_example_of_it() -> None:
     }
     for key in places:
         assert any(re.search(rf"^\s*(\[+)?{key}\b", text, re.MULTILINE) for text in EXAMPLES), key
-
-
-def test_the_reference_lists_the_readers() -> None:
-    section = REFERENCE.partition("### `readers`")[2].partition("\n### ")[0]
-    rows = [
-        tuple(cell.strip() for cell in line.strip("|").split("|")) for line in section.splitlines() if "|" in line
-    ]
-    formats = {frozenset(): "none", frozenset({"parquet"}): "Parquet", frozenset({"orc"}): "ORC"}
-    assert rows[2:] == [
-        (f"`{who.name}`", who.title, ", ".join(f"`{a}`" for a in who.aliases), formats.get(who.probes, "both"))
-        for who in READERS.values()
-    ]
 
 
 def test_the_references_refusal_is_what_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,10 @@ that a reader of the file answers wrongly if it trusts the structure.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -29,30 +31,34 @@ SORTING: Final = "sorting-columns"
 SIZES: Final = "size-statistics"
 ERROR, NOTE = Severity.ERROR, Severity.NOTE
 RIGHT: Final = "right"
-LOSES: Final = "loses rows"
-WRONG: Final = "wrong answer"
+LOSES: Final = "loses"
+WRONG: Final = "wrong"
 REFUSES: Final = "refuses"
 CRASHES: Final = "crashes"
+WITHOUT: Final = "/"
+"""Between what an engine does with skipping and what it does without."""
 
 PAGE_OF_TABLE: Final = Path(__file__).parents[2] / "docs" / "wrong-structures.md"
 HEAD: Final = """\
 # Wrong structures and what engines do with them
 
-<!-- Written by `python tests/interop/update_wrong_structures.py`. -->
+**Reference.** This page shows which wrong metadata make which engine lose rows. It is written by `python
+tests/interop/update_wrong_structures.py`.
 
-Readers skip row groups and pages by statistics, page indexes and other metadata. This table lists kinds of wrong
-metadata. Each was made by patching one structure of a sound file of 200 rows. `bloom validate --deep --columns '*'`
-finds each by the named [rule](rules.md). The engines then answered a question about both files: Spark 4.3, DuckDB
-2.0.1, DataFusion 55, Polars 2.1, ClickHouse (chdb 4.4) and PyArrow 26, with their default settings.
+Each file is a sound Parquet file of 200 rows, by the writer in brackets, in which one structure was patched. `bloom
+validate --deep --columns '*'` finds the fault by the rule that is the heading. The engines, with their default
+settings, looked a value up that the structure excludes, or answered the question in brackets: Spark 4.3, DuckDB
+2.0.1, DataFusion 55, Polars 2.1, ClickHouse (chdb 4.4) and PyArrow 26.
 
-- right: the answer is that of the sound file.
-- loses rows: rows are missing, without an error.
-- wrong answer: other rows or another number, without an error.
-- refuses: the query fails with an error.
-- crashes: the engine's process ends.
+| word | the engine's answer |
+|---|---|
+| right | that of the sound file |
+| loses | rows are missing, without an error |
+| wrong | other rows or another number, without an error |
+| refuses | an error |
+| crashes | the engine's process ends |
 
-What comes after "without" is what the engine does with filter pushdown and statistics switched off, where that isn't
-right. A question about one value asks for a value that the structure excludes.
+A word after `/` is the answer with filter pushdown and statistics switched off, if that isn't right either.
 """
 
 _CASTS: Final = {"money": "DECIMAL(20, 2)", "cents": "DECIMAL(9, 2)", "ratio": "FLOAT"}
@@ -431,7 +437,7 @@ def cell(ask: Ask, kind: Kind, sound: Path, broken: Path) -> str:
     if found == RIGHT:
         return found
     without = outcome(ask, sound, broken, kind.question, skips=False)
-    return found if without == RIGHT else f"{found}; without: {without}"
+    return found if without == RIGHT else f"{found}{WITHOUT}{without}"
 
 
 def cells(ask: Ask, folder: Path) -> list[str]:
@@ -454,7 +460,7 @@ def _prepare(ask: Spark, files: Sequence[tuple[Path, Path]]) -> None:
     for skips in (True, False):
         asked = []
         for kind, (sound, broken), known in zip(KINDS, files, recorded()["Spark"], strict=False):
-            first, _, without = known.partition("; without: ")
+            first, _, without = known.partition(WITHOUT)
             if skips or first != RIGHT:
                 asked.append((sound, kind.question))
                 if (first if skips else without) not in (REFUSES, CRASHES):
@@ -462,24 +468,34 @@ def _prepare(ask: Spark, files: Sequence[tuple[Path, Path]]) -> None:
         ask.prepare(asked, skips)
 
 
-def rows(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """The lines of the table, by the columns of all engines."""
-    lines = []
-    for number, kind in enumerate(KINDS):
-        link = f"[`{kind.rule}`](../bloomcli/rules/pages/{kind.rule}.md)"
-        found = (columns[engine][number] for engine in ENGINES)
-        lines.append(f"| {' | '.join((kind.what, kind.writer, kind.question.text, link, *found))} |")
-    return lines
-
-
 def recorded() -> dict[str, list[str]]:
-    """The columns of all engines, as the page has them."""
-    lines = [line for line in PAGE_OF_TABLE.read_text().splitlines() if line.startswith("| ")][1:]
-    columns = [*zip(*(line.strip("| ").split(" | ") for line in lines), strict=True)]
-    return {engine: [*columns[4 + number]] for number, engine in enumerate(ENGINES)}
+    """The columns of all engines, as the page has them; nothing for a kind that it doesn't have yet."""
+    found = {}
+    for line in PAGE_OF_TABLE.read_text().splitlines():
+        if re.match(r"\|(?!kind\||-)\S", line):
+            what, cases, *outcomes = line.strip("|").split("|")
+            found |= {(what, case): outcomes for case in cases.split("; ")}
+    rows = [found.get(_place(kind), [""] * len(ENGINES)) for kind in KINDS]
+    return {engine: [row[number] for row in rows] for number, engine in enumerate(ENGINES)}
+
+
+def _place(kind: Kind) -> tuple[str, str]:
+    """What is wrong, and in which type, by which writer and for which question."""
+    what, _, type_ = kind.what.partition(", ")
+    question = "" if kind.question.test == "=" else f", {kind.question.text}"
+    return what, f"{type_} ({kind.writer}{question})".strip()
 
 
 def text(columns: Mapping[str, Sequence[str]]) -> str:
-    """The page."""
-    head = f"| kind | writer | question | rule | {' | '.join(ENGINES)} |"
-    return "\n".join([HEAD, head, "|---" * (4 + len(ENGINES)) + "|", *rows(columns), ""])
+    """The page: a table for each rule, with a line for all types of a kind with which each engine does the same."""
+    lines = [HEAD]
+    for rule, kinds in groupby(enumerate(KINDS), lambda each: each[1].rule):
+        rows: dict[tuple[str, ...], list[str]] = {}
+        for number, kind in kinds:
+            what, case = _place(kind)
+            rows.setdefault((what, *(columns[engine][number] for engine in ENGINES)), []).append(case)
+        lines += [f"## {rule}", "", f"[The rule](../bloomcli/rules/pages/{rule}.md).", ""]
+        lines += [f"|kind|files|{'|'.join(ENGINES)}|", "|---" * (2 + len(ENGINES)) + "|"]
+        lines += [f"|{what}|{'; '.join(cases)}|{'|'.join(found)}|" for (what, *found), cases in rows.items()]
+        lines.append("")
+    return "\n".join(lines)

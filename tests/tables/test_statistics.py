@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import shlex
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.without_spark import warehouse_folder
 from support.wrong_tables import Edit, change_manifest, set_value, with_log
 
 from bloomcli import spark as bloom_spark
+from bloomcli.commands.options import ValidateOptions
+from bloomcli.datasets.engine import LocalEngine, plan_files, run_tasks
 from bloomcli.tables.java import java_errors, without_log
+from bloomcli.tables.opening import open_snapshot
+from bloomcli.tables.reading import TableEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,11 +44,19 @@ def rows(start: int, end: int, p: int = 1) -> str:
 
 
 def findings(spark: SparkSession, name: str, **options: Any) -> list[tuple[str, str | None]]:
-    """The rules and columns of findings about the table's metadata. Notes are left out: Iceberg gives imported ORC
-    columns with NaN infinite bounds, from which Spark answers MIN and MAX."""
-    found = bloom_spark.validate_table(spark, name, **options).collect()
-    assert all(row.error is None for row in found)
-    chosen = (one for row in found for one in row.findings if one.severity != "note")
+    """The rules and columns of findings about the table's metadata, which are the same without Spark. Notes are left
+    out: Iceberg gives imported ORC columns with NaN infinite bounds, from which Spark answers MIN and MAX."""
+    found = _of_metadata(bloom_spark.validate_table(spark, name, **options).collect())
+    path = str(warehouse_folder(spark, name)) if name.startswith("ice.") else name
+    engine = TableEngine(open_snapshot(path), LocalEngine(jobs=1))
+    alone = run_tasks(engine, plan_files(engine, (), ValidateOptions(**options)))
+    assert _of_metadata(alone.rows) == found
+    return found
+
+
+def _of_metadata(rows: Sequence[Any]) -> list[tuple[str, str | None]]:
+    assert all(row.error is None for row in rows)
+    chosen = (one for row in rows for one in row.findings if one.severity != "note")
     return sorted((one.id, one.column) for one in chosen if one.id.startswith("table-"))
 
 

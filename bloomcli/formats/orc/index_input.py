@@ -1,7 +1,7 @@
 """Makes an index's bits for a column's stripes from the values.
 
 ORC's filters can't be used: their hashes differ from Parquet's, and filters of different sizes can't be merged. See
-docs/index-format.md.
+bloomcli/index/format.md.
 """
 
 from __future__ import annotations

@@ -1,1 +1,41 @@
-"""Parquet files, and files with a single Parquet filter."""
+"""Parquet files, and files with a single Parquet filter.
+
+Each module imports only modules that stand above it:
+
+    idl             parquet.thrift as tables of names, generated
+    limits          ceilings, each with its reason
+    spec            Thrift structures: walks of fields, with checks
+    compact         the encoding of new Thrift structures
+    index_encoding  the encoding of new page indexes
+    schema          leaf columns and their types
+    statistics      which bounds and null counts are believed; which bounds a filter must have
+    footer          the footer: row groups, metadata of column chunks, byte ranges, extensions
+    codecs          decompression of pages, at once or in windows
+    bloom_filter    headers of filters, which filters can be used, and reading them
+    pages           page headers, levels, and the bytes of a page's values
+    encodings       a page's values to hashes, in every encoding
+    values          a column chunk's values to hashes, for filters
+    page_index      the column index and the offset index; pages that can have a value; lists of pages
+    geospatial      bounding boxes and types of geometries, compared with the values and set right
+    page_decoder    pages to Arrow arrays, for `find` and the order of rows
+    measured        what a chunk's statistics and page index should say, by its values
+    row_order       whether rows are in the order of the sorting columns
+    proof           findings where they say something else, for `validate --deep`
+    records         the rows that `find` returns, and the plan of the reads from a store
+    lookups         values to the hashes that are looked up
+    dictionary      lookups in a chunk's dictionary
+    describe        the facts of a filter, and of a column over all row groups
+    table_columns   columns under the names of a table
+    thrift_tree     a whole footer as a tree, for `inspect --footer`
+    check           faults of filters and metadata; `validate --deep`
+    sampling        row groups and their values for `advise`
+    index_input     bits for an index of many files
+    splice          edits of a footer, and the new file
+    plan            add, remove and fold
+    mended          statistics and page indexes as they should be
+    repair          the plan that puts them in place
+    row_lineage     the two columns of Iceberg's row lineage
+    search          the search for values, in a file and in the filters of many files like it
+    file            a file with all of these; a filter alone in a file
+    format          the format's record
+"""

@@ -13,7 +13,7 @@ decoded at a time. Pages of small chunks come together into one file, which take
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -147,6 +147,35 @@ class DecodedValues(NamedTuple):
         numbers = numbers_of(positions)
         ends = [one._replace(end=bisect_left(numbers, one.end)) for one in self.ends]
         return DecodedValues(self.values.take(positions), self.rows.take(positions), ends)
+
+
+def arrow_file(file: pa.NativeFile, footer: bytes) -> pq.ParquetFile:
+    """Arrow's reader of a file with this FileMetaData: Arrow would read more of the file's end. Raises its errors."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(
+        pa.BufferReader(b"".join((spec.MAGIC, footer, len(footer).to_bytes(4, "little"), spec.MAGIC)))
+    )
+    # a background read of Arrow's threads aborts the process if Python ends during it
+    return pq.ParquetFile(file, metadata=metadata, pre_buffer=False, page_checksum_verification=True)
+
+
+def whole_column(
+    opened: Callable[[], pq.ParquetFile], row_groups: Sequence[int], column: int, kind: pa.DataType, values: int
+) -> pa.ChunkedArray | None:
+    """The values of a column in row groups of a file, whose page headers have been checked.
+
+    None if Arrow can't decode them as this type, or decodes another number: single pages show where the fault is.
+    """
+    try:
+        file = opened()
+        names = [file.schema.column(column).path]
+        stored = file.read_row_groups(row_groups, names, use_threads=False).column(0)
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        if isinstance(error, BloomError):
+            raise
+        return None
+    return stored if stored.type == kind and len(stored) == values else None
 
 
 class _Together:

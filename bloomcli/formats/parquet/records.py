@@ -31,7 +31,7 @@ import pyarrow as pa
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import SourceStream, int64s, numbers_of
 from bloomcli.formats.column_search import Candidates
-from bloomcli.formats.parquet import page_decoder, page_index, spec
+from bloomcli.formats.parquet import page_decoder, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_decoder import ChosenPages
@@ -377,7 +377,7 @@ class Records:
         """An empty batch with these columns (None: all). Raises CorruptFile."""
         with self._faults("the schema"):
             names = [self._paths[index] for index in sorted(self.chosen(columns))]
-            table = self._reader.read_row_groups([], columns=names, use_threads=False)
+            table = self.reader.read_row_groups([], columns=names, use_threads=False)
         return without_views(
             pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], table.column_names)
         )
@@ -451,11 +451,11 @@ class Records:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns as pyarrow reads them, with view types replaced."""
-        return without_views_in(self._reader.schema_arrow)
+        return without_views_in(self.reader.schema_arrow)
 
     @cached_property
     def _has_views(self) -> bool:
-        return bool(self._reader.schema_arrow != self.schema)
+        return bool(self.reader.schema_arrow != self.schema)
 
     @cached_property
     def flat(self) -> set[int]:
@@ -470,7 +470,7 @@ class Records:
     @cached_property
     def _paths(self) -> Sequence[str]:
         """The leaf columns' paths in the file; those in a table may differ."""
-        return [self._reader.schema.column(column.index).path for column in self._file.columns]
+        return [self.reader.schema.column(column.index).path for column in self._file.columns]
 
     def _joined(self, groups: Sequence[_Rows], others: pa.RecordBatch | None) -> Iterator[pa.RecordBatch]:
         """Join columns that are read by pages, and the others."""
@@ -497,7 +497,7 @@ class Records:
         if others is not None:
             for name, column in zip(others.schema.names, others.columns, strict=True):  # names can be equal
                 columns.setdefault(name, []).append(column)
-        fields = [field for field in self._reader.schema_arrow if field.name in columns]
+        fields = [field for field in self.reader.schema_arrow if field.name in columns]
         found = [columns[field.name].pop(0) for field in fields]
         kinds = [field.with_type(array.type) for field, array in zip(fields, found, strict=True)]
         return pa.RecordBatch.from_arrays(found, schema=pa.schema(kinds))
@@ -570,7 +570,7 @@ class Records:
         Raises ValueError if Arrow ends before the last row without an error.
         """
         numbers = [group.row_group for group in groups]
-        batches = self._reader.iter_batches(at_once, row_groups=numbers, columns=names, use_threads=False)
+        batches = self.reader.iter_batches(at_once, row_groups=numbers, columns=names, use_threads=False)
         before = [0, *accumulate(map(self._count_of, groups))]
         rows = [number + row for number, group in zip(before, groups, strict=False) for row in group.rows]
         if len(groups) > 1:  # a row group with too few values would give its place to the next one's
@@ -599,18 +599,7 @@ class Records:
                 pass
 
     @cached_property
-    def _reader(self) -> pq.ParquetFile:
-        import pyarrow.parquet as pq
-
-        source, metadata, footer = self._file.source, None, self._filters.footer
-        raw = footer.for_arrow
-        if source.request_bytes or raw != footer.raw:  # Arrow would read too much of the file's end
-            whole = b"".join((spec.MAGIC, raw, len(raw).to_bytes(4, "little"), spec.MAGIC))
-            metadata = pq.read_metadata(pa.BufferReader(whole))
-        # a background read of Arrow's threads aborts the process if Python ends during it
-        return pq.ParquetFile(
-            pa.PythonFile(SourceStream(source), "r"),
-            metadata=metadata,
-            pre_buffer=False,
-            page_checksum_verification=True,
-        )
+    def reader(self) -> pq.ParquetFile:
+        """Arrow's reader of the file. Raises errors of Arrow."""
+        file = pa.PythonFile(SourceStream(self._file.source), "r")
+        return page_decoder.arrow_file(file, self._filters.footer.for_arrow)

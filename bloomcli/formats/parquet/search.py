@@ -1,14 +1,17 @@
 """Searches a column of a Parquet file for values, and the filters of many files like it in compiled code.
 
 The other files are local, and have the schema of the open file. Compiled code tells which of their row groups can't
-have any of the values and, of many values, which ones a file may have. A file that may have a value, or isn't encoded
-as writers usually do, is opened and searched for the remaining values.
+have any of the values and, of many values, which ones a file may have. If the column is small, and its page headers
+are sound, Arrow decodes it whole. A file that then may have a value, or isn't encoded as usual, is opened and
+searched for the remaining values.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -17,6 +20,7 @@ import pyarrow.compute as pc
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile
 from bloomcli.formats import answer, wanted_values
+from bloomcli.formats.arrays import counting
 from bloomcli.formats.column_search import (
     SCOPE,
     BoundedUnit,
@@ -33,18 +37,21 @@ from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.parquet import idl, page_decoder
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_tail
 from bloomcli.formats.parquet.lookups import stored_forms
-from bloomcli.formats.parquet.page_decoder import ChosenPages, DecodedValues
+from bloomcli.formats.parquet.page_decoder import ChosenPages, ChunkEnd, DecodedValues, arrow_file, whole_column
 from bloomcli.formats.parquet.page_index import HasWithin
 from bloomcli.formats.parquet.records import Records, RequestPlan
-from bloomcli.formats.parquet.spec import field_ids
+from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, field_ids
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.values.literals import Literal
+from bloomcli.storage.base import Source
+from bloomcli.values.literals import Literal, kind_of
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
     from bloomcli.formats.located_file import LocatedFile
 
 _ROWS_TOGETHER: Final = 1 << 20
@@ -77,6 +84,7 @@ class ParquetSearch(ColumnSearch):
         self._plan = RequestPlan(filters)
         self._records = Records(file, filters, self._plan)
         self._chunks: dict[int, tuple[ChunkKey, ColumnChunk]] = {}
+        self._sound_pages: Mapping[int, int] = {}
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
         """All forms that a chunk may store for a value."""
@@ -108,8 +116,10 @@ class ParquetSearch(ColumnSearch):
         """Yield the rows of row groups that have one of their candidates. Reads only pages that can have one."""
         searched = [(candidates, *self._chunk(candidates.row_group)) for candidates in several]
         with_values = [some for some in searched if self._has_values(*some)]
-        chunks = (self._chosen_pages(wanted, *some) for some in with_values)
-        every = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
+        every = self._decoded_whole(wanted, [some for some, *_ in with_values])
+        if every is None:
+            chunks = (self._chosen_pages(wanted, *some) for some in with_values)
+            every = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
         nan = wanted.nan is not None and any(candidates.nan for candidates, *_ in with_values)
         likely = every if nan else (self._likely(wanted, part) for part in every)
         for parts in page_decoder.joined(likely, len(wanted.forms)):
@@ -128,6 +138,20 @@ class ParquetSearch(ColumnSearch):
                 if len(there):
                     repeated = self._column.max_repetition_level > 0
                     yield candidates, each_row(part.rows.take(there), found.take(there), repeated=repeated)
+
+    def _decoded_whole(self, wanted: WantedValues, searched: Sequence[Candidates]) -> Iterator[DecodedValues] | None:
+        """The values of row groups that can be decoded whole; None if they can't be."""
+        pages = [self._sound_pages.get(candidates.row_group, 0) for candidates in searched]
+        if not all(pages):
+            return None
+        rows = [candidates.rows for candidates in searched]
+        groups = [candidates.row_group for candidates in searched]
+        stored = whole_column(lambda: self._records.reader, groups, self._column.index, wanted.forms.type, sum(rows))
+        if stored is None:
+            return None
+        ends = map(ChunkEnd, range(len(rows)), accumulate(rows), pages)
+        places = pa.concat_arrays([counting(0, count) for count in rows])
+        return iter([DecodedValues(stored.combine_chunks(), places, list(ends))])
 
     def _likely(self, wanted: WantedValues, part: DecodedValues) -> DecodedValues:
         """Leave out most of the decoded values that aren't wanted."""
@@ -170,7 +194,7 @@ class ParquetSearch(ColumnSearch):
         """Yield the values that each row group may have."""
         if scope.pages_follow:
             self._located.chunks_read_whole = self._file.source.request_bytes
-        units = scope.row_groups
+        units, self._sound_pages = scope.row_groups, scope.sound_pages
         if scope.filtered is not None:
             return self._filtered(wanted, scope.filtered)
         if units is not None and wanted.literals is not None:
@@ -245,8 +269,9 @@ class ParquetSearch(ColumnSearch):
         )
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
-        """The lookup in the filters of files like this one; None without filters, and if they can't answer it."""
-        if all(chunk.bloom_filter_offset is None for chunk in self._every_chunk()):
+        """The lookup in the filters of files like this one; None if they can't answer it, and without filters and
+        bounds of integers."""
+        if not _bounded(self._column, wanted) and all(c.bloom_filter_offset is None for c in self._every_chunk()):
             return None
         return _filter_lookup(self._filters.footer, self._column, wanted, self._scanned(columns))
 
@@ -305,6 +330,9 @@ def _has_within(wanted: WantedValues, candidates: Candidates) -> HasWithin | Non
 
 _ORDERED: Final = 1
 _DEPRECATED: Final = 2
+_DIRECT: Final = 4
+_FEW: Final = 6
+"""Up to this number of values, comparisons with each take less time than a lookup in a hash table."""
 _SAME: Final = ("schema", "created_by", "column_orders")
 """Footer fields that determine the columns, and whose bounds can be trusted."""
 
@@ -312,7 +340,9 @@ _SAME: Final = ("schema", "created_by", "column_orders")
 def _numbers(footer: Footer, column: Column) -> tuple[int, int, int, int]:
     """The numbers of a column for `kernels.FilterQuery`."""
     trust = footer.trust(column)
-    flags = _ORDERED * trust.ordered + _DEPRECATED * trust.deprecated
+    plain = column.logical is None or kind_of(column) == "INTEGER"  # `_may_match` sees the type as Arrow reads it
+    direct = plain and column.signed and not column.max_repetition_level and column.max_definition_level < 2
+    flags = _ORDERED * trust.ordered + _DEPRECATED * trust.deprecated + _DIRECT * direct
     return idl.ENUMS["Type"].get(column.physical, -1), flags, *trust.kind_of_bounds
 
 
@@ -344,5 +374,35 @@ def _filter_lookup(
         column.index,
         None if summed is None else bytes(c.index in summed for c in footer.columns),
         hashes,
+        array("q", wanted.keys or ()).tobytes() if _bounded(column, wanted) else None,
     )
-    return FilterLookup("parquet", query, positions)
+    return FilterLookup("parquet", query, positions, partial(_may_match, wanted.forms, column.index))
+
+
+def _bounded(column: Column, wanted: WantedValues) -> bool:
+    """Whether compiled code compares the values with the bounds of chunks: few signed integers."""
+    few = wanted.literals is not None and wanted.keys is not None and len(wanted.keys) > 0
+    return few and column.physical in {"INT32", "INT64"} and column.signed and column.wide is None
+
+
+def _may_match(forms: pa.Array, column: int, source: Source, row_groups: Sequence[int], values: int) -> bool:
+    """Whether a column's chunks in row groups may have one of the forms, by a comparison of all their values.
+
+    Args:
+        forms: as `WantedValues.forms`.
+        column: the column's ordinal.
+        source: the file.
+        row_groups: their numbers. The headers of the column's pages have been checked.
+        values: the number of their values.
+    """
+
+    def opened() -> pq.ParquetFile:
+        size = read_tail(source).footer_length
+        footer = source.read_at(source.size - FOOTER_TAIL_BYTES - size, size)
+        return arrow_file(pa.OSFile(f"/dev/fd/{source.fileno()}"), footer)  # read without Python's lock
+
+    stored = whole_column(opened, row_groups, column, forms.type, values)
+    if stored is None:
+        return True
+    found = [pc.equal(stored, form) for form in forms] if len(forms) <= _FEW else [pc.is_in(stored, value_set=forms)]
+    return any(pc.any(some).as_py() for some in found)

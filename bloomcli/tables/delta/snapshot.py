@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 from uuid import uuid4
 
-from bloomcli.errors import UnsupportedError
-from bloomcli.tables.delta.jvm import Jvm
+from bloomcli.errors import UnreadableError, UnsupportedError
+from bloomcli.tables.delta.jvm import Jvm, message
+from bloomcli.tables.java import java_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-_NEWEST_READER: Final = 3
+NEWEST_READER: Final = 3
 _NEWEST_WRITER: Final = 7
 """The protocol versions with lists of features. Older versions have a fixed set, all of it in `KEPT`."""
 
@@ -80,6 +81,12 @@ _SUSPENDED: Final = "delta.rowTrackingSuspended"
 _BLOOM_INDEX: Final = '"delta.bloomFilter.'
 
 
+def unsupported(features: Collection[str]) -> str | None:
+    """The features that bloom doesn't support, with the reasons; None if it supports all."""
+    found = [f"{name}: {REFUSED.get(name, 'bloom does not know it')}" for name in sorted(set(features) - KEPT)]
+    return "table feature " + "; table feature ".join(found) if found else None
+
+
 def refusal(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> str | None:
     """Why data files of a table can't be replaced; None if they can.
 
@@ -88,12 +95,11 @@ def refusal(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> str | N
         metadata: the log's ``metaData``.
     """
     reader, writer = protocol["minReaderVersion"], protocol["minWriterVersion"]
-    if reader > _NEWEST_READER or writer > _NEWEST_WRITER:
+    if reader > NEWEST_READER or writer > _NEWEST_WRITER:
         return f"protocol version {reader} for readers and {writer} for writers: bloom doesn't know it"
     used = {*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())}
-    found = [f"{name}: {REFUSED.get(name, 'bloom does not know it')}" for name in sorted(used - KEPT)]
-    if found:
-        return "table feature " + "; table feature ".join(found)
+    if (why := unsupported(used)) is not None:
+        return why
     configuration: Mapping[str, str] = metadata["configuration"]
     if configuration.get(_UNIFORM, "").strip():
         return (
@@ -209,7 +215,7 @@ def _escaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
-_LISTED: Final = ("path", "partitionValues", "size", "deletionVector")
+LISTED: Final = ("path", "partitionValues", "size", "deletionVector")
 """The fields that identify an entry's file."""
 
 
@@ -236,7 +242,10 @@ class Snapshot:
 
     def listed(self, *more: str) -> list[dict[str, Any]]:
         """The entries of all data files, ordered by path, with only the fields that identify the file, and `more`."""
-        return _collected(self._entries().select(*_LISTED, *more))
+        try:
+            return _collected(self._entries().select(*LISTED, *more))
+        except java_errors() as error:
+            raise UnreadableError(f"the table's files can't be listed: {message(error)}") from None
 
     def entries(self, paths: Collection[str]) -> dict[str, dict[str, Any]]:
         """The complete entries of some paths, by path."""

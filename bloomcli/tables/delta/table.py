@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
-from bloomcli.model.schema import ColumnNames
-from bloomcli.model.table_statistics import FileStatistics
-from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
-from bloomcli.tables.deleted_rows import TableRows
-from bloomcli.tables.delta import commits, rows, schema, statistics
+from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, TableChange
+from bloomcli.tables.delta import commits
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
 from bloomcli.tables.delta.reachable import reachable
-from bloomcli.tables.delta.snapshot import Snapshot, check, full_path, new_entry_path, partition_of, record_of
+from bloomcli.tables.delta.reading import DeltaSnapshot
+from bloomcli.tables.delta.snapshot import Snapshot, check, full_path, new_entry_path
 from bloomcli.tables.java import java_errors
 from bloomcli.tables.libraries import library_hint
 from bloomcli.tables.reachable import Reachable
@@ -147,51 +144,19 @@ _ONE_DRIVER: Final = (
 )
 
 
-class DeltaTable(Table):
-    """A Delta table at one version."""
+class DeltaTable(DeltaSnapshot, Table):
+    """A Delta table at one version, in a Spark session."""
 
-    format = "delta"
+    _snapshot: Snapshot
 
     def __init__(self, name: str, jvm: Jvm, table: Any, snapshot: Snapshot, *, pinned: bool) -> None:
         """`table` is Delta's own ``DeltaTableV2``; `pinned` means that the user chose the version."""
-        self.name = name
-        self._location: str = table.deltaLog().dataPath().toString()
-        """The table's directory, as Hadoop spells it."""
+        super().__init__(name, table.deltaLog().dataPath().toString(), snapshot)
         self._jvm = jvm
         self._table = table
-        self._snapshot = snapshot
         self._pinned = pinned
         self._entry_paths: dict[str, str] = {}
         """The paths of new entries, by the full paths of the files."""
-
-    @property
-    def version(self) -> int:
-        """The version that `files` lists."""
-        return self._snapshot.version
-
-    def names(self) -> ColumnNames:
-        """The leaf columns of the version's schema, and their names in files."""
-        return schema.names_of(self._snapshot.metadata)
-
-    def files(self, where: str | None = None) -> list[DataFile]:
-        """The version's data files by path: all, or those that Delta's own data skipping keeps for a condition."""
-        try:
-            chosen = None if where is None else self._chosen(where)
-            entries = self._snapshot.listed()
-        except java_errors() as error:
-            raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
-        columns = schema.partition_columns(self._snapshot.metadata)
-        provider = self._snapshot.metadata["format"]["provider"]
-        found = []
-        for entry in entries:
-            path = full_path(self._location, entry["path"])
-            if chosen is None or path in chosen:
-                partition = partition_of(entry, columns)
-                record = record_of(entry)
-                found.append(
-                    DataFile(path=path, size=entry["size"], format=provider, partition=partition, record=record)
-                )
-        return found
 
     def _chosen(self, where: str) -> set[str]:
         """The full paths of the files that a query with a condition reads. Raises UsageError."""
@@ -201,37 +166,10 @@ class DeltaTable(Table):
             return set(self._jvm.python(frame.inputFiles()))
         except java_errors() as error:
             if not any(kind.endswith(_BAD_CONDITION) for kind in class_names(error)):
-                raise
+                raise UnreadableError(
+                    f"the table's files can't be listed: {message(error)}", path=self.name
+                ) from None
             raise UsageError(f"--where {where!r}: {message(error)}", path=self.name) from None
-
-    def rows(self, files: Sequence[DataFile]) -> TableRows:
-        """The version's columns, its deletion vectors, and the values of its partitions."""
-        mine = {file.path for file in files}
-        try:
-            entries = {full_path(self._location, entry["path"]): entry for entry in self._snapshot.listed()}
-        except java_errors() as error:
-            raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
-        names = schema.partition_columns(self._snapshot.metadata)
-        constants = {path: rows.constants_of(entry, names) for path, entry in entries.items() if path in mine}
-        found = {path: rows.deleted_of(entry, self._location) for path, entry in entries.items() if path in mine}
-        return TableRows(
-            shape=rows.shape_of(self._snapshot.metadata),
-            deleted={path: one for path, one in found.items() if one is not None},
-            constants=constants if names else {},
-        )
-
-    def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
-        """The statistics in the log or its checkpoint."""
-        try:
-            entries = {full_path(self._location, entry["path"]): entry for entry in self._snapshot.listed("stats")}
-        except java_errors() as error:
-            raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
-        leaves = statistics.leaves_of(self._snapshot.metadata)
-        partitions = self._snapshot.metadata["partitionColumns"]
-        column = next((leaf.path for leaf in leaves if leaf.path not in partitions), "COLUMN")
-        rewriting = f"UPDATE {self.name} SET {column} = {column}"  # noqa: S608  a hint
-        for file in files:
-            yield replace(statistics.statistics_of(entries[file.path], leaves, partitions), rewriting=rewriting)
 
     def reachable(self, column: str) -> Reachable:
         """What the log, all of its files, and the table's folder have."""
@@ -243,10 +181,6 @@ class DeltaTable(Table):
             return reachable(self._jvm, self.name, column, self._location, current, conf)
         except java_errors() as error:
             raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
-
-    def filter_requests(self) -> list[FilterRequest]:
-        """The filters that the table properties ``parquet.bloom.filter.*`` request."""
-        return schema.filter_requests_of(self._snapshot.metadata)
 
     def check_changes(self, *, new_row_ids: bool = False) -> None:
         """Raise UnsupportedError, with the feature's name, if files of this table can't be replaced without loss.

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from bloomcli.errors import UnsupportedError, UsageError
 
-_VERSIONS: Final = (1, 2, 3)
+VERSIONS: Final = (1, 2, 3)
 WITH_ROW_IDS: Final = 3
 """The first format version with row ids."""
 _READ_ONLY: Final = ("StaticTableOperations",)
-_KEY: Final = "encryption.key-id"
+ENCRYPTION_KEY: Final = "encryption.key-id"
 
 
 def check_changes(table: Any, name: str, *, fixed: int | None) -> None:
@@ -28,10 +28,10 @@ def check_changes(table: Any, name: str, *, fixed: int | None) -> None:
     if fixed is not None:
         raise UsageError("an older snapshot or a tag can't be changed", path=name, hint="name the table or a branch")
     version = format_version(table)
-    if version not in _VERSIONS:
+    if version not in VERSIONS:
         raise UnsupportedError(f"Iceberg format version {version}: bloom knows versions 1 to 3", path=name)
     manager = str(table.encryption().getClass().getSimpleName())
-    if manager != "PlaintextEncryptionManager" or table.properties().get(_KEY) is not None:
+    if manager != "PlaintextEncryptionManager" or table.properties().get(ENCRYPTION_KEY) is not None:
         raise UnsupportedError("the table is encrypted: its files can't be copied without its keys", path=name)
     operations = str(table.operations().getClass().getSimpleName())
     if operations in _READ_ONLY:

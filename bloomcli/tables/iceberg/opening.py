@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _UTIL: Final = "spark.Spark3Util"
 _ICEBERG_PACKAGE: Final = "org.apache.iceberg.spark."
-_SELECTOR: Final = re.compile(r"(branch|tag)_(.+)|(snapshot_id|at_timestamp)_(\d+)")
+SELECTOR: Final = re.compile(r"(branch|tag)_(.+)|(snapshot_id|at_timestamp)_(\d+)")
 _NO_SUCH: Final = {"AnalysisException", "ParseException", "NoSuchTableException", "NoSuchNamespaceException"}
 
 
@@ -91,7 +91,7 @@ def _load(java: Java, name: str) -> tuple[Any, str | None] | None:
         table_name = name.rpartition(".")[0]
         raise UsageError("it is a metadata table, and has no data files of its own", path=name, hint=table_name)
     last = str(identifier.name())
-    return table, last if _SELECTOR.fullmatch(last) and not _has_own_name(of, last) else None
+    return table, last if SELECTOR.fullmatch(last) and not _has_own_name(of, last) else None
 
 
 def _class_name(thing: Any) -> str:
@@ -121,7 +121,7 @@ def _has_own_name(table: Any, name: str) -> bool:
 
 def _resolve_selector(java: Java, table: Any, selector: str | None, name: str) -> tuple[str | None, int | None]:
     """The branch, or the id of the snapshot, that a selector in a table's name chooses."""
-    match = None if selector is None else _SELECTOR.fullmatch(selector)
+    match = None if selector is None else SELECTOR.fullmatch(selector)
     if match is None:
         return None, None
     kind, ref, unit, number = match.groups()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
@@ -13,53 +13,56 @@ import pyarrow as pa
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.record_shape import RecordField, Shape
 from bloomcli.errors import UnsupportedError
-from bloomcli.tables.base import DataFile
 from bloomcli.tables.columns import arrow_type
 from bloomcli.tables.deleted_rows import DeletedRows, DeletionVector, EqualityDeletes, PositionDeletes, TableRows
-from bloomcli.tables.iceberg.java import Java
-from bloomcli.tables.iceberg.scans import Tasks
 
 _DEFAULT: Final = (
     "the file was written before the column {} was added: all of its rows have the column's default value"
 )
 _PARTITION: Final = "the file has no partition column {}: its value is only in the table's metadata"
+_SPARK: Final = {
+    "int": "integer",
+    "timestamp": "timestamp_ntz",
+    "timestamptz": "timestamp",
+    "uuid": "string",
+    "fixed": "binary",
+    "unknown": "void",
+}
+"""The names of Spark's types, where they differ from Iceberg's."""
+_NOT_OF_SPARK: Final = ("time", "timestamp_ns", "timestamptz_ns")
 
 
-def rows_of(java: Java, table: Any, schema: Any, mapping: list[Any] | None, files: Sequence[DataFile]) -> TableRows:
+def rows_of(
+    schema: Mapping[str, Any],
+    schemas: Callable[[], Sequence[Mapping[str, Any]]],
+    mapping: list[Any] | None,
+    identities: Mapping[str, Mapping[int, Any]],
+    deletes: Iterable[tuple[str, Sequence[Mapping[str, Any]]]],
+) -> TableRows:
     """Collect what a search needs of a snapshot.
 
     Args:
-        java: the session's Java.
-        table: an ``org.apache.iceberg.Table``.
-        schema: the snapshot's ``org.apache.iceberg.Schema``.
+        schema: the snapshot's schema, in the JSON of SchemaParser.
+        schemas: returns all schemas of the table, the newest first.
         mapping: the name mapping; None if the table has none.
-        files: the snapshot's data files.
+        identities: the values of each data file's partition fields that are columns, by path and field id: other
+            writers' files may only have them in the table's metadata. In the form of the specification, "Appendix D:
+            Single-value serialization".
+        deletes: the delete files of each data file that has some, in the JSON of ContentFileParser.
 
     Raises:
-        UnsupportedError: executors can't read the delete files.
+        UnsupportedError: the delete files can't be read.
     """
-    identities = _identities(java, files)
     partitions = {source for values in identities.values() for source in values}
-    columns = _Columns(java, table, schema, dict(_names(mapping or [])), partitions)
+    columns = _Columns(schema, schemas, dict(_names(mapping or [])), partitions)
     known: dict[str, EqualityDeletes] = {}
-    deleted = {file.path: found for file in files if (found := _deleted(java, file, columns, known)) is not None}
+    deleted = {path: _deleted(path, files, columns, known) for path, files in deletes}
     constants = {
         path: {one.name: _plain(value, one.type) for source, value in values.items()
                if (one := columns.known.get(source)) is not None}
         for path, values in identities.items()
     } if partitions else {}  # fmt: skip
     return TableRows(shape=columns.shape, dropped=columns.dropped, deleted=deleted, constants=constants)
-
-
-def _identities(java: Java, files: Sequence[DataFile]) -> dict[str, dict[int, Any]]:
-    """The values of each file's partition fields that are columns, by field id: other writers' files may only have
-    them in the table's metadata."""
-    if not files:
-        return {}
-    tasks = Tasks(java, files[0].record.tasks)
-    specs = [file.record.partition_spec for file in sorted(files, key=lambda file: file.record.index)]
-    values = tasks.identities(specs)
-    return {file.path: values[file.record.index] for file in files}
 
 
 def _plain(value: Any, kind: Any) -> str | bytes | None:
@@ -85,7 +88,7 @@ class _Columns:
     """The columns of a snapshot, and those that the table had before.
 
     Args:
-        java, table, schema: as in `rows_of`.
+        schema, schemas: as in `rows_of`.
         names: the names of each field id in files without field ids.
         partitions: the field ids of columns that partition files by their values.
 
@@ -95,9 +98,13 @@ class _Columns:
     """
 
     def __init__(
-        self, java: Java, table: Any, schema: Any, names: Mapping[int, tuple[str, ...]], partitions: set[int]
+        self,
+        schema: Mapping[str, Any],
+        schemas: Callable[[], Sequence[Mapping[str, Any]]],
+        names: Mapping[int, tuple[str, ...]],
+        partitions: set[int],
     ) -> None:
-        self._java, self._table, self._names, self._partitions = java, table, names, partitions
+        self._schemas, self._names, self._partitions = schemas, names, partitions
         self.shape = self._of(schema)
         self.known = {field.field_id: field for field in self.shape}
         self._dropped: dict[int | None, RecordField] = {}
@@ -123,54 +130,42 @@ class _Columns:
     @cached_property
     def _others(self) -> dict[int, list[RecordField]]:
         """The top-level columns of all schemas by field id, the newest schema first."""
-        schemas = sorted(self._java.items(self._table.schemas().values()), key=lambda schema: -schema.schemaId())
         found: dict[int, list[RecordField]] = {}
-        for schema in schemas:
+        for schema in self._schemas():
             for field in self._of(schema):
                 found.setdefault(int(field.field_id or 0), []).append(field)
         return found
 
-    def _of(self, schema: Any) -> Shape:
-        """The columns of an ``org.apache.iceberg.Schema``."""
-        spark = json.loads(self._java.iceberg("spark.SparkSchemaUtil").convert(schema).json())
-        own = json.loads(self._java.iceberg("SchemaParser").toJson(schema))
-        shape = _fields(own["fields"], spark["fields"], self._names)
+    def _of(self, schema: Mapping[str, Any]) -> Shape:
+        """The columns of a schema."""
         return tuple(
             replace(field, constant=field.name, missing_reason=_PARTITION.format(field.name))
             if field.field_id in self._partitions
             else field
-            for field in shape
+            for field in _fields(schema["fields"], self._names)
         )
 
 
-def _fields(fields: list[Any], spark: list[Any], names: Mapping[int, tuple[str, ...]]) -> Shape:
-    return tuple(
-        _field(one["name"], one["id"], one["type"], other["type"], names, one.get("initial-default"))
-        for one, other in zip(fields, spark, strict=True)
-    )
+def _fields(fields: list[Any], names: Mapping[int, tuple[str, ...]]) -> Shape:
+    return tuple(_field(one["name"], one["id"], one["type"], names, one.get("initial-default")) for one in fields)
 
 
 def _field(
-    name: str,
-    field_id: int,
-    own_type: Any,
-    spark: Any,
-    names: Mapping[int, tuple[str, ...]],
-    default: Any = None,
+    name: str, field_id: int, own_type: Any, names: Mapping[int, tuple[str, ...]], default: Any = None
 ) -> RecordField:
-    """A field, from its type in Iceberg's JSON and in Spark's."""
+    """A field, from its type in Iceberg's JSON."""
     kind = None if isinstance(own_type, str) else own_type["type"]
     parts: Shape = ()
     if kind == "struct":
-        parts = _fields(own_type["fields"], spark["fields"], names)
+        parts = _fields(own_type["fields"], names)
     elif kind == "list":
-        parts = (_field("element", own_type["element-id"], own_type["element"], spark["elementType"], names),)
+        parts = (_field("element", own_type["element-id"], own_type["element"], names),)
     elif kind == "map":
         parts = (
-            _field("key", own_type["key-id"], own_type["key"], spark["keyType"], names),
-            _field("value", own_type["value-id"], own_type["value"], spark["valueType"], names),
+            _field("key", own_type["key-id"], own_type["key"], names),
+            _field("value", own_type["value-id"], own_type["value"], names),
         )
-    arrow = arrow_type(spark)
+    arrow = arrow_type(_spark_type(own_type))
     return RecordField(
         name=name,
         type=arrow,
@@ -182,16 +177,38 @@ def _field(
     )
 
 
-def _deleted(java: Java, file: DataFile, columns: _Columns, known: dict[str, EqualityDeletes]) -> DeletedRows | None:
-    """The deletes of a data file; None if it has none. Makes one call into Java, or two for a file with deletes.
+def _spark_type(kind: Any) -> Any:
+    """Spark's type for a type, both as parsed JSON."""
+    if isinstance(kind, str):
+        name = re.split(r"[\[(]", kind)[0]
+        return "none" if name in _NOT_OF_SPARK else _SPARK.get(name, kind)
+    if kind["type"] == "struct":
+        fields = [
+            {"name": one["name"], "type": _spark_type(one["type"]), "nullable": not one["required"]}
+            for one in kind["fields"]
+        ]
+        return {"type": "struct", "fields": fields}
+    if kind["type"] == "list":
+        element = _spark_type(kind["element"])
+        return {"type": "array", "elementType": element, "containsNull": _is_optional(kind, "element")}
+    if kind["type"] == "map":
+        key, value = _spark_type(kind["key"]), _spark_type(kind["value"])
+        return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": _is_optional(kind, "value")}
+    return _spark_type(kind["type"])
 
-    `known` has each equality delete file once, by its path: it may apply to all data files.
-    """
-    task = file.record.task
-    if task.deletes().isEmpty():
-        return None
+
+def _is_optional(kind: Mapping[str, Any], part: str) -> bool:
+    """Whether the elements of a list, or the values of a map, may be null."""
+    return not kind[f"{part}-required"]
+
+
+def _deleted(
+    data_file: str, files: Sequence[Mapping[str, Any]], columns: _Columns, known: dict[str, EqualityDeletes]
+) -> DeletedRows:
+    """The deletes of a data file. `known` has each equality delete file once, by its path: it may apply to all data
+    files."""
     vectors, positions, equalities = [], [], []
-    for one in json.loads(java.iceberg("ScanTaskParser").toJson(task))["delete-files"]:
+    for one in files:
         kind, path, size = one["file-format"].lower(), portable(one["file-path"]), one.get("file-size-in-bytes")
         if one["content"].lower().startswith("equality"):
             if path not in known:
@@ -203,7 +220,7 @@ def _deleted(java: Java, file: DataFile, columns: _Columns, known: dict[str, Equ
         else:
             positions.append(PositionDeletes(path=path, format=kind, size=size))
     return DeletedRows(
-        data_file=file.path, vectors=tuple(vectors), positions=tuple(positions), equalities=tuple(equalities)
+        data_file=data_file, vectors=tuple(vectors), positions=tuple(positions), equalities=tuple(equalities)
     )
 
 

@@ -98,8 +98,6 @@ def read_statistics(java: Java, schema: Any, files: Sequence[DataFile], name: st
     Raises:
         UnsupportedError: the session's Iceberg has no public ContentFileParser.
     """
-    catalog, _, short = name.partition(".")
-    rewriting = f"CALL {catalog}.system.rewrite_data_files(table => '{short}', options => map('rewrite-all', 'true'))"
     leaves = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(schema)))
     methods = Methods(java)
     try:
@@ -126,7 +124,13 @@ def read_statistics(java: Java, schema: Any, files: Sequence[DataFile], name: st
                 fields[number] = json.loads(java.iceberg("PartitionSpecParser").toJson(spec))["fields"]
         for at in range(len(some)):
             entry = json.loads(found.pop(at), parse_float=str)
-            yield replace(statistics_of(entry, leaves, fields[entry["spec-id"]]), rewriting=rewriting)
+            yield replace(statistics_of(entry, leaves, fields[entry["spec-id"]]), rewriting=rewriting(name))
+
+
+def rewriting(name: str) -> str:
+    """The statement that writes a table's data files anew, and so their statistics."""
+    catalog, _, short = name.partition(".")
+    return f"CALL {catalog}.system.rewrite_data_files(table => '{short}', options => map('rewrite-all', 'true'))"
 
 
 def statistics_of(entry: Mapping[str, Any], leaves: Mapping[int, Leaf], fields: Sequence[Any]) -> FileStatistics:

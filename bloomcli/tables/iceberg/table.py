@@ -77,9 +77,7 @@ class IcebergTable(Table):
     def names(self) -> ColumnNames:
         """The leaf columns of the current schema, or of the snapshot's if the table was opened at one."""
         with reading("the table's schema can't be read", self.name):
-            text = self.java.iceberg("SchemaParser").toJson(self._schema())
-            mapping = self._mapping()
-        return column_names(json.loads(text), mapping)
+            return column_names(self._json(self._schema()), self._mapping())
 
     def _schema(self) -> Any:
         if self._fixed is None:
@@ -94,7 +92,35 @@ class IcebergTable(Table):
     def rows(self, files: Sequence[DataFile]) -> TableRows:
         """The snapshot's columns, and the delete files and deletion vectors of its data files."""
         with reading("the table's deletes can't be read", self.name):
-            return rows_of(self.java, self.table, self._schema(), self._mapping(), files)
+            return rows_of(self._json(self._schema()), self._schemas, self._mapping(), *self._of_files(files))
+
+    def _of_files(
+        self, files: Sequence[DataFile]
+    ) -> tuple[dict[str, dict[int, Any]], Iterator[tuple[str, list[Any]]]]:
+        """The partition values and the delete files of data files, as `rows_of` takes them."""
+        identities: dict[str, dict[int, Any]] = {}
+        if files:
+            tasks = Tasks(self.java, files[0].record.tasks)
+            specs = [file.record.partition_spec for file in sorted(files, key=lambda file: file.record.index)]
+            values = tasks.identities(specs)
+            identities = {file.path: values[file.record.index] for file in files}
+        to_json = self.java.iceberg("ScanTaskParser").toJson
+        deletes = (
+            (file.path, json.loads(to_json(file.record.task))["delete-files"])
+            for file in files
+            if not file.record.task.deletes().isEmpty()
+        )
+        return identities, deletes
+
+    def _json(self, schema: Any) -> dict[str, Any]:
+        """The JSON of an ``org.apache.iceberg.Schema``."""
+        found: dict[str, Any] = json.loads(self.java.iceberg("SchemaParser").toJson(schema))
+        return found
+
+    def _schemas(self) -> list[dict[str, Any]]:
+        """All schemas of the table, the newest first."""
+        schemas = self.java.items(self.table.schemas().values())
+        return [self._json(one) for one in sorted(schemas, key=lambda schema: -schema.schemaId())]
 
     def files(self, where: str | None = None) -> list[DataFile]:
         """The data files of the snapshot, by path."""

@@ -10,6 +10,7 @@ import pytest
 from support.delta_tables import Lake
 from support.servers import clients, running
 from support.table_stages import stages
+from support.without_spark import all_commands, answer
 
 import bloomcli
 from bloomcli import spark as bloom_spark
@@ -119,3 +120,15 @@ def test_other_commits_to_a_table_in_a_bucket_are_neither_lost_nor_undone(lake: 
     assert {row.status for row in add(lake)} <= {"done", "skipped"}
     assert {row.filters for row in bloom_spark.inspect_table(lake.spark, lake.name).collect()} == {1}
     assert ids(lake) == expected
+
+
+def test_a_table_in_a_bucket_is_read_without_spark(
+    lake: Lake, bucket: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    uri = f"s3://{bucket}/{ROOT}"
+    rows = all_commands(capfd, lake.name, "id", ["6", "7", "507", "700"])
+    assert sorted(row["record"]["id"] for row in rows) == [6, 700]
+    code, listed = answer(capfd, "inspect", "--table", uri, "--engine", "local", "-f", "json")
+    assert (code, listed[0]["files"]) == (0, 2)
+    code, error = answer(capfd, "find", "6", uri, "-c", "id")
+    assert (code, "--table" in error) == (2, True)

@@ -1,0 +1,137 @@
+"""The files of a table's snapshot as a search takes them: with the table's columns, deletes and partition values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from bloomcli.commands.options import FindOptions, ProbeOptions
+from bloomcli.datasets.hadoop_paths import portable
+from bloomcli.datasets.record_shape import RecordField, Shape, chosen_leaves, leaves, prune_shape
+from bloomcli.errors import BloomError, UnknownColumn, UnsupportedError, UsageError
+from bloomcli.finding.job import FileWork, Job, Part, parts_of
+from bloomcli.finding.lake import failed
+from bloomcli.finding.pruning import Pruning
+from bloomcli.finding.spark_index import IndexColumn, PrunedFiles, column_of, pruned_files
+from bloomcli.model.schema import ColumnName
+from bloomcli.storage.base import FileEntry
+from bloomcli.tables.base import TableSnapshot
+from bloomcli.tables.columns import check_columns
+
+
+class SearchFiles(NamedTuple):
+    """The files to search, and the job."""
+
+    job: Job
+    files: list[FileWork]
+    listed: list[FileEntry]
+    """The entries of the same files, as the store or the table lists them."""
+    cores: int
+
+    @property
+    def parts(self) -> list[Part]:
+        """The files split into parts, one for each task."""
+        return parts_of(self.files, [item.size for item in self.listed], self.job, self.cores)
+
+    @property
+    def indexed(self) -> IndexColumn:
+        """The column to look up in an index."""
+        return column_of(self.job.options.names, self.job.options.column)
+
+    def pruned(self, pruning: Pruning) -> tuple[SearchFiles, PrunedFiles]:
+        """The files with the answers of an index, and the totals of these answers."""
+        result = pruned_files(pruning, self.files, self.listed, self.indexed, maybe=self.job.options.maybe)
+        return self._replace(files=result.files), result
+
+    def opened(self) -> SearchFiles:
+        """The files that have to be opened, and those that can't be searched."""
+        remaining = [
+            (file, item)
+            for file, item in zip(self.files, self.listed, strict=True)
+            if file.found is None or file.found.error is not None
+        ]
+        return self._replace(files=[file for file, _ in remaining], listed=[item for _, item in remaining])
+
+
+def chosen_shape(shape: Shape, options: FindOptions) -> Shape:
+    """The selected columns. Raises UnknownColumn."""
+    chosen, missing = chosen_leaves(leaves(shape), options.select)
+    if missing:
+        raise UnknownColumn(
+            f"no column {missing[0]!r} to select", hint=f"there are {', '.join(field.name for field in shape[:20])}"
+        )
+    pruned = prune_shape(shape, set(chosen))
+    untyped = [field.name for field in pruned if field.type is None]
+    if untyped:
+        raise UnsupportedError(
+            f"the column {untyped[0]} has a type that Arrow or Spark doesn't have", hint="select names other columns"
+        )
+    return pruned
+
+
+def of_snapshot(
+    table: TableSnapshot, where: str | None, options: FindOptions, *, cores: int, typed: bool
+) -> SearchFiles:
+    """The files of a table's snapshot.
+
+    Args:
+        table: the table.
+        where: a condition in SQL that leaves files out.
+        options: checked.
+        cores: tasks that run at a time.
+        typed: as `Job.typed`.
+
+    Raises:
+        UsageError: no such column, a wrong condition, a column that no file has.
+        UnsupportedError: deletes that can't be read, columns of types that Arrow or Spark doesn't have.
+    """
+    names = table.names()
+    check_columns(table, ProbeOptions(column=options.column), names)
+    listed = table.files(where)
+    rows = table.rows(listed)
+    chosen = chosen_shape(rows.shape, options)
+    _check_column(rows.shape, options.column, table.name)
+    needed = {name for deletes in rows.deleted.values() for name in deletes.columns}
+    chosen_by_name = {field.name: field for field in chosen}
+    needed_fields = [
+        field
+        for field in (*rows.shape, *rows.dropped)
+        if field.name in needed and chosen_by_name.get(field.name) != field
+    ]
+    if any(field.name in chosen_by_name for field in needed_fields):  # deletes compare the whole column
+        raise UsageError(f"--select names a part of {needed_fields[0].name}, which deletes of the table compare")
+    files, items = [], []
+    for file in listed:
+        path, result = file.path, None
+        try:
+            path = portable(file.path)
+        except BloomError as error:
+            result = failed(file.path, error)
+        items.append(FileEntry(path, file.size, path, walked=False))
+        files.append(
+            FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=result)
+        )
+    job = Job(
+        replace(options, names=names._replace(columns=(*names.columns, *map(_name_of, rows.dropped)))),
+        shape=chosen,
+        read=(*chosen, *needed_fields),
+        of_table=True,
+        typed=typed,
+        why_not_lacking=next((f.missing_reason for f in rows.shape if f.name == options.column), None),
+    )
+    return SearchFiles(job, files, items, cores)
+
+
+def _name_of(field: RecordField) -> ColumnName:
+    """The name of a column that the table no longer has."""
+    return ColumnName(field.name, field.field_id, field.names)
+
+
+def _check_column(shape: Shape, column: str, table: str) -> None:
+    """Raise UsageError for a partition column that no file has: without a `missing_reason`."""
+    if any(field.name == column and field.constant is not None and field.missing_reason is None for field in shape):
+        raise UsageError(
+            f"{column} is a partition column, whose values aren't in files",
+            path=table,
+            hint="--where chooses partitions",
+        )

@@ -1,0 +1,475 @@
+"""Reads a snapshot of an Iceberg table from its metadata files, without Spark: through bloom's own stores.
+
+    *.metadata.json -> snapshot -> manifest list -> manifests -> data files, each with the deletes that apply to it
+
+Sources: Iceberg's specification, "Table Metadata", "Manifests", "Scan Planning", "Delete Formats" and "Sequence
+Number Inheritance". PyIceberg finds tables in catalogs (`catalogs.py`). Its scans aren't used, because PyIceberg 0.12
+refuses equality deletes, and reads manifests of version 3 without the places of deletion vectors.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from datetime import time as clock
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote_plus
+from uuid import UUID
+
+from bloomcli.concurrency.threads import Threads
+from bloomcli.datasets.hadoop_paths import portable
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
+from bloomcli.extras import needed
+from bloomcli.model.schema import ColumnNames
+from bloomcli.model.table_statistics import FileStatistics
+from bloomcli.storage.registry import open_source, store_of
+from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, valid
+from bloomcli.tables.deleted_rows import TableRows
+from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
+from bloomcli.tables.iceberg.properties import filter_requests
+from bloomcli.tables.iceberg.rows import rows_of
+from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
+from bloomcli.tables.iceberg.statistics import leaves_of, rewriting, statistics_of
+
+_HINT: Final = "version-hint.text"
+_NUMBERED: Final = re.compile(r"v?(\d+)(?:-[0-9a-fA-F-]{36})?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_AT_ONCE: Final = 16
+"""Manifests that are read from a store at a time."""
+_UNPACKED_MOST: Final = 1 << 30
+_DELETED: Final = 2
+"""The status of a manifest's entry for a file that the snapshot no longer has."""
+_ADDED: Final = 1
+_DATA, _POSITION, _EQUALITY = range(3)
+_PATH_ID: Final = 2147483546
+"""The field id of a position delete file's `file_path`."""
+_EPOCH: Final = datetime(1970, 1, 1)
+_MAPS: Final = ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+
+
+def newest_metadata(location: str) -> str:
+    """The metadata file of a table's directory: the one that ``version-hint.text`` names, or that of a later version;
+    without a hint that of the greatest number.
+
+    Raises:
+        UsageError: there is none, or several have the same number.
+        UnreadableError: the directory can't be listed.
+    """
+    store = store_of(location)
+    directory = store.join(location, "metadata")
+    names = list(store.names(directory))
+    numbers = {name: int(match[1]) for name in names if (match := _NUMBERED.fullmatch(name))}
+    if _HINT in names:
+        hint = _read(store.join(directory, _HINT)).decode("utf-8", "replace").strip()
+        if hint in numbers:
+            return store.join(directory, hint)
+        if hint.isdecimal():  # a commit writes the hint last, so that it may be older than the table
+            numbers = {name: number for name, number in numbers.items() if number >= int(hint)}
+    newest = [name for name, number in numbers.items() if number == max(numbers.values())]
+    if len(newest) != 1:
+        what = "several metadata files are the newest" if newest else "no metadata file has a version"
+        example = store.join(directory, min(newest, default="00001-....metadata.json"))
+        raise UsageError(
+            what, path=directory, hint=f"name the file of the table's current version: --table {example}"
+        )
+    return store.join(directory, newest[0])
+
+
+def _read(path: str) -> bytes:
+    with open_source(path) as source:
+        return source.read_at(0, source.size)
+
+
+def _json(path: str) -> dict[str, Any]:
+    try:
+        data = _read(path)
+        if data[:2] == b"\x1f\x8b":
+            unpacked = zlib.decompressobj(wbits=31)
+            data = unpacked.decompress(data, _UNPACKED_MOST)
+            if not unpacked.eof:
+                raise ValueError("it is cut off, or unpacks to more than 1 GiB")
+        found = json.loads(data)
+        if not isinstance(found, dict):
+            raise TypeError("it isn't an object")
+    except (ValueError, TypeError, zlib.error, RecursionError) as error:
+        raise CorruptFile(f"the table's metadata can't be read: {error}", path=path) from None
+    return found
+
+
+def _avro(path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
+    """The schema and the records of a manifest or a manifest list."""
+    with needed("Iceberg's manifests need", "iceberg"):
+        import fastavro
+    data = _read(portable(path))
+    try:
+        reader = fastavro.reader(io.BytesIO(data))
+        schema: Any = reader.writer_schema
+        rows: list[Any] = list(reader)
+    except Exception as error:
+        if isinstance(error, BloomError | MemoryError):
+            raise
+        said = " ".join(str(error).split())[:200]
+        raise CorruptFile(f"the manifest can't be read: {said}", path=path) from None
+    return schema, rows
+
+
+class _File(NamedTuple):
+    """An entry of a manifest."""
+
+    facts: Mapping[str, Any]
+    """The manifest's ``data_file``."""
+    sequence: int
+    """The data sequence number."""
+    spec: int
+    values: tuple[Any, ...]
+    """The values of the partition, in the order of the spec's fields, in the form of JSON."""
+
+    @property
+    def path(self) -> str:
+        return str(self.facts["file_path"])
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """The partition: files with equal keys are in the same one."""
+        return self.spec, repr(self.values)
+
+    def bound(self, name: str, number: int) -> bytes | None:
+        return next((one["value"] for one in self.facts.get(name) or () if one["key"] == number), None)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The entry as ContentFileParser writes it, as far as it is used."""
+        facts = self.facts
+        found = {
+            "spec-id": self.spec,
+            "content": "equality" if facts.get("content") == _EQUALITY else "other",
+            "file-path": self.path,
+            "file-format": facts["file_format"],
+            "file-size-in-bytes": facts["file_size_in_bytes"],
+            "record-count": facts["record_count"],
+            "partition": list(self.values),
+            "split-offsets": facts.get("split_offsets"),
+            "equality-ids": facts.get("equality_ids"),
+            "content-offset": facts.get("content_offset"),
+            "content-size-in-bytes": facts.get("content_size_in_bytes"),
+        }
+        for name in _MAPS:
+            if (pairs := facts.get(name)) is not None:
+                values = [one["value"].hex() if "bounds" in name else one["value"] for one in pairs]
+                found[name.replace("_", "-")] = {"keys": [one["key"] for one in pairs], "values": values}
+        return found
+
+
+class _Deletes:
+    """The delete files of a snapshot, and which of them apply to a data file."""
+
+    def __init__(self, files: Sequence[_File], unpartitioned: frozenset[int]) -> None:
+        self._vectors: dict[str, list[_File]] = {}
+        self._positions: dict[object, list[_File]] = {}
+        """By the data file's path, or by the partition."""
+        self._equalities: dict[object, list[_File]] = {}
+        """By the partition; None: for files of all partitions."""
+        for one in files:
+            kind = one.facts["content"]
+            low, high = (one.bound(name, _PATH_ID) for name in ("lower_bounds", "upper_bounds"))
+            named = one.facts.get("referenced_data_file") or (
+                low.decode("utf-8", "replace") if low and low == high else None
+            )
+            if str(one.facts["file_format"]).lower() == "puffin":
+                self._vectors.setdefault(str(named), []).append(one)
+            elif kind == _POSITION:
+                self._positions.setdefault(named or one.key, []).append(one)
+            else:
+                self._equalities.setdefault(None if one.spec in unpartitioned else one.key, []).append(one)
+
+    def of(self, file: _File) -> list[_File]:
+        """The deletes that apply to a data file. A deletion vector replaces all position deletes."""
+        found = [one for one in self._vectors.get(file.path, ()) if one.sequence >= file.sequence]
+        if not found:
+            positions = (*self._positions.get(file.path, ()), *self._positions.get(file.key, ()))
+            found = [one for one in positions if one.sequence >= file.sequence]
+        equalities = (*self._equalities.get(None, ()), *self._equalities.get(file.key, ()))
+        return [*found, *(one for one in equalities if one.sequence > file.sequence)]
+
+
+class IcebergFiles(TableSnapshot):
+    """An Iceberg table at one snapshot, read from a metadata file.
+
+    Args:
+        name: as `--table` takes it.
+        path: the metadata file.
+        ref: a branch, or a tag.
+        snapshot: the snapshot's id; None: the newest of the branch.
+        as_of: the snapshot that was current at this time.
+
+    Raises:
+        UsageError: the table has no such snapshot.
+        UnsupportedError: a version of the format that bloom doesn't know, or an encrypted table.
+        UnreadableError, CorruptFile: the file can't be read, or is damaged.
+    """
+
+    format = "iceberg"
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        *,
+        ref: str | None = None,
+        snapshot: int | None = None,
+        as_of: datetime | None = None,
+    ) -> None:
+        self.name = name
+        self.origin = f"the Iceberg metadata file {path}"
+        self._path = path
+        self._metadata = _json(path)
+        with valid("the table's metadata aren't valid", path):
+            version = self._metadata["format-version"]
+            if version not in VERSIONS:
+                raise UnsupportedError(f"Iceberg format version {version}: bloom knows versions 1 to 3", path=name)
+            if ENCRYPTION_KEY in self._properties:
+                raise UnsupportedError("the table is encrypted: its files can't be read without its keys", path=name)
+            self._snapshot, self._fixed = self._chosen(ref, snapshot, as_of)
+            self._specs: dict[int, list[dict[str, Any]]] = {}
+            for spec in self._all("partition-specs", "partition-spec"):
+                fields = [{**one, **{key: str(one[key]) for key in ("name", "transform")}} for one in spec["fields"]]
+                self._specs[spec["spec-id"]] = fields
+            self.names()
+            rows_of(self._schema, self._schemas, self._mapping(), {}, ())
+            self._types  # noqa: B018  computed once, here
+
+    @property
+    def _properties(self) -> Mapping[str, str]:
+        return self._metadata.get("properties") or {}
+
+    def _all(self, several: str, one: str) -> list[dict[str, Any]]:
+        """The schemas or the partition specs. Metadata of version 1 may have only one."""
+        found: list[dict[str, Any]] = self._metadata.get(several) or []
+        single = self._metadata.get(one)
+        if not found and isinstance(single, list):
+            return [{"spec-id": 0, "fields": single}]
+        return found or ([] if single is None else [single])
+
+    def _chosen(
+        self, ref: str | None, snapshot: int | None, as_of: datetime | None
+    ) -> tuple[dict[str, Any] | None, bool]:
+        """The snapshot, and whether it is fixed: not the newest of a branch."""
+        snapshots = {one["snapshot-id"]: one for one in self._metadata.get("snapshots") or ()}
+        wanted, fixed = snapshot, True
+        if as_of is not None:
+            wanted = self._at(round(as_of.timestamp() * 1000))
+        elif ref is not None:
+            found = (self._metadata.get("refs") or {}).get(ref)
+            if found is None:
+                names = ", ".join(self._metadata.get("refs") or {}) or "none"
+                raise UsageError(f"the table has no branch or tag {ref}; it has {names}", path=self.name)
+            wanted, fixed = found["snapshot-id"], found["type"] == "tag"
+        elif snapshot is None:
+            wanted, fixed = self._metadata.get("current-snapshot-id"), False
+            if wanted in {None, -1}:
+                return None, False
+        if wanted not in snapshots:
+            few = ", ".join(map(str, list(snapshots)[-3:]))
+            raise UsageError(f"the table has no snapshot {wanted}", path=self.name, hint=f"the newest ones: {few}")
+        return snapshots[wanted], fixed
+
+    def _at(self, milliseconds: int) -> int:
+        log = self._metadata.get("snapshot-log") or []
+        found = [one["snapshot-id"] for one in log if one["timestamp-ms"] <= milliseconds]
+        if not found:
+            time = _EPOCH + timedelta(milliseconds=milliseconds)
+            raise UsageError(f"the table has no snapshot of {time} or before", path=self.name)
+        return int(found[-1])
+
+    @property
+    def name_in_sql(self) -> str:
+        """The name, or a template if the table was named by its path."""
+        return "CATALOG.DATABASE.TABLE" if os.sep in self.name and "`" not in self.name else self.name
+
+    @property
+    def version(self) -> int | None:
+        """The id of the snapshot that `files` lists."""
+        return None if self._snapshot is None else int(self._snapshot["snapshot-id"])
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        """The current schema, or that of a fixed snapshot."""
+        number = self._metadata.get("current-schema-id")
+        if self._fixed and self._snapshot is not None:
+            number = self._snapshot.get("schema-id", number)
+        schemas = self._all("schemas", "schema")
+        return next((one for one in schemas if one.get("schema-id") == number), schemas[-1])
+
+    def _schemas(self) -> list[dict[str, Any]]:
+        return sorted(self._all("schemas", "schema"), key=lambda one: -one.get("schema-id", 0))
+
+    def _mapping(self) -> list[Any] | None:
+        text = self._properties.get(NAME_MAPPING)
+        found: list[Any] | None = None if text is None else json.loads(text)
+        return found
+
+    def names(self) -> ColumnNames:
+        """The leaf columns of the current schema, or of the snapshot's if the table was opened at one."""
+        return column_names(self._schema, self._mapping())
+
+    @cached_property
+    def _files(self) -> tuple[list[_File], list[_File]]:
+        """The data files and the delete files of the snapshot."""
+        if self._snapshot is None:
+            return [], []
+        if (listed := self._snapshot.get("manifest-list")) is not None:
+            manifests = _avro(str(listed))[1]
+        else:
+            manifests = [{"manifest_path": path} for path in self._snapshot.get("manifests") or ()]
+        found: tuple[list[_File], list[_File]] = [], []
+        with valid("the list of manifests isn't valid", self._path):
+            paths = [str(manifest["manifest_path"]) for manifest in manifests]
+        if any(manifest.get("key_metadata") is not None for manifest in manifests):
+            raise UnsupportedError("a manifest is encrypted: its table's keys are needed", path=self.name)
+        remote = any(store_of(portable(path)).remote for path in paths[:1])
+        with Threads(_AT_ONCE if remote else 0, "bloom-iceberg") as threads:
+            for path, manifest, (schema, entries) in zip(paths, manifests, threads.map(_avro, paths), strict=True):
+                with valid("an entry of the manifest isn't valid", path):
+                    of_partition = _partition_ids(schema)
+                    for entry in entries:
+                        if entry["status"] != _DELETED:
+                            one = self._file(entry, manifest, of_partition)
+                            found[(one.facts.get("content") or _DATA) != _DATA].append(one)
+        return found
+
+    def _file(self, entry: Mapping[str, Any], manifest: Mapping[str, Any], of_partition: Mapping[int, str]) -> _File:
+        facts = entry["data_file"]
+        facts["file_size_in_bytes"], facts["record_count"], facts["file_format"], facts["file_path"]
+        sequence = entry.get("sequence_number")
+        if sequence is None:
+            sequence = (manifest.get("sequence_number") or 0) if entry["status"] == _ADDED else 0
+        spec = manifest.get("partition_spec_id") or 0
+        partition = facts.get("partition") or {}
+        values = []
+        for at, field in enumerate(self._specs[spec]):
+            name = of_partition.get(field.get("field-id", 1000 + at), field["name"])
+            values.append(_plain(partition.get(name), self._result_type(field)))
+        return _File(facts, sequence, spec, tuple(values))
+
+    def _result_type(self, field: Mapping[str, Any]) -> str:
+        """The type of a partition field's values: that of its column, or of what the transform makes of it."""
+        transform = field["transform"]
+        if transform == "identity" or transform.startswith("truncate"):
+            return str(self._types.get(field.get("source-id", 0), ""))
+        return "date" if transform == "day" else "int"
+
+    @cached_property
+    def _types(self) -> dict[int, str]:
+        """The types of the leaf columns of all schemas, by field id."""
+        return {number: leaf.type for schema in self._schemas()[::-1] for number, leaf in leaves_of(schema).items()}
+
+    def files(self, where: str | None = None) -> list[DataFile]:
+        """The data files of the snapshot, by path."""
+        if where is not None:
+            raise UnsupportedError(
+                "--where chooses files as Spark plans a query, and Spark isn't used here",
+                path=self.name,
+                hint="leave out --where; or use Spark, with the name that its catalog has for the table",
+            )
+        files = [
+            DataFile(
+                path=one.path,
+                size=one.facts["file_size_in_bytes"],
+                format=str(one.facts["file_format"]).lower(),
+                partition=self._partition(one),
+                record=one,
+            )
+            for one in sorted(self._files[0], key=lambda one: one.path)
+        ]
+        if twice := [path for path, count in Counter(file.path for file in files).items() if count > 1]:
+            raise CorruptFile("the snapshot lists this data file twice", path=twice[0])
+        return files
+
+    def _partition(self, file: _File) -> str:
+        """A file's partition, such as ``day=2026-11-01/region=eu``."""
+        pairs = zip(self._specs[file.spec], file.values, strict=True)
+        return "/".join(
+            f"{_encoded(field['name'])}={_encoded(_human(value, field['transform'], self._result_type(field)))}"
+            for field, value in pairs
+        )
+
+    def rows(self, files: Sequence[DataFile]) -> TableRows:
+        """The snapshot's columns, and the delete files and deletion vectors of its data files."""
+        unpartitioned = frozenset(
+            number for number, fields in self._specs.items() if all(one["transform"] == "void" for one in fields)
+        )
+        index = _Deletes(self._files[1], unpartitioned)
+        identities = {
+            file.path: {
+                field["source-id"]: value
+                for field, value in zip(self._specs[file.record.spec], file.record.values, strict=True)
+                if field["transform"] == "identity"
+            }
+            for file in files
+        }
+        deletes = ((file.path, [one.json for one in found]) for file in files if (found := index.of(file.record)))
+        with valid("the table's schemas or the entries of delete files aren't valid", self._path):
+            return rows_of(self._schema, self._schemas, self._mapping(), identities, deletes)
+
+    def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
+        """The statistics in the manifests."""
+        leaves = leaves_of(self._schema)
+        for file in files:
+            found = statistics_of(file.record.json, leaves, self._specs[file.record.spec])
+            yield replace(found, rewriting=rewriting(self.name_in_sql))
+
+    def filter_requests(self) -> Sequence[FilterRequest]:
+        """The filters that the properties request, for Parquet and for ORC files."""
+        return filter_requests(self._properties, self.name)
+
+
+def _partition_ids(schema: Mapping[str, Any]) -> dict[int, str]:
+    """The names of the partition's fields in a manifest, by their field ids."""
+    of_entry = {one["name"]: one["type"] for one in schema["fields"]}
+    partition = {one["name"]: one["type"] for one in of_entry["data_file"]["fields"]}["partition"]
+    return {one["field-id"]: one["name"] for one in partition["fields"] if "field-id" in one}
+
+
+def _plain(value: Any, kind: str) -> Any:
+    """A value of a partition as the specification's JSON has it ("Appendix D: Single-value serialization")."""
+    if isinstance(value, int) and not isinstance(value, bool):  # without Avro's logical type
+        if kind == "date":
+            value = (_EPOCH + timedelta(days=value)).date()
+        elif kind in {"timestamp", "timestamptz"}:
+            value = _EPOCH + timedelta(microseconds=value)
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat() + ("+00:00" if kind == "timestamptz" else "")
+    if isinstance(value, date | clock):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return str(UUID(bytes=value)) if kind == "uuid" else value.hex().upper()
+    return str(value) if isinstance(value, Decimal | UUID) else value
+
+
+def _human(value: Any, transform: str, kind: str) -> str:
+    """A partition's value as the names of directories have it: Iceberg's ``Transform.toHumanString``."""
+    if value is None or transform == "void":
+        return "null"
+    if transform == "year":
+        return f"{1970 + value:04}"
+    if transform == "month":
+        return f"{1970 + value // 12:04}-{value % 12 + 1:02}"
+    if transform == "hour":
+        return (_EPOCH + timedelta(hours=value)).strftime("%Y-%m-%d-%H")
+    if kind in {"binary", "fixed"}:
+        return base64.b64encode(bytes.fromhex(value)).decode()
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _encoded(text: str) -> str:
+    """Text as Java's URLEncoder writes it."""
+    return quote_plus(text, safe="*").replace("~", "%7E")

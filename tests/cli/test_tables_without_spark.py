@@ -1,0 +1,162 @@
+"""Tables are read without PySpark and without Java, by every command that reads, and the output says so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from support import iceberg_metadata
+from support.cli import Bloom
+
+from bloomcli.errors import BloomError
+from bloomcli.tables.opening import open_snapshot
+
+_ALONE = """
+import sys
+sys.modules["pyspark"] = sys.modules["py4j"] = None  # as if they weren't installed
+from bloomcli.cli import run
+code = run(sys.argv[1:])
+assert "subprocess" not in sys.modules or "java" not in str(sys.modules["subprocess"]._active)
+sys.exit(code)
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """A Delta table of two files, from one of which a row is deleted by an overwrite."""
+    path = str(tmp_path / "lake" / "events")
+    for start in (0, 100):
+        rows = pa.table(
+            {"id": range(start, start + 100), "name": [f"n{number}" for number in range(start, start + 100)]}
+        )
+        deltalake.write_deltalake(path, rows, mode="append")
+    deltalake.DeltaTable(path).delete("id = 5")
+    return path
+
+
+def alone(*arguments: str) -> tuple[int, str, str]:
+    """The result of a command in a process that can't import PySpark and finds no Java."""
+    env = {"PATH": "/nowhere", "JAVA_HOME": "/nowhere"}
+    command = [sys.executable, "-c", _ALONE, *arguments]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def rows(out: str) -> list[Any]:
+    return [json.loads(line)["record"]["id"] for line in out.splitlines()]
+
+
+def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: str) -> None:
+    said = f"read without Spark: the Delta log of {table}"
+    code, out, err = alone("find", "-v", "5", "-v", "6", "-v", "150", "-c", "id", "--table", table, "-f", "jsonl")
+    assert (code, sorted(rows(out)), f"note: {said}\n" in err) == (0, [6, 150], True)
+    code, out, err = alone("find", "5", "-c", "id", "--table", table, "--snapshot", "1", "-q", "-f", "jsonl")
+    assert (code, rows(out), err) == (0, [5], "")
+    for command in (("inspect",), ("probe", "6", "-c", "id"), ("validate", "--deep")):
+        code, out, err = alone(*command, "--table", table)
+        assert (code, said in " ".join(out.split())) == (0, True), (command, out, err)
+    code, out, err = alone("advise", "--table", table, "--columns", "id", "-f", "json")
+    assert (code, json.loads(out)["files"]) == (0, 2), err
+    code, out, err = alone(
+        "trial", "--table", table, "-c", "id", "--readers", "pyarrow", "--values", "2", "-f", "json"
+    )
+    assert (code, json.loads(out)["files"]) == (0, 2), err
+
+
+def test_values_in_several_blocks_and_an_index_find_the_same_rows(
+    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bloom: Bloom
+) -> None:
+    (tmp_path / "ids").write_text("".join(f"{number}\n" for number in (5, 6, 150, 151, 7000)))
+    wanted = ("find", "--values-from", tmp_path / "ids", "-c", "id", "--table", table, "-f", "jsonl", "-q")
+    assert sorted(rows(bloom(*wanted).out)) == [6, 150, 151]
+    assert bloom("index", "build", table, "-c", "id", "-o", tmp_path / "index").code == 0
+    assert sorted(rows(bloom(*wanted, "--index", tmp_path / "index").out)) == [6, 150, 151]
+    assert len(rows(bloom(*wanted, "--limit", "2").out)) == 2
+    monkeypatch.setattr("bloomcli.finding.table_search.PIECE_VALUES", 2)
+    monkeypatch.setattr("bloomcli.finding.values.BLOCK_VALUES", 2)
+    assert sorted(rows(bloom(*wanted).out)) == [6, 150, 151]
+
+
+def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it() -> None:
+    code, _, err = alone("inspect", "--table", "ice.db.orders")
+    assert code == 2
+    assert "a catalog of PyIceberg's configuration" in err
+    assert "pip install 'bloomcli[iceberg]'" in err
+    assert "bloomcli[spark]" in err
+
+
+def test_a_condition_needs_spark(table: str) -> None:
+    code, _, err = alone("inspect", "--table", table, "--where", "id = 5")
+    assert (code, "--engine spark" in err) == (4, True)
+
+
+def test_an_iceberg_table_is_read_without_spark(tmp_path: Path) -> None:
+    metadata = iceberg_metadata.write(tmp_path / "t")
+    code, out, err = alone("find", "-v", "3", "-v", "4", "-c", "id", "--table", str(tmp_path / "t"), "-f", "jsonl")
+    assert (code, [json.loads(line)["record"] for line in out.splitlines()]) == (0, [{"id": 4, "p": "x"}]), err
+    assert f"note: read without Spark: the Iceberg metadata file {metadata}\n" in err
+    code, out, err = alone("validate", "--deep", "--columns", "*", "--table", str(metadata))
+    assert (code, "1 file" in out) == (0, True), (out, err)
+
+
+def changed(document: Any) -> Iterator[Any]:
+    """Copies of a JSON document in which one value is of another type, or missing."""
+    for key in document if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else ():
+        for value in (None, 5, -(10**30), "x", [], {}, [None], {"x": {}}):
+            copy = json.loads(json.dumps(document))
+            copy[key] = value
+            yield copy
+        for inner in changed(document[key]):
+            copy = json.loads(json.dumps(document))
+            copy[key] = inner
+            yield copy
+
+
+def read_all(path: str) -> bool:
+    """Read all of a table's metadata; False for an error of bloom. Another error is a bug."""
+    try:
+        table = open_snapshot(path)
+        files = table.files()
+        table.names()
+        table.rows(files)
+        list(table.statistics(files))
+        table.filter_requests()
+    except BloomError:
+        return False
+    return True
+
+
+def test_wrong_metadata_of_any_form_are_errors_and_never_bugs(table: str, tmp_path: Path) -> None:
+    log = Path(table) / "_delta_log"
+    results = set()
+    for path in sorted(log.glob("*.json")):
+        kept = path.read_text()
+        lines = [json.loads(line) for line in kept.splitlines()]
+        for wrong in changed(lines):
+            path.write_text("".join(json.dumps(line) + "\n" for line in wrong))
+            results.add(read_all(table))
+        path.write_text(kept)
+    metadata = iceberg_metadata.write(tmp_path / "t")
+    kept = metadata.read_text()
+    for wrong in changed(json.loads(kept)):
+        metadata.write_text(json.dumps(wrong))
+        results.add(read_all(str(metadata)))
+    metadata.write_text(kept)
+    assert read_all(str(metadata))
+    for manifest in metadata.parent.glob("*.avro"):
+        whole = manifest.read_bytes()
+        for end in range(0, len(whole), 7):
+            manifest.write_bytes(whole[:end] + b"\xff" + whole[end + 1 :])
+            results.add(read_all(str(metadata)))
+            manifest.write_bytes(whole[:end])
+            results.add(read_all(str(metadata)))
+        manifest.write_bytes(whole)
+    assert results == {True, False}
