@@ -45,6 +45,7 @@ from bloomcli.commands.options import (
 from bloomcli.commands.values import Value
 from bloomcli.datasets.engine import spark_engine
 from bloomcli.finding.on_spark import find, find_table
+from bloomcli.finding.reachable import find_reachable
 from bloomcli.model.index import IndexReport
 from bloomcli.report import show_in_notebooks
 from bloomcli.tables.functions import (
@@ -72,6 +73,7 @@ __all__ = [
     "advise",
     "advise_table",
     "find",
+    "find_reachable",
     "find_table",
     "fold",
     "fold_table",

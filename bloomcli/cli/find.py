@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Final
 
@@ -41,6 +42,7 @@ Examples:
   bloom find /data/orders 42 -c id --maybe        # files that may have it
   bloom find day=*/*.parquet -v 42 -v 43 -c id --limit 10
   bloom find --values-from ids.txt -c user_id --table ice.db.orders
+  bloom find --values-from ids.txt -c user_id --table ice.db.orders --reachable -o proof.json
 
 Values are written as for `bloom probe`. A row number is that of the file, from 0 on, without
 regard to row groups. A list has a value if one of its elements equals it.""",
@@ -72,6 +74,12 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     help="An index of `bloom index build`: open only the files that it doesn't rule out.",
 )
 @grouped.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Files searched at a time.", group=RUN)
+@grouped.option(
+    "--reachable",
+    is_flag=True,
+    help="With --table: look in all that the table still reaches: older snapshots, branches, tags, deleted rows,"
+    " delete files, bounds in the metadata. -o writes a certificate if nothing is left.",
+)
 @table_options(values=True)
 @engine_options
 @grouped.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.", group=OUTPUT)
@@ -91,6 +99,7 @@ def command(
     index: str | None,
     jobs: int | None,
     as_files: bool,
+    reachable: bool,
     table: TableOptions | None,
     engine: str,
     master: str | None,
@@ -113,7 +122,8 @@ def command(
     there is no PATH.
 
     The exit code is 0 if rows were found (with --maybe: if there may be some), 1 if not, and 2 or more
-    if there was an error, as that of grep.
+    if there was an error, as that of grep. With --reachable, it is 0 if nothing is left, and 1 if
+    something is.
     """
     from bloomcli.cli.value_arguments import split_in_any_order
     from bloomcli.commands.find_values import Values
@@ -122,8 +132,7 @@ def command(
     paths, wanted = split_in_any_order(
         list(map(unmarked, arguments)), list(map(unmarked, values)), listed=listed, from_file=source is not None
     )
-    if table is not None:
-        _check_table(paths, as_files=as_files)
+    _check_table(table, paths, index, as_files=as_files, reachable=reachable)
     options.check_values_column(source, values_column)
     if source == "-" and files_from == "-":
         raise UsageError(
@@ -137,7 +146,7 @@ def command(
         maybe=maybe,
         as_files=as_files,
     )
-    _check_output(form, target, rows=chosen.checked().rows)
+    _check_output(form, target, rows=chosen.checked().rows, reachable=reachable)
     sought = Values(wanted) if source is None else _read_values(source, values_column, chosen.column)
     where = Dataset(
         paths=tuple(paths),
@@ -149,13 +158,23 @@ def command(
         conf=conf,
         table=table,
     )
+    if reachable:
+        return _find_reachable(where, sought, chosen, form, target)
     search = _search(where, sought, chosen, index)
     _write(search, form, target, rows=chosen.rows, maybe=maybe)
     return _report(search, form, quiet=quiet)
 
 
-def _check_table(paths: list[str], *, as_files: bool) -> None:
-    """Raise UsageError for arguments that name files beside --table."""
+def _check_table(
+    table: TableOptions | None, paths: list[str], index: str | None, *, as_files: bool, reachable: bool
+) -> None:
+    """Raise UsageError for arguments that name files beside --table, and for --reachable without a table."""
+    if table is None:
+        if reachable:
+            raise UsageError("--reachable is for tables", hint="add --table NAME")
+        return
+    if reachable and index is not None:
+        raise UsageError("an index doesn't have what a table has deleted", hint="leave out --index or --reachable")
     if paths:
         raise no_files(paths[0])
     if as_files:
@@ -187,6 +206,26 @@ def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | No
     return SparkSearch(session, paths, values, chosen, where.table, index)
 
 
+def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: str, target: str | None) -> int:
+    """Look in all that a table reaches; print the report, and write the certificate if there is one."""
+    from bloomcli.finding.reachable import find_in_reachable
+    from bloomcli.report import json
+    from bloomcli.report.text_find import problems
+    from bloomcli.report.text_reachable import reachable
+    from bloomcli.tables.reading import session_of
+
+    assert where.table is not None  # noqa: S101  `_check_table`
+    report = find_in_reachable(
+        session_of(engine_of(replace(where, table=None, engine="spark"))), where.table, values, chosen
+    )
+    _say_problems(problems(report.errors))
+    output.write("reachable", report, form, reachable)
+    if report.certificate is not None and target is not None:
+        with new_output(target, binary=False) as stream:
+            json.write("reachable", report, stream)
+    return report.exit_code
+
+
 def _search_of_snapshot(
     where: Dataset, which: TableOptions, values: Values, chosen: FindOptions, index: str | None
 ) -> Search:
@@ -200,17 +239,19 @@ def _search_of_snapshot(
     return SnapshotSearch(table, which.where, values, chosen, where.jobs, index)
 
 
-def _check_output(form: str, target: str | None, *, rows: bool) -> None:
+def _check_output(form: str, target: str | None, *, rows: bool, reachable: bool) -> None:
     """Raise UsageError for formats and targets that don't go together."""
     from bloomcli.report.found_rows import OF_FILES
 
+    if reachable and form not in {"text", "json"}:
+        raise UsageError(f"--reachable has no --format {form}", hint="--format json")
     if not rows and form not in OF_FILES:
         raise UsageError(f"--format {form} is for rows", hint="leave out --files-only and --maybe")
     if form == "parquet" and target is None:
         raise UsageError("a Parquet file isn't written to standard output", hint="name a file with -o")
     if target is None:
         return
-    if form == "json":
+    if form == "json" and not reachable:
         raise UsageError("--format json prints the report, and no rows", hint="leave out -o, or --format")
     check_new_file(target)
 
@@ -270,10 +311,7 @@ def _report(search: Search, form: str, *, quiet: bool) -> int:
     from bloomcli.report.text_find import lines, problems
 
     report = search.report
-    for error, hint in problems(report):
-        output.say(f"bloom: {error}", err=True)
-        if hint:
-            output.say(f"hint: {hint}", err=True)
+    _say_problems(problems(report.errors))
     if form == "json":
         from bloomcli.report import json
 
@@ -284,3 +322,10 @@ def _report(search: Search, form: str, *, quiet: bool) -> int:
         for line in (*lines(report), *(f"value: {remark}" for remark in remarks)):
             output.say(line, err=True)
     return report.exit_code
+
+
+def _say_problems(problems: Iterable[tuple[str, str | None]]) -> None:
+    for error, hint in problems:
+        output.say(f"bloom: {error}", err=True)
+        if hint:
+            output.say(f"hint: {hint}", err=True)

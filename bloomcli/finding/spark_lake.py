@@ -11,10 +11,12 @@ from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.spark_session import checked_session
+from bloomcli.finding.job import Part
 from bloomcli.finding.lake import FileResult
 from bloomcli.finding.on_spark import of_paths, of_table
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.table_search import ListedSearch
+from bloomcli.finding.values import PIECE_VALUES, packed
 from bloomcli.finding.work import search
 from bloomcli.words import plural
 
@@ -54,16 +56,23 @@ class SparkSearch(ListedSearch):
             self._list(of_table(spark, table, self._options, typed=False), index)
 
     def _each(self) -> Iterator[FileResult]:
-        parts = self._found.parts
-        if not parts:
-            return
-        from bloomcli.datasets.spark_find import results
+        for result in searched(self._spark, self._found.parts, self._values):
+            yield result._replace(no_answer=self._no_answers.get(result.found.path))
 
-        description = f"bloom find: {plural(len(self._found.files), 'file')}"
-        spool = Spool()
-        for result in results(self._spark, parts, self._blocks(), search=search, description=description):
-            if isinstance(result, pa.RecordBatch):
-                spool.add(result)
-            else:
-                yield FileResult(result, spool.batches(), self._no_answers.get(result.path))
-                spool = Spool()
+
+def searched(spark: Any, parts: Sequence[Part], values: Values) -> Iterator[FileResult]:
+    """Yield the results of the files of parts, in order."""
+    if not parts:
+        return
+    from bloomcli.datasets.spark_find import results
+
+    texts = values.texts
+    blocks = [packed(texts[at : at + PIECE_VALUES]) for at in range(0, len(texts), PIECE_VALUES)]
+    description = f"bloom find: {plural(sum(len(files) for files, _ in parts), 'file')}"
+    spool = Spool()
+    for result in results(spark, parts, blocks, search=search, description=description):
+        if isinstance(result, pa.RecordBatch):
+            spool.add(result)
+        else:
+            yield FileResult(result, spool.batches())
+            spool = Spool()

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
     from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
     from bloomcli.model.queries import QueriedColumn, QueryLog, UnservedPredicate
+    from bloomcli.model.reachable import Certificate, LookedAt, Place, ReachableReport
     from bloomcli.model.schema import SchemaNode
     from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
     from bloomcli.model.validate import Finding, ValidateReport
@@ -123,6 +124,12 @@ _NAMES = {
         "QueryLog",
         "UnservedPredicate",
     ),
+    "reachable": (
+        "Certificate",
+        "LookedAt",
+        "Place",
+        "ReachableReport",
+    ),
     "schema": ("SchemaNode",),
     "trial": (
         "Quartiles",
@@ -145,6 +152,7 @@ __all__ = [
     "AtRate",
     "BitTrail",
     "BlobFacts",
+    "Certificate",
     "ChangeReport",
     "Column",
     "ColumnAdvice",
@@ -169,15 +177,18 @@ __all__ = [
     "IndexedColumnFacts",
     "InspectReport",
     "Interval",
+    "LookedAt",
     "LookupCost",
     "LookupGain",
     "MergedFilter",
     "PageFacts",
+    "Place",
     "Presence",
     "ProbeReport",
     "Quartiles",
     "QueriedColumn",
     "QueryLog",
+    "ReachableReport",
     "ReaderTrial",
     "RowDifference",
     "Sample",

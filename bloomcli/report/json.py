@@ -36,6 +36,7 @@ DOCUMENTS: Final[dict[str, type]] = {
     "dataset": model.DatasetReport,
     "advise": model.AdviseReport,
     "find": model.FindReport,
+    "reachable": model.ReachableReport,
     "index": model.IndexReport,
     "index-inspect": model.IndexFacts,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bloomcli.model.find import FileFound, FindReport, ValueFound
@@ -90,10 +90,10 @@ def _by_index(report: FindReport) -> Iterator[str]:
         yield "index: it has none of these files; files that were moved or are mounted elsewhere aren't those it has"
 
 
-def problems(report: FindReport) -> Iterator[tuple[str, str | None]]:
+def problems(errors: Sequence[FileFound]) -> Iterator[tuple[str, str | None]]:
     """The errors of files with their hints. An error that many files have in common comes once."""
     alike: dict[str, list[FileFound]] = {}
-    for found in report.errors:
+    for found in errors:
         alike.setdefault((found.error or "").replace(found.path, ""), []).append(found)
     for first, *others in alike.values():
         more = f"; the same in {plural(len(others), 'more file')}" if others else ""

@@ -19,6 +19,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.model.schema import ColumnNames, RowLineage
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.deleted_rows import TableRows
+from bloomcli.tables.reachable import Reachable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +188,20 @@ class TableSnapshot(ABC):
         """
         del files
         return iter(())
+
+    def reachable(self, column: str) -> Reachable:
+        """All that the table still reaches, in any version, in which values of a column may be.
+
+        Args:
+            column: the table's path of a leaf column.
+
+        Raises:
+            UnreadableError, CorruptFile: the metadata can't be read, or the files can't be listed.
+            UnsupportedError: values may be where nothing looks for them, or this format has no such list.
+            UsageError: the table was opened at a branch or a snapshot.
+        """
+        del column
+        raise UnsupportedError(f"what {self.format} tables reach can't be listed", path=self.name)
 
     @abstractmethod
     def filter_requests(self) -> Sequence[FilterRequest]:

@@ -160,3 +160,18 @@ def test_in_place_within_a_table_names_the_command_that_was_given(bloom: Bloom, 
         assert f"hint: bloom {command} --table {table} lets the table commit the change; -o" in result.err
     result = bloom("remove", path, "--columns", "i*", "--in-place")
     assert f"hint: bloom remove --table {table} --columns 'i*' lets the table" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["lake/"], "--reachable is for tables"),
+        (["--table", "t", "--index", "i"], "an index doesn't have what a table has deleted"),
+        (["--table", "t", "-f", "csv"], "--reachable has no --format csv"),
+        (["--table", "t", "-o", "s3://bucket/proof.json"], "the output is written to files of this machine"),
+    ],
+)
+def test_options_that_do_not_go_with_reachable_are_refused(bloom: Bloom, arguments: list[str], reason: str) -> None:
+    result = bloom("find", "-v", "17", "-c", "id", "--reachable", *arguments)
+    assert result.code == 2
+    assert reason in result.err

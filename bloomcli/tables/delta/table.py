@@ -10,10 +10,12 @@ from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, TableChange
 from bloomcli.tables.delta import commits
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
+from bloomcli.tables.delta.reachable import reachable
 from bloomcli.tables.delta.reading import DeltaSnapshot
 from bloomcli.tables.delta.snapshot import Snapshot, check, full_path, new_entry_path
 from bloomcli.tables.java import java_errors
 from bloomcli.tables.libraries import library_hint
+from bloomcli.tables.reachable import Reachable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -168,6 +170,17 @@ class DeltaTable(DeltaSnapshot, Table):
                     f"the table's files can't be listed: {message(error)}", path=self.name
                 ) from None
             raise UsageError(f"--where {where!r}: {message(error)}", path=self.name) from None
+
+    def reachable(self, column: str) -> Reachable:
+        """What the log, all of its files, and the table's folder have."""
+        if self._pinned:
+            raise UsageError("--reachable looks in all versions", path=self.name, hint="leave out the version")
+        current = {file.path for file in self.files()}
+        try:
+            conf = self._table.deltaLog().newDeltaHadoopConf()
+            return reachable(self._jvm, self.name, column, self._location, current, conf)
+        except java_errors() as error:
+            raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
 
     def check_changes(self, *, new_row_ids: bool = False) -> None:
         """Raise UnsupportedError, with the feature's name, if files of this table can't be replaced without loss.

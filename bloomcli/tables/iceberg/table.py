@@ -18,11 +18,13 @@ from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg import checks, commit, properties
 from bloomcli.tables.iceberg.commit import EqualityNumbers, Record, grouped
 from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, reading
+from bloomcli.tables.iceberg.reachable import reachable
 from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.iceberg.scans import Tasks
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 from bloomcli.tables.iceberg.statistics import read_statistics
 from bloomcli.tables.java import java_errors, without_log
+from bloomcli.tables.reachable import Reachable
 
 _MAIN: Final = "main"
 _CONVERTER: Final = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
@@ -209,6 +211,14 @@ class IcebergTable(Table):
         """The statistics in the manifests."""
         with reading("the table's statistics can't be read", self.name):
             yield from read_statistics(self.java, self._schema(), files, self.name)
+
+    def reachable(self, column: str) -> Reachable:
+        """What the snapshots, the older metadata files and the table's folder have."""
+        if self.branch is not None or self._fixed is not None:
+            raise UsageError("--reachable looks in all branches and snapshots", path=self.name, hint="name the table")
+        name = self.name if self.name.count(".") > 1 else str(self.table.name())
+        with reading("what the table reaches can't be listed", self.name):
+            return reachable(self.java, self.table, name, column)
 
     def filter_requests(self) -> Sequence[FilterRequest]:
         """The filters that the properties request, for Parquet and for ORC files."""

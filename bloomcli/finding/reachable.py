@@ -1,0 +1,305 @@
+"""`find --reachable`: looks values up in all that a table reaches, and certifies that nothing is left.
+
+table: files, bounds, texts -> executors: files with values -> of these, live rows -> places, or a certificate
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow.compute as pc
+
+from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions, ProbeOptions
+from bloomcli.commands.table_options import TableOptions
+from bloomcli.datasets.hadoop_paths import portable
+from bloomcli.datasets.spark_session import checked_session
+from bloomcli.errors import BloomError, UsageError
+from bloomcli.finding.job import FileWork, Job, parts_of
+from bloomcli.finding.lake import Search, failed
+from bloomcli.finding.on_spark import cores_of, of_table
+from bloomcli.finding.spark_lake import searched
+from bloomcli.finding.value_file import values_given
+from bloomcli.model.dataset import gravest
+from bloomcli.model.find import FileFound
+from bloomcli.model.reachable import Certificate, LookedAt, Place, ReachableReport
+from bloomcli.model.table_statistics import ColumnStatistics, Key
+from bloomcli.model.table_statistics import Kind as Type
+from bloomcli.tables.columns import check_columns
+from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedFile
+from bloomcli.tables.registry import open_table
+from bloomcli.values.keys import parse_key
+from bloomcli.version import __version__
+
+_TIMES: Final = (Type.TIMESTAMP, Type.INSTANT)
+_MILLI: Final = 1_000_000
+_APPENDED: Final = ("\x7f", "\U0010ffff")
+"""The characters that Delta appends to the beginning of a greatest text."""
+_WORD: Final = re.compile(r"'([^']*)'|([^\s'\"(),=<>\[\]\\]+)")
+"""A quoted text, or a number, in a condition in SQL."""
+_ELSEWHERE: Final = "copies and clones elsewhere, backups, object versions of the store, and what is committed later"
+_ORDER: Final = ("DELETE", "rewrite_", "REORG", "DROP", "expire_", "SET spark", "VACUUM", "")
+"""The order of statements: a rewrite leaves old files to the expiry of snapshots."""
+
+
+def find_reachable(
+    spark: Any, table: str, values: Any, *, column: str, values_column: str | None = None
+) -> ReachableReport:
+    """Look values up in all that an Iceberg or Delta table still reaches: older snapshots, branches, deleted rows,
+    metadata. The driver gets the values.
+
+    Args:
+        spark: a classic session, with the table's catalog.
+        table: as SQL names the table.
+        values: as for `find_table`.
+        column: leaf path of the table.
+        values_column: the column of a frame of values.
+
+    Raises: as `find_in_reachable`.
+    """
+    given = values.toArrow() if hasattr(values, "toArrow") else values
+    wanted = values_given(given, values_column)
+    return find_in_reachable(spark, TableOptions(table=table), wanted, FindOptions(column=column))
+
+
+def find_in_reachable(spark: Any, which: TableOptions, values: Values, options: FindOptions) -> ReachableReport:
+    """Look values up in all that a table reaches.
+
+    Args:
+        spark: a classic session, with the table's catalog.
+        which: the table.
+        values: the values.
+        options: the options of `find`; only the column.
+
+    Raises:
+        UsageError: no such table or column, no values, or a part of the table is chosen.
+        UnsupportedError, UnreadableError, CorruptFile: as `Table.reachable`.
+    """
+    checked_session(spark)
+    Search.checked_values(values)
+    options = options.checked()
+    if which != TableOptions(table=which.table):
+        raise UsageError(
+            "--reachable looks in all snapshots and files of a table",
+            hint="leave out --where, --snapshot and --as-of",
+        )
+    if replace(options, column="") != FindOptions():
+        raise UsageError("--reachable shows no rows", hint="leave out the options about rows and files")
+    began = datetime.now(UTC)
+    table = open_table(spark, which.table)
+    check_columns(table, ProbeOptions(column=options.column), table.names())
+    reached = table.reachable(options.column)
+    texts = pc.unique(values.texts).to_pylist()
+    looked = _Looked(spark, reached, values, options)
+    looked.look_in_files()
+    looked.look_in_metadata([_text(text) for text in texts])
+    looked.look_for_live_rows()
+    places, errors = looked.places(), looked.errors
+    certificate = None
+    if not places and not errors:
+        salt = secrets.token_bytes(16)
+        hashes = sorted(hashlib.sha256(salt + text).hexdigest() for text in texts)
+        certificate = Certificate(salt=salt.hex(), value_hashes=tuple(hashes))
+    return ReachableReport(
+        table=which.table,
+        location=reached.location,
+        format=table.format,
+        column=options.column,
+        time=f"{began:%Y-%m-%dT%H:%M:%SZ}",
+        bloom=__version__,
+        version=table.version,
+        versions=reached.versions,
+        refs=reached.refs,
+        values=len(texts),
+        values_found=len(looked.found),
+        looked_at=looked.looked_at(),
+        metadata_files=reached.metadata_files,
+        not_looked_at=(*reached.not_looked_at, _ELSEWHERE),
+        places=tuple(places),
+        statements=_in_order({text for place in places for text in place.ends}),
+        notes=reached.notes if places else (),
+        errors=tuple(errors),
+        certificate=certificate,
+        exit_code=gravest({error.exit_code for error in errors}) if errors else int(bool(places)),
+    )
+
+
+def _in_order(statements: Collection[str]) -> tuple[str, ...]:
+    """Statements in the order in which they are run. The expiry until the latest time includes the others."""
+    listed = sorted(statements, key=lambda text: (next(at for at, kind in enumerate(_ORDER) if kind in text), text))
+    expiries = [text for text in listed if "expire_" in text and "snapshot_ids" not in text]
+    return tuple(text for text in listed if text not in expiries[:-1])
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+class _Looked:
+    """What was found so far.
+
+    Attributes:
+        found: the values that were found.
+        errors: the files that couldn't be searched.
+    """
+
+    def __init__(self, spark: Any, reached: Reachable, values: Values, options: FindOptions) -> None:
+        self._spark, self._reached, self._values = spark, reached, values
+        self._options = replace(options, select=(options.column,))
+        self._results: dict[str, list[FileFound]] = defaultdict(list)
+        """By the files' paths as the table spells them: one for each column that the name has or had."""
+        self._values_of: defaultdict[str, set[str]] = defaultdict(set)
+        self._live: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._in_metadata: list[Place] = []
+        self.found: set[str] = set()
+        self.errors: list[FileFound] = []
+
+    def look_in_files(self) -> None:
+        """Search all files that have rows."""
+        files = [file for file in self._reached.files if file.kind is not Kind.VECTORS]
+        work, sizes = [_work(file) for file in files], [file.size for file in files]
+        for names in self._reached.names:
+            job = Job(replace(self._options, names=names), of_table=True)
+            parts = parts_of(work, sizes, job, cores_of(self._spark))
+            for file, (found, batches, *_) in zip(files, searched(self._spark, parts, self._values), strict=True):
+                texts: set[str] = set()
+                for batch in batches:
+                    given = batch.column(batch.schema.get_field_index("value")).unique()
+                    texts.update(map(_text, given.to_pylist()))
+                self._results[file.path].append(found)
+                self._values_of[file.path] |= texts
+                self.found |= texts
+                self.errors += [found] if found.error is not None else []
+
+    def look_for_live_rows(self) -> None:
+        """Search the newest snapshots for rows that aren't deleted, in the files that have values."""
+        heads: defaultdict[str, set[str]] = defaultdict(set)
+        for file in self._reached.files:
+            for head in file.keeper.heads if self._values_of[file.path] else ():
+                heads[head].add(portable(file.path))
+        for head, paths in heads.items():
+            every = of_table(self._spark, TableOptions(table=head), self._options, typed=False)
+            chosen = [pair for pair in zip(every.files, every.listed, strict=True) if pair[0].path in paths]
+            some = every._replace(files=[file for file, _ in chosen], listed=[entry for _, entry in chosen])
+            for result in searched(self._spark, some.parts, self._values):
+                self._live[head, result.found.path] = result.found.rows
+                self.errors += [result.found] if result.found.error is not None else []
+
+    def look_in_metadata(self, texts: Sequence[str]) -> None:
+        """Compare the values with bounds and texts of the metadata.
+
+        The beginning of a value, or a cut time, in the bounds of a file without the value is that of another value.
+        """
+        known: dict[Type, _Known] = {}
+        for path, kind, data_file, bounds, keeper in self._reached.bounds:
+            if bounds.kind not in known:
+                known[bounds.kind] = _Known(texts, bounds.kind)
+            same, part = known[bounds.kind].of(bounds)
+            results = self._results.get(data_file)
+            if results and not any(one.rows or one.error is not None for one in results):
+                part = set()
+            self._add(kind, path, same | part, keeper, data_file=data_file, part=not same)
+        name = self._options.column.rpartition(".")[2]
+        for path, text, keeper in self._reached.texts:
+            words = {quoted or word for quoted, word in _WORD.findall(text)} if name in text else set()
+            self._add(Kind.COMMIT, path, words.intersection(texts), keeper)
+
+    def _add(self, kind: Kind, path: str, values: Collection[str], keeper: Keeper, **facts: Any) -> None:
+        if values:
+            self.found.update(values)
+            place = Place(kind=kind, path=path, values=len(values), kept_by=keeper.kept, ends=keeper.ends, **facts)
+            self._in_metadata.append(place)
+
+    def places(self) -> list[Place]:
+        """All places, files first."""
+        places = []
+        for path, _, kind, keeper in self._reached.files:
+            if values := self._values_of[path]:
+                live = {head: rows for head in keeper.heads if (rows := self._live[head, portable(path)])}
+                deletes = (f"DELETE FROM {head} WHERE {self._options.column} IN (...)" for head in live)  # noqa: S608
+                places.append(
+                    Place(kind=kind, path=path, values=len(values), live_rows=max(live.values(), default=0),
+                          rows=sum(one.rows for one in self._results[path]), kept_by=keeper.kept,
+                          ends=(*deletes, *keeper.ends))
+                )  # fmt: skip
+        return [*places, *dict.fromkeys(self._in_metadata)]
+
+    def looked_at(self) -> tuple[LookedAt, ...]:
+        """The files by kind."""
+        kinds: defaultdict[Kind, list[list[FileFound]]] = defaultdict(list)
+        for file in self._reached.files:
+            kinds[file.kind].append(self._results.get(file.path, []))
+        found = []
+        for kind, every in kinds.items():
+            whole = [results for results in every if results and all(one.error is None for one in results)]
+            scanned = sum(any(one.pages_read for one in results) for results in whole)
+            found.append(
+                LookedAt(kind=kind, files=len(every), by_filter=len(whole) - scanned, by_scan=scanned,
+                         without_values=every.count([]))
+            )  # fmt: skip
+        return tuple(found)
+
+
+def _work(file: ReachedFile) -> FileWork:
+    try:
+        return FileWork(portable(file.path))
+    except BloomError as error:
+        return FileWork(file.path, found=failed(file.path, error))
+
+
+class _Known:
+    """Values as keys of one type, to find bounds that equal one, or the beginning of one."""
+
+    def __init__(self, texts: Sequence[str], kind: Type) -> None:
+        self._kind = kind
+        self._exact: defaultdict[Key, set[str]] = defaultdict(set)
+        """Numbers also as the nearest floats, because the width of the column's type isn't known."""
+        self._beginnings: dict[int, defaultdict[bytes, set[str]]] = {}
+        for text in texts:
+            plain = re.sub(r"^0x|-", "", text) if kind is Type.BYTES else text
+            for float_bytes in (None, 4, 8) if kind is Type.NUMBER else (None,):
+                with suppress(ValueError, ArithmeticError):
+                    if (key := parse_key(plain, kind, float_bytes=float_bytes)) is not None:
+                        self._exact[self._cut(key)].add(text)
+
+    def _cut(self, key: Key) -> Key:
+        return int(key) // _MILLI if self._kind in _TIMES else key
+
+    def of(self, bounds: ColumnStatistics) -> tuple[set[str], set[str]]:
+        """The values that bounds equal, and those of which they have a part."""
+        keys = [key for key in (bounds.low, bounds.high) if key is not None]
+        same = {text for key in keys for text in self._exact.get(self._cut(key), ())}
+        if self._kind in _TIMES:
+            return set(), same
+        part: set[str] = set()
+        for start in (bounds.low, self._start_of(bounds.high)):
+            if isinstance(start, bytes) and start:
+                part |= self._beginning(len(start)).get(start, set())
+        return same, part - same
+
+    def _beginning(self, length: int) -> defaultdict[bytes, set[str]]:
+        """The values by their first bytes."""
+        if length not in self._beginnings:
+            self._beginnings[length] = defaultdict(set)
+            for key, texts in self._exact.items():
+                if isinstance(key, bytes) and len(key) > length:
+                    self._beginnings[length][key[:length]] |= texts
+        return self._beginnings[length]
+
+    def _start_of(self, high: Key | None) -> bytes | None:
+        """The beginning of a greatest value that was cut: Iceberg raises its last character, Delta appends one."""
+        if not isinstance(high, bytes) or not high:
+            return None
+        if self._kind is Type.BYTES:
+            return high[:-1] + bytes([max(high[-1] - 1, 0)])
+        text = high.decode("utf-8", "surrogatepass")
+        start = text[:-1] if text.endswith(_APPENDED) else text[:-1] + chr(max(ord(text[-1]) - 1, 0))
+        return start.encode("utf-8", "surrogatepass")

@@ -1,0 +1,217 @@
+"""Lists all that a Delta table reaches: by the files of its log, all of them, and its folder.
+
+Measured with Delta 4.4: values are in `stats` of commits, checkpoints and checksum files (which repeat the entries of
+small tables), and in the conditions that commits record (`DELETE ... WHERE id = 17`). The log's cleanup runs when a
+checkpoint is written, and takes the files of days that are over (UTC).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bloomcli.datasets.hadoop_paths import portable
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.model.schema import ColumnNames
+from bloomcli.storage.registry import open_source
+from bloomcli.tables.delta.jvm import Jvm
+from bloomcli.tables.delta.schema import names_of
+from bloomcli.tables.delta.snapshot import full_path
+from bloomcli.tables.delta.statistics import Leaf, leaves_of, statistics_of
+from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText
+
+_LOG: Final = "_delta_log/"
+_CHANGES: Final = "_change_data/"
+_NUMBERED: Final = re.compile(r"(\d{20})\.")
+_ACTIONS: Final = ("add", "remove", "cdc")
+_FIELDS: Final = ("path", "stats", "stats_parsed", "deletionTimestamp")
+_NOT_LOOKED_AT: Final = ("conditions of commits that write values in another form than the given one",)
+_NOTES: Final = (
+    "VACUUM ... RETAIN 0 HOURS harms running writers and readers: run it while nothing else uses the table, or run"
+    " VACUUM alone when delta.deletedFileRetentionDuration is over",
+    "Delta removes files of its log when their day (UTC) is over and it writes a checkpoint: change a property again"
+    " then. Reset the properties afterwards",
+)
+
+
+class Entry(NamedTuple):
+    """An entry of the log."""
+
+    log: str
+    """The log's file."""
+    kind: str
+    """``add``, ``remove``, ``cdc``, ``metaData`` or ``commitInfo``."""
+    facts: Mapping[str, Any]
+
+
+def reachable(jvm: Jvm, name: str, column: str, location: str, current: AbstractSet[str], conf: Any) -> Reachable:
+    """List what a table reaches.
+
+    Args:
+        jvm: the session's JVM.
+        name: the table's name in SQL.
+        column: the table's path of a leaf column.
+        location: the table's directory, as Hadoop spells it.
+        current: the full paths of the newest version's files.
+        conf: Hadoop's configuration for the table.
+
+    Raises:
+        UnsupportedError: the column is, or was, a partition column.
+        CorruptFile, UnreadableError: a file of the log can't be read.
+        Errors of Java: the folder can't be listed.
+    """
+    there = _listed(jvm, location, conf)
+    log = {path: size for path, size in there.items() if path.startswith(f"{location}/{_LOG}")}
+    entries = [entry for path in sorted(log) for entry in _entries(path)]
+    columns = _columns([entry.facts for entry in entries if entry.kind == "metaData"], column, name)
+    vacuum = ("SET spark.databricks.delta.retentionDurationCheck.enabled = false", f"VACUUM {name} RETAIN 0 HOURS")
+    cleanup = (
+        f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 0 hours',"
+        " 'delta.deletedFileRetentionDuration' = 'interval 0 hours', 'delta.enableExpiredLogCleanup' = 'true',"
+        " 'delta.checkpointInterval' = '1')"
+    )
+    logged = Keeper(("the log, until delta.logRetentionDuration is over",), (cleanup,))
+    newest = Keeper(("the newest version",), (f"REORG TABLE {name} APPLY (PURGE)", *vacuum), (name,))
+    removed = {
+        full_path(location, entry.facts["path"]): _until(entry.facts) for entry in entries if entry.kind == "remove"
+    }
+    named = {full_path(location, entry.facts["path"]) for entry in entries if entry.kind in _ACTIONS}
+
+    def keeper(path: str) -> Keeper:
+        if path in current:
+            return newest
+        if not path.startswith(f"{location}/"):
+            return Keeper(("the log's older versions, in another table's folder",), (cleanup,))
+        kept = "the change data feed, until VACUUM takes it" if _CHANGES in path else "nothing: no version has it"
+        return Keeper((removed.get(path, kept),), vacuum)
+
+    files = [
+        ReachedFile(path, size, _kind(path, location, named), keeper(path))
+        for path, size in there.items()
+        if path.endswith(".parquet") and path not in log and not path.rpartition("/")[2].startswith(".")
+    ]
+    elsewhere = {path for path in (*current, *named) if not path.startswith(f"{location}/")}
+    missing = {path for path in current if path not in there} | {p for p in elsewhere if _exists(jvm, p, conf)}
+    files += [ReachedFile(path, -1, Kind.DATA, keeper(path)) for path in sorted(missing)]
+    bounds = []
+    for entry in entries:
+        for _, leaf in columns if entry.facts.get("stats") else ():
+            found = statistics_of({"stats": entry.facts["stats"]}, [leaf], ()).columns
+            path = full_path(location, entry.facts["path"])
+            bounds += [ReachedBounds(entry.log, Kind.LOG, path, one, logged) for one in found]
+    numbers = {int(match[1]) for path in log if (match := _NUMBERED.match(_name(path)))}
+    return Reachable(
+        location=location,
+        names=tuple(names for names, _ in columns),
+        files=files,
+        bounds=bounds,
+        texts=[ReachedText(one.log, _text(one.facts), logged) for one in entries if one.kind == "commitInfo"],
+        metadata_files=len(log),
+        versions=tuple(sorted(numbers)),
+        notes=_NOTES,
+        not_looked_at=_NOT_LOOKED_AT,
+    )
+
+
+def _listed(jvm: Jvm, location: str, conf: Any) -> dict[str, int]:
+    """The sizes of all files in the table's folder, by path."""
+    folder = jvm.hadoop_path(location)
+    found, files = {}, folder.getFileSystem(conf).listFiles(folder, True)
+    while files.hasNext():
+        status = files.next()
+        found[str(status.getPath().toString())] = int(status.getLen())
+    return found
+
+
+def _exists(jvm: Jvm, path: str, conf: Any) -> bool:
+    file = jvm.hadoop_path(path)
+    return bool(file.getFileSystem(conf).exists(file))
+
+
+def _kind(path: str, location: str, named: set[str]) -> Kind:
+    if path.startswith(f"{location}/{_CHANGES}"):
+        return Kind.CHANGES
+    return Kind.DATA if path in named else Kind.OUTSIDE
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _until(removal: Mapping[str, Any]) -> str:
+    """What keeps a removed file."""
+    time = datetime.fromtimestamp((removal.get("deletionTimestamp") or 0) / 1000, UTC)
+    return f"older versions, until VACUUM takes it: it was removed at {time:%Y-%m-%d %H:%M} UTC"
+
+
+def _text(info: Mapping[str, Any]) -> str:
+    given = info.get("operationParameters") or {}
+    return json.dumps([*given.values(), info.get("userMetadata") or ""], ensure_ascii=False)
+
+
+def _entries(path: str) -> Iterator[Entry]:
+    """Yield the entries of a file of the log. Raises CorruptFile, UnreadableError."""
+    name = _name(path)
+    is_rows = name.endswith(".parquet")
+    if name.startswith((".", "_")) or not (is_rows or name.endswith((".json", ".crc"))):
+        return
+    with open_source(portable(path)) as source:
+        data = source.read_at(0, source.size)
+    try:
+        for action in _of_checkpoint(data) if is_rows else map(json.loads, data.splitlines()):
+            for kind in (*_ACTIONS, "metaData", "commitInfo"):
+                if action.get(kind) is not None:
+                    yield Entry(path, kind, action[kind])
+            yield from (Entry(path, "add", one) for one in action.get("allFiles") or ())
+    except (pa.ArrowException, ValueError, AttributeError) as error:
+        raise CorruptFile(f"the file of the table's log can't be read: {error}", path=path) from None
+
+
+def _of_checkpoint(data: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the actions of a checkpoint, as those of commits."""
+    file = pq.ParquetFile(pa.BufferReader(data))
+    there = {field.name: field.type for field in file.schema_arrow}
+    chosen = [
+        f"{kind}.{field}"
+        for kind in _ACTIONS
+        if kind in there
+        for field in _FIELDS
+        if there[kind].get_field_index(field) >= 0
+    ]
+    if "metaData" in there:
+        chosen.append("metaData")
+    for batch in file.iter_batches(columns=chosen):
+        for row in batch.to_pylist():
+            parsed = (row.get("add") or {}).get("stats_parsed")
+            if parsed is not None and row["add"].get("stats") is None:
+                row["add"]["stats"] = json.dumps(parsed, default=str)
+            metadata = row.get("metaData")
+            if metadata is not None:
+                metadata["configuration"] = dict(metadata["configuration"] or ())
+            yield row
+
+
+def _columns(metadata: Sequence[Mapping[str, Any]], column: str, name: str) -> list[tuple[ColumnNames, Leaf]]:
+    """The columns that the name has or had, each with the facts of its bounds. Raises UnsupportedError."""
+    found: dict[object, tuple[ColumnNames, Leaf]] = {}
+    for one in metadata:
+        one = {**one, "configuration": one.get("configuration") or {}}
+        if column in one["partitionColumns"]:
+            raise UnsupportedError(
+                f"{column} is, or was, a partition column: its values are in the log and in paths, where --reachable"
+                " doesn't look",
+                path=name,
+            )
+        names = names_of(one)
+        leaf = next((leaf for leaf in leaves_of(one) if leaf.path == column), Leaf(column, (), "string"))
+        for own in names.columns:
+            if own.path == column:
+                found[own] = names, leaf
+    return list(found.values())

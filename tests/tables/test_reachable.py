@@ -1,0 +1,288 @@
+"""find --reachable: where values still are after a DELETE; the statements that end it are run as they are printed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.iceberg_runs import delete_equal
+
+from bloomcli import spark as bloom_spark
+from bloomcli.cli import run as cli
+from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
+from bloomcli.commands.table_options import TableOptions
+from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.finding.reachable import find_in_reachable
+from bloomcli.model.reachable import ReachableReport
+from bloomcli.report import render
+from bloomcli.report.text_reachable import reachable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ERASED = "user-2026-0000-000000"
+"""The least value of the first file, longer than the sixteen characters of Iceberg's bounds."""
+USERS = "concat('user-2026-0000-', lpad(cast(id as string), 6, '0')) as user_id, cast(id as int) as n"
+SHORT = "concat('u', cast(id as string)) as user_id, cast(id as int) as n"
+
+
+def made(spark: SparkSession, name: str, using: str, users: str = USERS, **properties: str) -> str:
+    """A table of two files, each with a hundred users."""
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    spark.sql(f"create table {name} (user_id string, n int) using {using} tblproperties ({listed})")
+    for start in (0, 100):
+        spark.sql(f"insert into {name} select {users} from range({start}, {start + 100}, 1, 1)")
+    return name
+
+
+def iceberg(spark: SparkSession, name: str, version: int = 2, users: str = USERS, **properties: str) -> str:
+    given = {"format-version": str(version), "write.delete.mode": "merge-on-read", **properties}
+    return made(spark, f"ice.db.{name}", "iceberg", users, **given)
+
+
+def look(spark: SparkSession, name: str, values: Any = ERASED, column: str = "user_id") -> ReachableReport:
+    report = bloom_spark.find_reachable(spark, name, values, column=column)
+    assert isinstance(report, ReachableReport)
+    assert (report.certificate is None) == bool(report.places or report.errors) == bool(report.exit_code)
+    return report
+
+
+def kinds(report: ReachableReport) -> set[str]:
+    return {place.kind for place in report.places}
+
+
+def ended(spark: SparkSession, name: str, report: ReachableReport, log: Path | None = None, **more: Any) -> int:
+    """Run the statements as the text has them until nothing is left. Returns how often it was looked again."""
+    for times in range(1, 5):
+        age(log)
+        text = list(render.plain(reachable(report)))
+        start = text.index("statements that end this, in this order; look again afterwards:")
+        for statement in (one for one in text[start:] if one.startswith("  ")):
+            spark.sql(statement.strip().removesuffix(";"))
+        report = look(spark, name, **more)
+        if not report.places:
+            assert next(iter(render.plain(reachable(report)))).startswith("nothing left: ")
+            return times
+    raise AssertionError(list(render.plain(reachable(report))))
+
+
+def age(log: Path | None) -> None:
+    """Make the files of a Delta log three days old: Delta removes those of days that are over."""
+    for file in () if log is None else log.iterdir():
+        os.utime(file, (time.time() - 3 * 86400,) * 2)
+
+
+def files_with(folder: Path, value: str = ERASED) -> list[str]:
+    """The files below a folder that have a value, found without bloom."""
+    found = []
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        rows = pq.read_table(file).to_pylist() if file.suffix == ".parquet" else file.read_bytes()
+        if value in str(rows) if file.suffix == ".parquet" else value.encode() in rows:
+            found.append(file.name)
+    return found
+
+
+@pytest.mark.parametrize(("version", "mode"), [(2, "copy-on-write"), (2, "merge-on-read"), (3, "merge-on-read")])
+def test_an_iceberg_table_has_nothing_left_after_the_printed_statements(
+    spark: SparkSession, version: int, mode: str
+) -> None:
+    name = iceberg(spark, f"erased_{version}_{mode[0]}", version, **{"write.delete.mode": mode})
+    folder = Path(spark.conf.get("spark.sql.catalog.ice.warehouse") or "") / name.removeprefix("ice.").replace(
+        ".", "/"
+    )
+    before = look(spark, name)
+    (file,) = (place for place in before.places if place.kind == "data files")
+    assert (file.rows, file.live_rows, before.exit_code) == (1, 1, 1)
+    assert before.statements[0] == f"DELETE FROM {name} WHERE user_id IN (...)"
+    spark.sql(f"delete from {name} where user_id = '{ERASED}'")
+    assert len(files_with(folder)) == 1
+    after = look(spark, name, [ERASED, "nobody"])
+    (file,) = (place for place in after.places if place.kind == "data files")
+    assert (file.rows, file.live_rows) == (1, 0)
+    assert (after.values, after.values_found) == (2, 1)
+    assert any("rewrite_" in text for text in after.statements)
+    assert not any("DELETE" in text for text in after.statements)
+    assert kinds(after) == {"data files", "bounds in manifests"}
+    assert all(place.part for place in after.places if place.kind == "bounds in manifests")
+    assert ended(spark, name, after) <= 2
+    assert files_with(folder) == []
+    assert spark.table(name).count() == 199
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_a_delta_table_has_nothing_left_after_the_printed_statements(
+    spark: SparkSession, folder: Path, vectors: bool
+) -> None:
+    on = str(vectors).lower()
+    properties = {"delta.enableDeletionVectors": on, "delta.enableChangeDataFeed": on}
+    name = made(spark, f"delta.`{folder}`", "delta", **properties)
+    spark.sql(f"update {name} set n = -1 where user_id = '{ERASED}'")
+    before = look(spark, name)
+    assert sorted(place.live_rows for place in before.places if place.kind == "data files") == [0, 1]
+    spark.sql(f"delete from {name} where user_id = '{ERASED}'")
+    after = look(spark, name)
+    assert not any(place.live_rows for place in after.places)
+    changes = {"change data"} if vectors else set()
+    assert kinds(after) == {"data files", "bounds in the log", "texts of commits"} | changes
+    logged = {Path(place.path).name for place in after.places if "log" in place.kind or "texts" in place.kind}
+    assert {file for file in files_with(folder / "_delta_log") if file.endswith(("json", "crc"))} <= logged
+    kept = [place for place in after.places if place.kind == "data files" and "VACUUM takes it" in place.kept_by[0]]
+    assert len(kept) == (1 if vectors else 2)  # the other one has a deletion vector
+    assert ended(spark, name, after, folder / "_delta_log") <= 2
+    assert files_with(folder) == []
+    assert spark.table(name).count() == 199
+
+
+def test_a_file_that_vacuum_keeps_is_still_reachable_and_so_is_today_s_log(spark: SparkSession, folder: Path) -> None:
+    name = made(spark, f"delta.`{folder}`", "delta", **{"delta.enableDeletionVectors": "false"})
+    spark.sql(f"delete from {name} where user_id = '{ERASED}'")
+    spark.sql(f"vacuum {name}")
+    assert "data files" in kinds(look(spark, name))
+    for statement in look(spark, name).statements:
+        spark.sql(statement)
+    left = look(spark, name)
+    assert kinds(left) == {"bounds in the log", "texts of commits"}
+    assert any("when their day (UTC) is over" in note for note in left.notes)
+    pq.write_table(pa.table({"user_id": [ERASED], "n": [1]}), folder / "part-left.parquet")
+    assert "files outside the metadata" in kinds(look(spark, name))
+
+
+def test_branches_and_tags_keep_values_until_they_are_dropped(spark: SparkSession) -> None:
+    name = iceberg(spark, "referenced")
+    spark.sql(f"alter table {name} create branch audit retain 9 days with snapshot retention 5 snapshots")
+    spark.sql(f"alter table {name} create tag `of-may`")
+    spark.sql(f"insert into {name}.branch_audit select 'only-here', 1")
+    spark.sql(f"delete from {name} where user_id = '{ERASED}'")
+    report = look(spark, name, [ERASED, "only-here"])
+    live = {place.live_rows for place in report.places if place.kind == "data files"}
+    assert live == {1}  # in the branch
+    deletes = {text for text in report.statements if "DELETE" in text}
+    assert deletes == {f"DELETE FROM {name}.`branch_audit` WHERE user_id IN (...)"}
+    assert {f"ALTER TABLE {name} DROP BRANCH `audit`", f"ALTER TABLE {name} DROP TAG `of-may`"} <= {
+        *report.statements
+    }
+    kept = "; ".join(text for place in report.places for text in place.kept_by)
+    assert "branch audit (snapshot " in kept
+    assert "tag of-may (snapshot " in kept
+    for text in report.statements:  # the file stays as long as one of them is there
+        if "DELETE" not in text and "TAG" not in text:
+            spark.sql(text)
+    left = look(spark, name, [ERASED, "only-here"])
+    assert {*left.statements} >= {f"ALTER TABLE {name} DROP TAG `of-may`"}
+    assert ended(spark, name, left, values=[ERASED, "only-here"]) <= 3
+
+
+def test_a_branch_s_own_retention_does_not_keep_its_older_snapshots(spark: SparkSession) -> None:
+    name = iceberg(spark, "retained")
+    version = spark.sql(f"select snapshot_id from {name}.refs").first()
+    assert version is not None
+    spark.sql(
+        f"alter table {name} replace branch main as of version {version[0]} with snapshot retention 9 snapshots"
+        " 9 days"
+    )
+    spark.sql(f"delete from {name} where user_id = '{ERASED}'")
+    assert ended(spark, name, look(spark, name)) <= 3
+
+
+def test_the_bound_of_a_removed_file_stays_in_the_manifest(spark: SparkSession) -> None:
+    """`rewrite_manifests` leaves the only manifest as it is, so that a rewrite of the data files is named instead."""
+    name = "ice.db.bounds"
+    spark.sql(f"create table {name} (user_id string, n int, p int) using iceberg partitioned by (p)")
+    spark.sql(f"insert into {name} select {SHORT}, cast(id % 2 as int) from range(0, 100, 1, 1)")
+    spark.sql(f"delete from {name} where p = 0")
+    spark.sql("call ice.system.expire_snapshots('db.bounds', timestamp '2999-01-01 00:00:00', 1)")
+    report = look(spark, name, ["u0", "u98", "u3"])
+    (place,) = (place for place in report.places if not place.rows)
+    assert (place.kind, place.values, place.part) == ("bounds in manifests", 2, False)
+    again = look(spark, name, "u98")
+    assert [place.kind for place in again.places] == ["bounds in manifests"]
+    assert any("rewrite-all" in text for text in again.statements)
+    assert ended(spark, name, again, values="u98") <= 2
+
+
+def test_equality_deletes_have_the_values_themselves(spark: SparkSession) -> None:
+    name = iceberg(spark, "equality", users=SHORT)
+    delete_equal(spark, name, "user_id", ["u7", "u107"])
+    report = look(spark, name, ["u7"])
+    assert {"equality deletes", "data files"} <= kinds(report)
+    assert not any(place.live_rows for place in report.places)
+    assert ended(spark, name, report, values=["u7"]) <= 3
+
+
+def test_a_column_is_found_under_its_earlier_names_and_so_is_one_that_had_its_name(
+    spark: SparkSession, folder: Path
+) -> None:
+    mapped = {"delta.columnMapping.mode": "name", "delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}
+    for name in (iceberg(spark, "renamed"), made(spark, f"delta.`{folder}`", "delta", **mapped)):
+        spark.sql(f"alter table {name} rename column user_id to person")
+        spark.sql(f"alter table {name} add column user_id string")
+        assert look(spark, name, column="person").places
+        assert look(spark, name, column="user_id").places  # what had the name then
+        assert not look(spark, name, "user-2026-0000-000500", column="user_id").places
+        assert not look(spark, name, "7", column="n").certificate
+        assert look(spark, name, "7000", column="n").certificate
+
+
+def test_a_file_that_cannot_be_read_is_no_proof(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = iceberg(spark, "unreadable")
+    path = Path(
+        next(row[0] for row in spark.sql(f"select file_path from {name}.files").collect()).removeprefix("file:")
+    )
+    whole, proof = path.read_bytes(), tmp_path / "proof.json"
+    path.write_bytes(whole[:-8] + b"12345678")
+    (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
+    arguments = ["find", "-v", "nobody", "-c", "user_id", "--table", name, "--reachable", "-o", str(proof)]
+    assert cli(arguments) == 3
+    printed = capsys.readouterr()
+    assert "there is no certificate" in printed.out
+    assert path.name in printed.err
+    assert not proof.exists()
+    path.write_bytes(whole)
+    assert cli([*arguments, "-f", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    written = json.loads(proof.read_text())
+    assert report == written
+    assert "nobody" not in proof.read_text()
+    salt = bytes.fromhex(written["certificate"]["salt"])
+    assert written["certificate"]["value_hashes"] == [hashlib.sha256(salt + b"nobody").hexdigest()]
+    assert {(one["kind"], one["files"], one["by_filter"] + one["by_scan"]) for one in written["looked_at"]} == {
+        ("data files", 2, 2)
+    }
+    snapshots = {row[0] for row in spark.sql(f"select snapshot_id from {name}.snapshots").collect()}
+    assert {*written["versions"]} == snapshots
+    assert cli(["find", "-v", ERASED, *arguments[3:-1], str(tmp_path / "other.json")]) == 1
+    assert not (tmp_path / "other.json").exists()
+
+
+def test_what_cannot_be_looked_at_is_refused(spark: SparkSession, folder: Path) -> None:
+    spark.sql("create table ice.db.by_user (user_id string, n int) using iceberg partitioned by (user_id)")
+    with pytest.raises(UnsupportedError, match="partitioned by identity of user_id"):
+        look(spark, "ice.db.by_user")
+    by_user = f"delta.`{folder}`"
+    spark.sql(f"create table {by_user} (user_id string, n int) using delta partitioned by (user_id)")
+    with pytest.raises(UnsupportedError, match="user_id is, or was, a partition column"):
+        look(spark, by_user)
+    name = iceberg(spark, "whole")
+    with pytest.raises(UsageError, match="all snapshots"):
+        find_in_reachable(
+            spark, TableOptions(table=name, where="n > 3"), Values([ERASED]), FindOptions(column="user_id")
+        )
+    with pytest.raises(UsageError, match="all branches"):
+        look(spark, f"{name}.branch_main2") if False else look(
+            spark, f"{name}.snapshot_id_{look(spark, name).version}"
+        )
+    frame = spark.createDataFrame([(ERASED, 1), (None, 2)], "id string, n int")
+    found = bloom_spark.find_reachable(spark, name, frame, column="user_id", values_column="id")
+    assert found.values == found.values_found == 1
