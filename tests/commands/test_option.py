@@ -138,7 +138,7 @@ def test_no_function_takes_no_files_at_a_time(call: Callable[[], Any]) -> None:
 
 
 ARGUMENTS: Final[dict[str, tuple[Any, ...]]] = {
-    **dict.fromkeys(("find", "find_table", "probe", "probe_table"), ("f", [1])),
+    **dict.fromkeys(("find", "find_reachable", "find_table", "probe", "probe_table"), ("f", [1])),
     **dict.fromkeys(("index_build", "index_update"), ("f", "id")),
 }
 
@@ -146,7 +146,7 @@ ARGUMENTS: Final[dict[str, tuple[Any, ...]]] = {
 @pytest.mark.parametrize("name", sorted(set(spark.__all__) - {"BloomFilters"}))
 @pytest.mark.parametrize("session", [None, "local", 3])
 def test_functions_for_spark_say_that_they_need_a_session(name: str, session: Any) -> None:
-    keywords = {"find": {"column": "id"}, "find_table": {"column": "id"}}.get(name, {})
+    keywords = {"column": "id"} if name.startswith("find") else {}
     if name.startswith("add"):
         keywords = {"columns": "id"}
     with pytest.raises(UsageError, match="a SparkSession is needed to run on, not") as caught:
