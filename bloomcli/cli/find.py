@@ -254,6 +254,9 @@ def _check_output(form: str, target: str | None, *, rows: bool, reachable: bool)
     if form == "json" and not reachable:
         raise UsageError("--format json prints the report, and no rows", hint="leave out -o, or --format")
     check_new_file(target)
+    suffix = target.rpartition(".")[2]
+    if form == "text" and suffix in {"csv", "jsonl", "parquet"}:
+        raise UsageError(f"rows as text aren't a file of {suffix}", path=target, hint=f"--format {suffix}")
 
 
 def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: bool) -> None:

@@ -37,7 +37,9 @@ def texts_of(values: Value | Sequence[Value] | pa.Array) -> pa.LargeBinaryArray:
 
 
 def chosen_column(columns: Sequence[str], column: str | None, path: str | None) -> str:
-    """The column, or the only one. Raises UsageError."""
+    """The column, or the only one. Raises UsageError, also for a name that several columns have."""
+    if column is not None and columns.count(column) > 1:
+        raise UsageError(f"the values have {columns.count(column)} columns {column!r}", path=path, hint="rename them")
     if column in columns or (column is None and len(columns) == 1):
         return columns[0] if column is None else column
     there = ", ".join(columns[:20]) + (f", and {len(columns) - 20:,} more" if len(columns) > 20 else "")
@@ -54,11 +56,26 @@ def _named(columns: Sequence[str]) -> str:
 
 
 def arrow_of(values: Any, column: str | None) -> pa.Array | pa.ChunkedArray | None:
-    """Arrow data, a series, or a column of a data frame of Pandas, Polars or another library as an Arrow array.
+    """Arrow data, an array of NumPy, a series, or a column of a data frame of Pandas, Polars or another library as an
+    Arrow array.
 
-    Returns None for other values. Raises UsageError for a column that isn't there, or isn't named, and for a frame
-    of Spark.
+    Returns None for other values. Raises UsageError for a column that isn't there, or isn't named, for a frame of
+    Spark, and for values without a usual text form, such as lists.
     """
+    found = _arrow_of(values, column)
+    if found is None:
+        if column is not None:
+            lazy = hasattr(values, "collect")
+            raise UsageError("values_column is for a data frame", hint="collect() it" if lazy else "leave it out")
+        return None
+    kind = found.type
+    of_user = isinstance(kind, pa.BaseExtensionType) and not kind.extension_name.startswith("arrow.")
+    if of_user or pa.types.is_nested(kind):
+        raise UsageError(f"values of the type {kind} have no usual text form", hint="convert them to text")
+    return found
+
+
+def _arrow_of(values: Any, column: str | None) -> pa.Array | pa.ChunkedArray | None:
     library = type(values).__module__.partition(".")[0]
     if library == "pyspark":
         raise UsageError(
@@ -67,11 +84,17 @@ def arrow_of(values: Any, column: str | None) -> pa.Array | pa.ChunkedArray | No
         )
     if library == "pandas" and hasattr(values, "__len__"):  # whose NaN is a null; a Timestamp is one value
         if hasattr(values, "columns"):
-            values = values[chosen_column(list(map(str, values.columns)), column, None)]
+            names = list(map(str, values.columns))
+            values = values.iloc[:, names.index(chosen_column(names, column, None))]
         try:
             return pa.Array.from_pandas(values)
-        except pa.ArrowException:  # objects that have no Arrow type, such as those of a class of the user
+        except (pa.ArrowException, OverflowError):  # objects without one Arrow type: of a class, large, mixed
             return texts_of(values.dropna().tolist()).cast(pa.large_string())
+    if library == "numpy" and values.ndim < 2:
+        try:
+            return pa.array(values.reshape(-1))
+        except (pa.ArrowException, OverflowError):
+            return None
     if isinstance(values, pa.Array | pa.ChunkedArray):
         found = pa.chunked_array(values.chunks if isinstance(values, pa.ChunkedArray) else [values], values.type)
     elif hasattr(values, "__arrow_c_stream__"):
@@ -95,6 +118,4 @@ def texts_of_frame(values: Any, column: str | None) -> tuple[str, ...]:
 def column_texts(values: Any, column: str | None) -> pa.LargeBinaryArray:
     """The UTF-8 of the texts of values, or of a column of them. Raises as `arrow_of` and `texts_of`."""
     found = arrow_of(values, column)
-    if found is None and column is not None:
-        raise UsageError("values_column is for a data frame", hint="leave it out")
     return texts_of(values if found is None else found)

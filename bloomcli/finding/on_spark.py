@@ -161,8 +161,6 @@ def _local_values(spark: Any, values: Any, column: str | None) -> Any:
     """Spark's frame of Arrow data, of a series or of a data frame's column; other values unchanged."""
     found = arrow_of(values, column)
     if found is None:
-        if column is not None:
-            raise UsageError("values_column is for a data frame", hint="leave it out")
         return values
     (field,) = to_spark_types(pa.schema([pa.field("value", found.type)]), "values", ())
     return spark.createDataFrame(pa.table([found.cast(field.type)], schema=pa.schema([field])))

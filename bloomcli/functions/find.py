@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from bloomcli.commands.option import taken_path, taken_paths
 from bloomcli.commands.options import FindOptions
+from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError
 from bloomcli.functions.files import Files, RunOptions
+from bloomcli.report.text_find import problems
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.values import Value
-    from bloomcli.model.find import FindReport
+    from bloomcli.model.find import FileFound, FindReport
 
 
 class FoundRows:
@@ -32,6 +35,7 @@ class FoundRows:
         self._ahead: deque[pa.RecordBatch] = deque()
         self._source = self._each()
         self._begun = self._ended = False
+        self._table: pa.Table | None = None
 
     @property
     def report(self) -> FindReport:
@@ -43,6 +47,8 @@ class FoundRows:
         return f"FoundRows({self.report})"
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        if self._begun and self._ended and not self._ahead:
+            raise UsageError("the rows have been read", hint="call `find` again, or keep what `to_arrow()` returns")
         self._begun = True
         while self._ahead or self._read_ahead():
             yield self._ahead.popleft()
@@ -61,22 +67,30 @@ class FoundRows:
             yield from one.batches
 
     def to_arrow(self) -> pa.Table:
-        """The rows that weren't read yet, as one `pyarrow.Table`.
+        """The rows that weren't read yet, as one `pyarrow.Table`; called again, the same table.
 
         If files differ in the columns of `record`, it has all of them, with nulls where a file lacks one.
 
         Raises:
+            UsageError: the rows have been read.
             UnsupportedError: a column has types in two files that don't go together.
+            BloomError: files failed. The iteration still has the rows of the others.
         """
         from bloomcli.report.found_rows import table
 
-        return table(list(self), self._search.record_type)
+        if self._table is None:
+            batches = list(self)
+            if self.report.errors:
+                self._ahead, self._begun = deque(batches), False
+                raise _of_files(self.report.errors)
+            self._table = table(batches, self._search.record_type)
+        return self._table
 
     def to_pandas(self) -> Any:
         """`to_arrow` as a data frame, with a column for each column of `record`: ``record.id``.
 
         Raises:
-            UnsupportedError: as `to_arrow`.
+            UsageError, UnsupportedError, BloomError: as `to_arrow`.
             ModuleNotFoundError: pandas isn't installed (``pip install pandas``).
         """
         return self.to_arrow().flatten().to_pandas()
@@ -87,6 +101,15 @@ class FoundRows:
         while not self._begun and sum(map(len, self._ahead)) <= notebook.FOUND_SHOWN and self._read_ahead():
             pass
         return notebook.found(self._ahead, self.report, more=not self._ended, begun=self._begun)
+
+
+def _of_files(errors: Sequence[FileFound]) -> BloomError:
+    """The error of files that failed: the first, with the number of the others."""
+    kinds = {kind.exit_code: kind for kind in (UnreadableError, UsageError, UnsupportedError)}
+    (text, hint), *others = problems(errors)
+    more = f"; {plural(len(others), 'other error')} in other files" if others else ""
+    rest = "iterating over the found rows gives those of the other files"
+    return kinds[errors[0].exit_code](f"{text}{more}", hint=f"{hint}; {rest}" if hint else rest)
 
 
 def find(

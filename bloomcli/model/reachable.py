@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bloomcli.model.find import FileFound
+from bloomcli.model.report import Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +59,8 @@ class Certificate:
     looked up. Short values can be guessed by trying all: keep the certificate as you keep personal data."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReachableReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReachableReport(Rows):
     """What was found in all that a table reaches."""
 
     table: str
@@ -95,3 +97,6 @@ class ReachableReport:
     """Set if everything else could be looked at, and nothing was found."""
     exit_code: int = 1
     """0: nothing is left; 1: something is; else the exit code of the gravest error."""
+
+    def _rows(self) -> tuple[type, Sequence[Place]]:
+        return Place, self.places

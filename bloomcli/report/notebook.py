@@ -67,6 +67,7 @@ def _blocks(report: Report) -> Iterable[Block]:
         text_gate,
         text_index,
         text_inspect,
+        text_reachable,
         text_trial,
     )
 
@@ -80,6 +81,7 @@ def _blocks(report: Report) -> Iterable[Block]:
         model.IndexReport: text_index.index_change,
         model.InspectReport: text_inspect.inspect,
         model.ProbeReport: text.probe,
+        model.ReachableReport: text_reachable.reachable,
         model.TrialReport: text_trial.trial,
         model.ValidateReport: text_gate.one_file,
     }
@@ -96,6 +98,7 @@ def found(batches: Sequence[pa.RecordBatch], report: model.FindReport, *, more: 
         begun: the rows were read elsewhere, so that there are none to show.
     """
     from bloomcli.report.found_rows import rows_of
+    from bloomcli.report.text_find import problems
 
     rows = list(islice((row for batch in batches for row in rows_of(batch)), FOUND_SHOWN + 1))
     more = more or len(rows) > FOUND_SHOWN
@@ -107,6 +110,8 @@ def found(batches: Sequence[pa.RecordBatch], report: model.FindReport, *, more: 
         blocks.append(line(rest, Style.DIM))
     else:
         blocks += _blocks(report) if report.files else [line("No file could be searched.", Style.BAD)]
+    for text, hint in problems(report.errors):
+        blocks.append(line(text if hint is None else f"{text}; hint: {hint}", Style.BAD))
     return fragment(blocks)
 
 

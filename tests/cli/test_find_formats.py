@@ -119,3 +119,12 @@ def test_a_found_row_whose_record_ends_early_is_an_error(
     done = bloom("find", "7", path, "-c", "id")
     assert (done.code, done.out) == (3, "")
     assert f": {reason} (at row_groups[0].columns[1], byte " in done.err
+
+
+def test_text_is_not_written_to_a_file_named_as_another_format(tmp_path: Path, bloom: Bloom) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
+    for form in ("csv", "jsonl", "parquet"):
+        target = tmp_path / f"hits.{form}"
+        refused = bloom("find", "1", tmp_path / "a.parquet", "-c", "id", "-o", target)
+        assert (refused.code, target.exists()) == (2, False)
+        assert f"hint: --format {form}" in refused.err

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -197,3 +198,36 @@ def test_probe_takes_a_named_column_and_single_values_of_pandas(lake: Path) -> N
         bloomcli.probe(lake, pa.array([], pa.int64()), column="user_id")
     assert values_given(pd.Timestamp("2024-02-29")).texts.to_pylist() == [b"2024-02-29T00:00:00"]
     assert values_given(pd.Series([UUID(int=5), None])).texts.to_pylist() == [str(UUID(int=5)).encode()]
+
+
+NAIVE = pd.Series(pd.to_datetime(["2024-02-29", None]))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.array(["2024-02-29"], "datetime64[s]"), ["2024-02-29T00:00:00"]),
+        (NAIVE.to_numpy(), ["2024-02-29T00:00:00"]),
+        (np.array(["a", None], object), ["a"]),
+        (np.array(5), ["5"]),
+        (np.float32(0.5), ["0.5"]),
+        (np.array([2**63, "a"], object), [str(2**63), "a"]),
+        (pd.Series([2**63, -1], dtype=object), [str(2**63), "-1"]),
+        (pd.DataFrame([["a"]]), ["a"]),
+    ],
+)
+def test_arrays_of_numpy_and_objects_are_values(values: Any, expected: list[str]) -> None:
+    assert [text.decode() for text in values_given(values).texts.to_pylist()] == expected
+
+
+def test_what_has_no_text_or_no_clear_column_is_refused() -> None:
+    months = pd.Series(pd.period_range("2026-01", "2026-02", freq="M"))
+    for values in (months, pa.array([[1]]), pd.Series([["a"]]), np.array([[1]])):
+        with pytest.raises(UsageError):
+            values_given(values)
+    for frame in (pd.DataFrame([[1, 2]], columns=["a", "a"]), pa.table([[1], [2]], names=["a", "a"])):
+        with pytest.raises(UsageError, match="2 columns 'a'"):
+            values_given(frame, "a")
+    with pytest.raises(UsageError) as lazy:
+        values_given(pl.LazyFrame({"a": [1]}), "a")
+    assert lazy.value.hint == "collect() it"

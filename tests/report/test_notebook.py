@@ -14,6 +14,7 @@ import pytest
 
 import bloomcli
 from bloomcli import model
+from bloomcli.errors import UsageError
 from bloomcli.model.report import Report, Rows
 from bloomcli.report import json as json_report
 from bloomcli.report import notebook
@@ -79,7 +80,12 @@ def reports(odd: Path) -> dict[str, Any]:
         bloomcli.find(odd, "x", column=ODD).report,
         bloomcli.trial(odd, columns=["id"], readers=["duckdb"], values=1, runs=1),
     ]
-    return {type(report).__name__: report for report in found}
+    place = model.Place(kind=ODD, path="/lake/t/1.parquet", kept_by=(ODD,))
+    reachable = model.ReachableReport(
+        table="db.t", location="/lake/t", format="iceberg", column="id", time="2026-11-26T16:00:00Z", bloom="0.1.0",
+        version=1, versions=(1,), refs=(), values=1, values_found=1, looked_at=(), metadata_files=1, places=(place,),
+    )  # fmt: skip
+    return {type(report).__name__: report for report in (*found, reachable)}
 
 
 def test_every_report_of_a_command_is_shown(reports: dict[str, Any]) -> None:
@@ -94,6 +100,7 @@ def test_every_report_of_a_command_is_shown(reports: dict[str, Any]) -> None:
 def test_everything_is_escaped(reports: dict[str, Any], odd: Path) -> None:
     assert ODD in shown(reports["InspectReport"]).text
     assert ODD in shown(reports["ProbeReport"]).text
+    assert ODD in shown(reports["ReachableReport"]).text
     assert "<b>x</b>" in shown(bloomcli.find(odd, "<b>x</b>", column=ODD)).text
 
 
@@ -118,7 +125,26 @@ def test_showing_found_rows_takes_none_of_them(odd: Path) -> None:
     assert rows._repr_html_() == first
     assert rows.to_arrow().num_rows == 600
     assert "have been read" in shown(rows).text
-    assert rows.to_arrow().num_rows == 0
+    assert rows.to_arrow().num_rows == rows.to_pandas().shape[0] == 600
+
+
+def test_rows_that_have_been_read_are_not_silently_none(odd: Path) -> None:
+    rows = bloomcli.find(odd, "y", column=ODD)
+    assert sum(map(len, rows)) == 600
+    for again in (rows.to_arrow, rows.to_pandas, lambda: list(rows)):
+        with pytest.raises(UsageError, match="the rows have been read"):
+            again()
+
+
+def test_files_that_fail_are_an_error_of_the_table_and_named_in_notebooks(odd: Path, tmp_path: Path) -> None:
+    (tmp_path / "damaged.parquet").write_bytes(b"PAR1")
+    for column, exit_code, place in (("id", 3, "damaged.parquet"), ("ids", 2, "no column")):
+        rows = bloomcli.find([odd, tmp_path], 3, column=column)
+        with pytest.raises(bloomcli.BloomError, match=place) as raised:
+            rows.to_pandas()
+        assert (raised.value.exit_code, raised.value.hint is not None) == (exit_code, True)
+        assert place in shown(rows).text
+        assert sum(map(len, rows)) == rows.report.rows == (column == "id")
 
 
 def test_found_rows_are_a_table_and_a_data_frame(odd: Path) -> None:
