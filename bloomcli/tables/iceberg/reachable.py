@@ -20,7 +20,16 @@ from bloomcli.tables.iceberg.java import Java
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 from bloomcli.tables.iceberg.statistics import Leaf, decode, leaves_of
 from bloomcli.tables.java import java_errors
-from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText, without_scheme
+from bloomcli.tables.reachable import (
+    Keeper,
+    Kind,
+    Reachable,
+    ReachedBounds,
+    ReachedFile,
+    ReachedText,
+    not_opened,
+    without_scheme,
+)
 
 _KINDS: Final = (Kind.DATA, Kind.POSITION_DELETES, Kind.EQUALITY_DELETES)
 _REMOVED: Final = 2
@@ -28,6 +37,12 @@ _REMOVED: Final = 2
 _LIST: Final = "snap-"
 """The beginning of the names of manifest lists, which have no values."""
 _ROWS: Final = (".parquet", ".orc", ".avro")
+_WITHOUT_VALUES: Final = (".crc", ".metadata.json", ".puffin", ".stats", "version-hint.text")
+_NOT_LOOKED_AT: Final = (
+    "what only expired snapshots had: files outside the table's folders (of add_files, an earlier write.data.path),"
+    " and the summaries in older *.metadata.json",
+    "columns that had the name only in schemas that the table's metadata no longer have",
+)
 _NOTES: Final = ("remove_orphan_files only takes files that are older than three days",)
 _VALUELESS: Final = ("bucket", "void")
 """Transforms of partitions whose results aren't values, or parts of them."""
@@ -173,7 +188,7 @@ class _Listing:
             versions=tuple(one["snapshot-id"] for one in listed),
             refs=tuple(f"{ref['type']} {name}" for name, ref in self._statements.refs.items()),
             notes=_NOTES,
-            not_looked_at=tuple(not_looked_at),
+            not_looked_at=(*not_looked_at, *_NOT_LOOKED_AT),
         )
 
     def _columns(self) -> tuple[tuple[ColumnNames, ...], dict[int, Leaf]]:
@@ -233,7 +248,7 @@ class _Listing:
         """Add the files of the table's folders that no snapshot reaches. Returns what wasn't looked at."""
         properties, outside = self._metadata.get("properties") or {}, self._statements.outside
         own = (properties.get(f"write.{what}.path") for what in ("data", "metadata"))
-        unlisted = []
+        unlisted, others = [], []
         for folder in dict.fromkeys((str(self._table.location()), *(one for one in own if one))):
             try:
                 listed = self._java.items(self._io.listPrefix(folder.rstrip("/") + "/"))
@@ -242,16 +257,18 @@ class _Listing:
                 continue
             for file in listed:
                 path = str(file.location())
-                hidden = path.rpartition("/")[2].startswith((".", _LIST))
-                if hidden or not path.endswith(_ROWS) or without_scheme(path) in known:
+                name = path.rpartition("/")[2]
+                if name.startswith(_LIST) or name.endswith(_WITHOUT_VALUES) or without_scheme(path) in known:
                     continue
                 known.add(without_scheme(path))
-                if path.endswith(".avro") and "/metadata/" in path:
+                if name.startswith(".") or not name.endswith(_ROWS):
+                    others.append(path)
+                elif path.endswith(".avro") and "/metadata/" in path:
                     for _, found, _ in self._entries(path):
                         self._add_bounds(path, found, outside)
                 else:
                     self._files[path] = ReachedFile(path, int(file.size()), Kind.OUTSIDE, outside)
-        return unlisted
+        return [*unlisted, *not_opened(others)]
 
     def _summary(self, snapshot: Mapping[str, Any]) -> ReachedText:
         keeper = self._statements.keeper([snapshot["snapshot-id"]], self._statements.rewriting(Kind.DATA, every=True))
