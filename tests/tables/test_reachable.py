@@ -103,8 +103,8 @@ def test_an_iceberg_table_has_nothing_left_after_the_printed_statements(
     before = look(spark, name)
     (file,) = (place for place in before.places if place.kind == "data files")
     assert (file.rows, file.live_rows, before.exit_code) == (1, 1, 1)
-    assert before.statements[0] == f"DELETE FROM {name} WHERE user_id IN (...)"
-    spark.sql(f"delete from {name} where user_id = '{ERASED}'")
+    assert before.statements[0] == f"DELETE FROM {name} WHERE user_id IN ('{ERASED}')"
+    spark.sql(before.statements[0])
     assert len(files_with(folder)) == 1
     after = look(spark, name, [ERASED, "nobody"])
     (file,) = (place for place in after.places if place.kind == "data files")
@@ -167,7 +167,7 @@ def test_branches_and_tags_keep_values_until_they_are_dropped(spark: SparkSessio
     live = {place.live_rows for place in report.places if place.kind == "data files"}
     assert live == {1}  # in the branch
     deletes = {text for text in report.statements if "DELETE" in text}
-    assert deletes == {f"DELETE FROM {name}.`branch_audit` WHERE user_id IN (...)"}
+    assert deletes == {f"DELETE FROM {name}.`branch_audit` WHERE user_id IN ('only-here', '{ERASED}')"}
     assert {f"ALTER TABLE {name} DROP BRANCH `audit`", f"ALTER TABLE {name} DROP TAG `of-may`"} <= {
         *report.statements
     }
@@ -208,6 +208,30 @@ def test_the_bound_of_a_removed_file_stays_in_the_manifest(spark: SparkSession) 
     assert [place.kind for place in again.places] == ["bounds in manifests"]
     assert any("rewrite-all" in text for text in again.statements)
     assert ended(spark, name, again, values="u98") <= 2
+
+
+def test_the_printed_delete_runs_for_each_type_of_column_and_other_files_of_the_folder_are_named(
+    spark: SparkSession, folder: Path
+) -> None:
+    name = f"delta.`{folder}`"
+    spark.sql(
+        f"create table {name} using delta as select 'it\\'s a \\\\ ü\\n' as `a b`, X'00FF' as bin,"
+        " array('t') as tags, named_struct('d', date'2026-11-26', 'p', 4.50bd) as s,"
+        " timestamp'2026-11-26 10:00:00.123456' as at"
+    )
+    (folder / "_symlink_format_manifest").mkdir()
+    (folder / "_symlink_format_manifest" / "manifest").write_text("")
+    values = {"a b": "it's a \\ ü\n", "s.d": "2026-11-26", "s.p": "4.50", "bin": "0x00ff",
+              "at": "2026-11-26T10:00:00.123456Z"}  # fmt: skip
+    for column, value in values.items():
+        (delete,) = (text for text in look(spark, name, value, column).statements if "DELETE" in text)
+        assert spark.sql(delete.replace("DELETE", "SELECT *")).count() == 1, delete
+    report = look(spark, name, "t", "tags.element")
+    assert f"DELETE FROM {name} WHERE tags.element IN (...)" in report.statements
+    assert report.notes[0].startswith("DELETE ... IN (...) is a pattern")
+    assert any(text.startswith("1 other file in the table's folders") for text in report.not_looked_at)
+    spark.sql(delete)
+    assert spark.table(name).count() == 0
 
 
 def test_equality_deletes_have_the_values_themselves(spark: SparkSession) -> None:
