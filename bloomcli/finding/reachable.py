@@ -47,6 +47,7 @@ _WORD: Final = re.compile(r"'([^']*)'|([^\s'\"(),=<>\[\]\\]+)")
 """A quoted text, or a number, in a condition in SQL."""
 _NOT_LOOKED_AT: Final = (
     "texts of commits that don't name the column, or have a value in another form than the given one",
+    "bounds in the metadata that aren't valid, or not of the column's type",
     "copies: clones and other tables with the same files, exports, backups, caches",
     "older versions of objects, and removed objects, that the store keeps",
     "streams and change feeds that others have read; logs and query histories of engines",

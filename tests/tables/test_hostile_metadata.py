@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,20 @@ def test_numbers_that_are_too_large_are_errors(tmp_path: Path) -> None:
     assert len(open_snapshot(table).files()) == 1  # nothing is made for each of the parts that it says
     with pytest.raises(CorruptFile):
         open_snapshot(delta(tmp_path / "u", size=math.inf))
+    commit = {"commitInfo": {"inCommitTimestamp": 10**30}}
+    timed = {**METADATA, "configuration": {"delta.enableInCommitTimestamps": "true"}}
+    table = delta(tmp_path / "v")
+    (tmp_path / "v" / "_delta_log" / f"{1:020}.json").write_text(json.dumps({"metaData": timed}) + "\n")
+    first = tmp_path / "v" / "_delta_log" / f"{0:020}.json"
+    first.write_text(f"{json.dumps(commit)}\n{first.read_text()}")
+    with pytest.raises(CorruptFile, match="the commit's time isn't valid"):
+        open_snapshot(table, as_of=datetime(2026, 11, 1, tzinfo=UTC))
     metadata = iceberg_metadata.write(tmp_path / "i")
+    kept = metadata.read_text()
+    metadata.write_text(kept.replace('"transform": "identity"', '"transform": "hour"'))
+    with pytest.raises(CorruptFile, match="an entry of a manifest isn't valid"):
+        open_snapshot(str(metadata)).files()
+    metadata.write_text(kept)
     empty = fastavro.parse_schema({"type": "record", "name": "r", "fields": []})
     with (metadata.parent / "list.avro").open("wb") as out:
         fastavro.writer(out, empty, [{}] * 300_000)

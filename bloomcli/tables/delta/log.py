@@ -167,7 +167,8 @@ class Log:
             if last <= wanted:
                 found = number
         if found is None:
-            first = f"; the first one is of {_shown(times[0])}" if readable else ""
+            with valid("the commit's time isn't valid", self._directory):
+                first = f"; the first one is of {_shown(times[0])}" if readable else ""
             raise UsageError(f"the table has no version of {time.isoformat()} or before{first}", path=self._name)
         return found
 

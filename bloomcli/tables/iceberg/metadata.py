@@ -389,16 +389,17 @@ class IcebergFiles(TableSnapshot):
                 path=self.name,
                 hint="leave out --where; or use Spark, with the name that its catalog has for the table",
             )
-        files = [
-            DataFile(
-                path=one.path,
-                size=one.facts["file_size_in_bytes"],
-                format=str(one.facts["file_format"]).lower(),
-                partition=self._partition(one),
-                record=one,
-            )
-            for one in sorted(self._files[0], key=lambda one: one.path)
-        ]
+        with valid("an entry of a manifest isn't valid", self._path):
+            files = [
+                DataFile(
+                    path=one.path,
+                    size=one.facts["file_size_in_bytes"],
+                    format=str(one.facts["file_format"]).lower(),
+                    partition=self._partition(one),
+                    record=one,
+                )
+                for one in sorted(self._files[0], key=lambda one: one.path)
+            ]
         if twice := [path for path, count in Counter(file.path for file in files).items() if count > 1]:
             raise CorruptFile("the snapshot lists this data file twice", path=twice[0])
         return files

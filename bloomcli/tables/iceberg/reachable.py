@@ -42,6 +42,7 @@ _NOT_LOOKED_AT: Final = (
     "what only expired snapshots had: files outside the table's folders (of add_files, an earlier write.data.path),"
     " and the summaries in older *.metadata.json",
     "columns that had the name only in schemas that the table's metadata no longer have",
+    "copies of deleted rows in position delete files, which some writers make (the column row)",
 )
 _NOTES: Final = ("remove_orphan_files only takes files that are older than three days",)
 _VALUELESS: Final = ("bucket", "void")
