@@ -38,6 +38,7 @@ from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedFile
 from bloomcli.tables.registry import open_table
 from bloomcli.values.keys import parse_key
 from bloomcli.version import __version__
+from bloomcli.words import counted
 
 _TIMES: Final = (Type.TIMESTAMP, Type.INSTANT)
 _MILLI: Final = 1_000_000
@@ -57,8 +58,6 @@ _NOT_LOOKED_AT: Final = (
 _IN_LIST: Final = 1000
 """The most values in a printed DELETE."""
 _PATTERN: Final = "DELETE ... IN (...) is a pattern: put in the condition that finds the rows with the values"
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""A name that SQL doesn't need in quotes."""
 _ORDER: Final = ("DELETE", "rewrite_", "REORG", "DROP", "expire_", "SET spark", "VACUUM", "")
 """The order of statements: a rewrite leaves old files to the expiry of snapshots."""
 
@@ -116,7 +115,10 @@ def find_in_reachable(spark: Any, which: TableOptions, values: Values, options: 
     looked.look_in_metadata([_text(text) for text in texts])
     looked.look_for_live_rows()
     places, errors = looked.places(), looked.errors
-    certificate = None
+    certificate, others = None, reached.not_opened
+    unopened = (
+        [f"{counted(len(others), 'other file')} in the table's folders, such as {min(others)}"] if others else ()
+    )
     if not places and not errors:
         salt = secrets.token_bytes(16)
         hashes = sorted(hashlib.sha256(salt + text).hexdigest() for text in texts)
@@ -135,7 +137,7 @@ def find_in_reachable(spark: Any, which: TableOptions, values: Values, options: 
         values_found=len(looked.found),
         looked_at=looked.looked_at(),
         metadata_files=reached.metadata_files,
-        not_looked_at=(*reached.not_looked_at, *_NOT_LOOKED_AT),
+        not_looked_at=(*unopened, *reached.not_looked_at, *_NOT_LOOKED_AT),
         places=tuple(places),
         statements=_in_order({text for place in places for text in place.ends}),
         notes=(*looked.notes, *reached.notes) if places else (),
@@ -258,13 +260,11 @@ class _Looked:
             for head in file.keeper.heads:
                 if self._live.get((head, portable(file.path))):
                     values[head] |= self._values_of[file.path]
-        column: str = self._options.column
+        parts: list[str] = self._options.column.split(".")
         kind: Any = self._spark.table(self._table).schema if values else None
-        for part in column.split("."):
+        for part in parts:
             kind = kind[part].dataType if hasattr(kind, "fieldNames") and part in kind.fieldNames() else None
-        name = ".".join(
-            part if _NAME.fullmatch(part) else f"`{part.replace('`', '``')}`" for part in column.split(".")
-        )
+        name = ".".join(part if re.fullmatch(r"[A-Za-z_]\w*", part) else f"`{part}`" for part in parts)
         found = {}
         for head, texts in values.items():
             literals = [] if kind is None else [_literal(text, kind.simpleString()) for text in sorted(texts)]

@@ -105,18 +105,14 @@ def valid(what: str, path: str) -> Iterator[None]:
 
 
 def check_place(table: str, path: str) -> None:
-    """Check a path that a table's metadata name, before it is opened with the user's rights.
+    """Raise CorruptFile or UnsupportedError for a path of a table's metadata that isn't opened with a user's rights.
 
-    A table may name files anywhere in stores like its own, and in other stores: clones and imported files are there.
-    No writer makes paths with ``..``. A table in a store doesn't name files of the machine that reads it, and no
-    table sends requests to web servers, but for one that is on such a server.
+    A table may name files anywhere in stores: clones and imported files are there. No writer makes paths with ``..``.
+    A table in a store doesn't name files of the machine that reads it, nor web servers that it isn't on.
 
     Args:
         table: the table's directory, or a file in it.
         path: a full path.
-
-    Raises:
-        CorruptFile, UnsupportedError: the path isn't opened.
     """
     ours, theirs = (match[1].lower() if (match := _SCHEME.match(one)) else "file" for one in (table, path))
     if ".." in path.removeprefix(table).split("/") or "\0" in path:

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics
-from bloomcli.words import counted
 
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:/*|^/+")
 
@@ -84,14 +82,8 @@ class Reachable(NamedTuple):
     refs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     not_looked_at: tuple[str, ...] = ()
-
-
-def not_opened(paths: Collection[str]) -> list[str]:
-    """What isn't looked at, as a sentence for reports: files in the table's folders."""
-    count = counted(len(paths), "other file")
-    return (
-        [f"{count} in the table's folders, of kinds that bloom doesn't open, such as {min(paths)}"] if paths else []
-    )
+    not_opened: tuple[str, ...] = ()
+    """Files in the table's folders of kinds that bloom doesn't open."""
 
 
 def without_scheme(path: str) -> str:

@@ -25,7 +25,7 @@ from bloomcli.tables.delta.jvm import Jvm
 from bloomcli.tables.delta.schema import names_of
 from bloomcli.tables.delta.snapshot import full_path
 from bloomcli.tables.delta.statistics import Leaf, leaves_of, statistics_of
-from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText, not_opened
+from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText
 
 _LOG: Final = "_delta_log/"
 _CHANGES: Final = "_change_data/"
@@ -101,7 +101,6 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         if path.endswith(".parquet") and path not in log and not path.rpartition("/")[2].startswith(".")
     ]
     opened = {file.path for file in files} | {path for path in log if _is_read(_name(path))}
-    others = [path for path in there if path not in opened and not path.endswith(_WITHOUT_VALUES)]
     elsewhere = {path for path in (*current, *named) if not path.startswith(f"{location}/")}
     missing = {path for path in current if path not in there} | {p for p in elsewhere if _exists(jvm, p, conf)}
     files += [ReachedFile(path, -1, Kind.DATA, keeper(path)) for path in sorted(missing)]
@@ -121,7 +120,8 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         metadata_files=len(log),
         versions=tuple(sorted(numbers)),
         notes=_NOTES,
-        not_looked_at=(*not_opened(others), *_NOT_LOOKED_AT),
+        not_looked_at=_NOT_LOOKED_AT,
+        not_opened=tuple(path for path in there if path not in opened and not path.endswith(_WITHOUT_VALUES)),
     )
 
 

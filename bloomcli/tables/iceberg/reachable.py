@@ -20,16 +20,7 @@ from bloomcli.tables.iceberg.java import Java
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 from bloomcli.tables.iceberg.statistics import Leaf, decode, leaves_of
 from bloomcli.tables.java import java_errors
-from bloomcli.tables.reachable import (
-    Keeper,
-    Kind,
-    Reachable,
-    ReachedBounds,
-    ReachedFile,
-    ReachedText,
-    not_opened,
-    without_scheme,
-)
+from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText, without_scheme
 
 _KINDS: Final = (Kind.DATA, Kind.POSITION_DELETES, Kind.EQUALITY_DELETES)
 _REMOVED: Final = 2
@@ -148,6 +139,7 @@ class _Listing:
         self._statements = _Statements(name, self._metadata)
         self._files: dict[str, ReachedFile] = {}
         self._bounds: list[ReachedBounds] = []
+        self._others: list[str] = []
         self._names, self._leaves = self._columns()
         self._check_partitions()
         if str(table.encryption().getClass().getSimpleName()) != "PlaintextEncryptionManager":
@@ -190,6 +182,7 @@ class _Listing:
             refs=tuple(f"{ref['type']} {name}" for name, ref in self._statements.refs.items()),
             notes=_NOTES,
             not_looked_at=(*not_looked_at, *_NOT_LOOKED_AT),
+            not_opened=tuple(self._others),
         )
 
     def _columns(self) -> tuple[tuple[ColumnNames, ...], dict[int, Leaf]]:
@@ -249,7 +242,7 @@ class _Listing:
         """Add the files of the table's folders that no snapshot reaches. Returns what wasn't looked at."""
         properties, outside = self._metadata.get("properties") or {}, self._statements.outside
         own = (properties.get(f"write.{what}.path") for what in ("data", "metadata"))
-        unlisted, others = [], []
+        unlisted = []
         for folder in dict.fromkeys((str(self._table.location()), *(one for one in own if one))):
             try:
                 listed = self._java.items(self._io.listPrefix(folder.rstrip("/") + "/"))
@@ -263,13 +256,13 @@ class _Listing:
                     continue
                 known.add(without_scheme(path))
                 if name.startswith(".") or not name.endswith(_ROWS):
-                    others.append(path)
+                    self._others.append(path)
                 elif path.endswith(".avro") and "/metadata/" in path:
                     for _, found, _ in self._entries(path):
                         self._add_bounds(path, found, outside)
                 else:
                     self._files[path] = ReachedFile(path, int(file.size()), Kind.OUTSIDE, outside)
-        return [*unlisted, *not_opened(others)]
+        return unlisted
 
     def _summary(self, snapshot: Mapping[str, Any]) -> ReachedText:
         keeper = self._statements.keeper([snapshot["snapshot-id"]], self._statements.rewriting(Kind.DATA, every=True))
