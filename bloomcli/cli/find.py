@@ -42,7 +42,7 @@ Examples:
   bloom find /data/orders 42 -c id --maybe        # files that may have it
   bloom find day=*/*.parquet -v 42 -v 43 -c id --limit 10
   bloom find --values-from ids.txt -c user_id --table ice.db.orders
-  bloom find --values-from ids.txt -c user_id --table ice.db.orders --reachable -o proof.json
+  bloom find --values-from ids.txt -c id --table db.t --reachable
 
 Values are written as for `bloom probe`. A row number is that of the file, from 0 on, without
 regard to row groups. A list has a value if one of its elements equals it.""",

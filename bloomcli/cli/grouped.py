@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
@@ -37,10 +38,10 @@ option = partial(click.option, cls=GroupedOption)
 
 
 def _print_short(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-    """Print the short help, as Click prints the whole one."""
+    """Print the short help."""
     del param
     if wanted and not ctx.resilient_parsing and isinstance(ctx.command, GroupedCommand):
-        click.echo(ctx.command.short_help_text(ctx), color=ctx.color)
+        sys.stdout.write(ctx.command.short_help_text(ctx) + "\n")  # Click's `echo` is for terminals in UTF-8
         ctx.exit()
 
 

@@ -75,7 +75,10 @@ def find_reachable(
         column: leaf path of the table.
         values_column: the column of a frame of values.
 
-    Raises: as `find_in_reachable`.
+    Raises:
+        UsageError: no such table or column, or no values.
+        UnsupportedError: the table is encrypted, or is or was partitioned by the column.
+        UnreadableError, CorruptFile: the table's metadata can't be read.
     """
     given = values.toArrow() if hasattr(values, "toArrow") else values
     wanted = values_given(given, values_column)

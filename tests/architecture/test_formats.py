@@ -26,7 +26,6 @@ EXEMPT = {
     "advice/sql/reading.py": "functions of SQL dialects that read files of a format",
     "finding/value_column.py": "the forms of files of values, which Arrow reads",
     "cli/find.py": "the form of the rows that find writes",
-    "report/found_rows.py": "the same",
 }
 
 

@@ -18,6 +18,12 @@ CHANGING = ("add", "remove", "fold", "repair")
 READING = ("inspect", "validate", "probe")
 
 
+@pytest.fixture(autouse=True)
+def _no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether another test's session runs in this process decides nothing here."""
+    monkeypatch.setattr("bloomcli.tables.opening.is_running", lambda: False)
+
+
 def gathered(name: str, *arguments: str, monkeypatch: pytest.MonkeyPatch) -> Dataset:
     """The dataset that a command line means."""
     seen: list[Dataset] = []
@@ -168,7 +174,7 @@ def test_in_place_within_a_table_names_the_command_that_was_given(bloom: Bloom, 
         (["lake/"], "--reachable is for tables"),
         (["--table", "t", "--index", "i"], "an index doesn't have what a table has deleted"),
         (["--table", "t", "-f", "csv"], "--reachable has no --format csv"),
-        (["--table", "t", "-o", "s3://bucket/proof.json"], "the output is written to files of this machine"),
+        (["--table", "t", "-o", "s3://bucket/proof.json"], "results are written to files of this machine"),
     ],
 )
 def test_options_that_do_not_go_with_reachable_are_refused(bloom: Bloom, arguments: list[str], reason: str) -> None:

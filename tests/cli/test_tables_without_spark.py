@@ -75,6 +75,7 @@ def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: st
 def test_values_in_several_blocks_and_an_index_find_the_same_rows(
     table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bloom: Bloom
 ) -> None:
+    monkeypatch.setattr("bloomcli.tables.opening.is_running", lambda: False)  # another test's session may run here
     (tmp_path / "ids").write_text("".join(f"{number}\n" for number in (5, 6, 150, 151, 7000)))
     wanted = ("find", "--values-from", tmp_path / "ids", "-c", "id", "--table", table, "-f", "jsonl", "-q")
     assert sorted(rows(bloom(*wanted).out)) == [6, 150, 151]

@@ -56,7 +56,7 @@ def test_no_color_is_respected(filtered: Path) -> None:
 def test_binary_is_refused_on_a_terminal_and_redirected_elsewhere(filtered: Path, tmp_path: Path) -> None:
     code, shown = in_terminal("dump", filtered, "-c", "id", "--format", "raw")
     assert code == 2
-    assert "redirect it" in shown
+    assert "name a file with -o" in shown
     out = tmp_path / "id.npy"
     with out.open("wb") as stream:
         command = [sys.executable, "-m", "bloomcli", "dump", filtered, "-c", "id", "--format"]

@@ -280,7 +280,7 @@ def test_library_functions_give_frames_of_rows_that_exist(session: SparkSession,
 def test_library_functions_are_described() -> None:
     for name in bloom_spark.__all__:
         text = getattr(bloom_spark, name).__doc__ or ""
-        files = "\n        table" if name.endswith("_table") else "\n        paths"
+        files = "\n        table" if name.endswith(("_table", "_reachable")) else "\n        paths"
         assert name == "BloomFilters" or all(part in text for part in ("Args:", "spark:", files, "Raises:")), name
 
 

@@ -155,7 +155,7 @@ def test_what_can_not_be_found_is_an_error(
         bloom_spark.find(spark, delta, values, column="id", select=["nowhere"])
     with pytest.raises(UsageError, match="has no such table"):
         bloom_spark.find(spark, "ice.db.nowhere", values, column="id")
-    assert cli(["find", "1", "lake", "--table", delta, "-c", "id"]) == 2
+    assert cli(["find", "-v", "1", "lake", "--table", delta, "-c", "id"]) == 2
     assert "--table takes no files" in capfd.readouterr().err
 
 
