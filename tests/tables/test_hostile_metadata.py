@@ -1,4 +1,4 @@
-"""Metadata of tables that an attacker has written: what bloom opens, and what it allocates."""
+"""Metadata of tables that an attacker, or a careless writer, has made: what bloom opens, allocates and believes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from support import iceberg_metadata
 
+from bloomcli.cli import run
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.tables.base import check_place
 from bloomcli.tables.opening import open_snapshot
@@ -137,3 +138,25 @@ def test_a_schema_that_is_not_there_is_an_error_and_not_another_schema(tmp_path:
     metadata.write_text(metadata.read_text().replace('"current-schema-id": 0', '"current-schema-id": 9'))
     with pytest.raises(CorruptFile, match="metadata aren't valid"):
         open_snapshot(str(metadata))
+
+
+def test_the_log_s_partition_values_count_and_not_those_of_files(tmp_path: Path) -> None:
+    """Delta's writers may write partition columns into files, where nulls are empty and times are cut to 64 bits."""
+    fields = [FIELD, *({"name": name, "type": kind, "nullable": True, "metadata": {}}
+                       for name, kind in (("p", "string"), ("t", "timestamp"), ("u", "timestamp")))]  # fmt: skip
+    values = {"p": "", "t": "9999-12-31T23:59:59.999999Z", "u": "2026-11-01 10:00:00"}
+    table = delta(tmp_path / "t", partitionValues=values)
+    times = pa.array([datetime(9999, 12, 31, 23, 59, 59, 999999)] * 2, pa.timestamp("us"))
+    known = pa.array([datetime(2026, 11, 1, 10)] * 2, pa.timestamp("us"))
+    rows = pa.table({"id": [1, 2], "p": ["", ""], "t": times, "u": known})
+    pq.write_table(rows, tmp_path / "t" / "a.parquet", use_deprecated_int96_timestamps=True)
+    log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    metadata = {**METADATA, "partitionColumns": ["p", "t", "u"],
+                "schemaString": json.dumps({"type": "struct", "fields": fields})}  # fmt: skip
+    log.write_text(log.read_text().replace(json.dumps(METADATA), json.dumps(metadata)))
+    out = tmp_path / "rows"
+    words = ("find", "1", "-c", "id", "--table", table, "--engine", "local", "-f", "jsonl", "-q", "-o", str(out))
+    assert run(words) == 0
+    assert json.loads(out.read_text())["record"] == {
+        "id": 1, "p": None, "t": "9999-12-31T23:59:59.999999+00:00", "u": "2026-11-01T10:00:00+00:00"
+    }  # fmt: skip
