@@ -210,30 +210,6 @@ def test_the_bound_of_a_removed_file_stays_in_the_manifest(spark: SparkSession) 
     assert ended(spark, name, again, values="u98") <= 2
 
 
-def test_the_printed_delete_runs_for_each_type_of_column_and_other_files_of_the_folder_are_named(
-    spark: SparkSession, folder: Path
-) -> None:
-    name = f"delta.`{folder}`"
-    spark.sql(
-        f"create table {name} using delta as select 'it\\'s a \\\\ ü\\n' as `a b`, X'00FF' as bin,"
-        " array('t') as tags, named_struct('d', date'2026-11-26', 'p', 4.50bd) as s,"
-        " timestamp'2026-11-26 10:00:00.123456' as at"
-    )
-    (folder / "_symlink_format_manifest").mkdir()
-    (folder / "_symlink_format_manifest" / "manifest").write_text("")
-    values = {"a b": "it's a \\ ü\n", "s.d": "2026-11-26", "s.p": "4.50", "bin": "0x00ff",
-              "at": "2026-11-26T10:00:00.123456Z"}  # fmt: skip
-    for column, value in values.items():
-        (delete,) = (text for text in look(spark, name, value, column).statements if "DELETE" in text)
-        assert spark.sql(delete.replace("DELETE", "SELECT *")).count() == 1, delete
-    report = look(spark, name, "t", "tags.element")
-    assert f"DELETE FROM {name} WHERE tags.element IN (...)" in report.statements
-    assert report.notes[0].startswith("DELETE ... IN (...) is a pattern")
-    assert any(text.startswith("1 other file in the table's folders") for text in report.not_looked_at)
-    spark.sql(delete)
-    assert spark.table(name).count() == 0
-
-
 def test_equality_deletes_have_the_values_themselves(spark: SparkSession) -> None:
     name = iceberg(spark, "equality", users=SHORT)
     delete_equal(spark, name, "user_id", ["u7", "u107"])
