@@ -130,10 +130,14 @@ def apply_shape(
 
 def _column(record: pa.StructArray, field: RecordField, path: str, constants: Mapping[str, Constant]) -> pa.Array:
     at = _position(record.type, field, _has_ids(record.type))
+    if field.constant is not None and field.constant in constants:  # before the file's, as for the table's readers
+        try:
+            return _repeated(constants[field.constant], field, len(record), path)
+        except UnsupportedError:  # such as a time without a zone
+            if at is None:
+                raise
     if at is not None:
         return _cast(record.field(at), field, path)
-    if field.constant is not None and field.constant in constants:
-        return _repeated(constants[field.constant], field, len(record), path)
     if field.default is not None:
         return _repeated(field.default, field, len(record), path)
     if field.missing_reason is not None:

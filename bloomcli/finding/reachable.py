@@ -38,6 +38,7 @@ from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedFile
 from bloomcli.tables.registry import open_table
 from bloomcli.values.keys import parse_key
 from bloomcli.version import __version__
+from bloomcli.words import counted
 
 _TIMES: Final = (Type.TIMESTAMP, Type.INSTANT)
 _MILLI: Final = 1_000_000
@@ -45,7 +46,18 @@ _APPENDED: Final = ("\x7f", "\U0010ffff")
 """The characters that Delta appends to the beginning of a greatest text."""
 _WORD: Final = re.compile(r"'([^']*)'|([^\s'\"(),=<>\[\]\\]+)")
 """A quoted text, or a number, in a condition in SQL."""
-_ELSEWHERE: Final = "copies and clones elsewhere, backups, object versions of the store, and what is committed later"
+_NOT_LOOKED_AT: Final = (
+    "texts of commits that don't name the column, or have a value in another form than the given one",
+    "bounds in the metadata that aren't valid, or not of the column's type",
+    "copies: clones and other tables with the same files, exports, backups, caches",
+    "older versions of objects, and removed objects, that the store keeps",
+    "streams and change feeds that others have read; logs and query histories of engines",
+    "statistics of columns in a catalog or metastore",
+    "what is written or committed after the time of this report",
+)
+_IN_LIST: Final = 1000
+"""The most values in a printed DELETE."""
+_PATTERN: Final = "DELETE ... IN (...) is a pattern: put in the condition that finds the rows with the values"
 _ORDER: Final = ("DELETE", "rewrite_", "REORG", "DROP", "expire_", "SET spark", "VACUUM", "")
 """The order of statements: a rewrite leaves old files to the expiry of snapshots."""
 
@@ -101,12 +113,15 @@ def find_in_reachable(spark: Any, which: TableOptions, values: Values, options: 
     check_columns(table, ProbeOptions(column=options.column), table.names())
     reached = table.reachable(options.column)
     texts = pc.unique(values.texts).to_pylist()
-    looked = _Looked(spark, reached, values, options)
+    looked = _Looked(spark, which.table, reached, values, options)
     looked.look_in_files()
     looked.look_in_metadata([_text(text) for text in texts])
     looked.look_for_live_rows()
     places, errors = looked.places(), looked.errors
-    certificate = None
+    certificate, others = None, reached.not_opened
+    unopened = (
+        [f"{counted(len(others), 'other file')} in the table's folders, such as {min(others)}"] if others else ()
+    )
     if not places and not errors:
         salt = secrets.token_bytes(16)
         hashes = sorted(hashlib.sha256(salt + text).hexdigest() for text in texts)
@@ -125,10 +140,10 @@ def find_in_reachable(spark: Any, which: TableOptions, values: Values, options: 
         values_found=len(looked.found),
         looked_at=looked.looked_at(),
         metadata_files=reached.metadata_files,
-        not_looked_at=(*reached.not_looked_at, _ELSEWHERE),
+        not_looked_at=(*unopened, *reached.not_looked_at, *_NOT_LOOKED_AT),
         places=tuple(places),
         statements=_in_order({text for place in places for text in place.ends}),
-        notes=reached.notes if places else (),
+        notes=(*looked.notes, *reached.notes) if places else (),
         errors=tuple(errors),
         certificate=certificate,
         exit_code=gravest({error.exit_code for error in errors}) if errors else int(bool(places)),
@@ -138,7 +153,9 @@ def find_in_reachable(spark: Any, which: TableOptions, values: Values, options: 
 def _in_order(statements: Collection[str]) -> tuple[str, ...]:
     """Statements in the order in which they are run. The expiry until the latest time includes the others."""
     listed = sorted(statements, key=lambda text: (next(at for at, kind in enumerate(_ORDER) if kind in text), text))
-    expiries = [text for text in listed if "expire_" in text and "snapshot_ids" not in text]
+    expiries = [
+        text for text in listed if "system.expire_" in text and text.startswith("CALL") and "snapshot_ids" not in text
+    ]
     return tuple(text for text in listed if text not in expiries[:-1])
 
 
@@ -152,10 +169,11 @@ class _Looked:
     Attributes:
         found: the values that were found.
         errors: the files that couldn't be searched.
+        notes: what the statements lack.
     """
 
-    def __init__(self, spark: Any, reached: Reachable, values: Values, options: FindOptions) -> None:
-        self._spark, self._reached, self._values = spark, reached, values
+    def __init__(self, spark: Any, table: str, reached: Reachable, values: Values, options: FindOptions) -> None:
+        self._spark, self._table, self._reached, self._values = spark, table, reached, values
         self._options = replace(options, select=(options.column,))
         self._results: dict[str, list[FileFound]] = defaultdict(list)
         """By the files' paths as the table spells them: one for each column that the name has or had."""
@@ -164,6 +182,7 @@ class _Looked:
         self._in_metadata: list[Place] = []
         self.found: set[str] = set()
         self.errors: list[FileFound] = []
+        self.notes: tuple[str, ...] = ()
 
     def look_in_files(self) -> None:
         """Search all files that have rows."""
@@ -211,9 +230,12 @@ class _Looked:
                 part = set()
             self._add(kind, path, same | part, keeper, data_file=data_file, part=not same)
         name = self._options.column.rpartition(".")[2]
+        odd = {text: text.replace("\\", "") for text in texts if "'" in text or not _WORD.fullmatch(text)}
         for path, text, keeper in self._reached.texts:
-            words = {quoted or word for quoted, word in _WORD.findall(text)} if name in text else set()
-            self._add(Kind.COMMIT, path, words.intersection(texts), keeper)
+            if name in text:
+                words, plain = {quoted or word for quoted, word in _WORD.findall(text)}, text.replace("\\", "")
+                found = words.intersection(texts) | {one for one, unescaped in odd.items() if unescaped in plain}
+                self._add(Kind.COMMIT, path, found, keeper)
 
     def _add(self, kind: Kind, path: str, values: Collection[str], keeper: Keeper, **facts: Any) -> None:
         if values:
@@ -223,17 +245,36 @@ class _Looked:
 
     def places(self) -> list[Place]:
         """All places, files first."""
-        places = []
+        places, statements = [], self._deletes()
         for path, _, kind, keeper in self._reached.files:
             if values := self._values_of[path]:
                 live = {head: rows for head in keeper.heads if (rows := self._live[head, portable(path)])}
-                deletes = (f"DELETE FROM {head} WHERE {self._options.column} IN (...)" for head in live)  # noqa: S608
                 places.append(
                     Place(kind=kind, path=path, values=len(values), live_rows=max(live.values(), default=0),
                           rows=sum(one.rows for one in self._results[path]), kept_by=keeper.kept,
-                          ends=(*deletes, *keeper.ends))
+                          ends=(*(statements[head] for head in live), *keeper.ends))
                 )  # fmt: skip
         return [*places, *dict.fromkeys(self._in_metadata)]
+
+    def _deletes(self) -> dict[str, str]:
+        """The DELETE for each of the newest snapshots that has rows."""
+        values: defaultdict[str, set[str]] = defaultdict(set)
+        for file in self._reached.files:
+            for head in file.keeper.heads:
+                if self._live.get((head, portable(file.path))):
+                    values[head] |= self._values_of[file.path]
+        parts: list[str] = self._options.column.split(".")
+        kind: Any = self._spark.table(self._table).schema if values else None
+        for part in parts:
+            kind = kind[part].dataType if hasattr(kind, "fieldNames") and part in kind.fieldNames() else None
+        name = ".".join(part if re.fullmatch(r"[A-Za-z_]\w*", part) else f"`{part}`" for part in parts)
+        found = {}
+        for head, texts in values.items():
+            literals = [] if kind is None else [_literal(text, kind.simpleString()) for text in sorted(texts)]
+            if not literals or len(literals) > _IN_LIST:
+                self.notes, literals = (_PATTERN,), ["..."]
+            found[head] = f"DELETE FROM {head} WHERE {name} IN ({', '.join(literals)})"  # noqa: S608  to be printed
+        return found
 
     def looked_at(self) -> tuple[LookedAt, ...]:
         """The files by kind."""
@@ -249,6 +290,16 @@ class _Looked:
                          without_values=every.count([]))
             )  # fmt: skip
         return tuple(found)
+
+
+def _literal(text: str, kind: str) -> str:
+    """A value as a literal of a type of Spark's."""
+    if kind == "binary":
+        return f"X'{re.sub('^0x|-', '', text)}'"
+    quoted = "'" + text.replace("\\", r"\\").replace("'", r"\'") + "'"
+    if kind.startswith(("string", "char", "varchar")):
+        return quoted if text.isprintable() else f"CAST(X'{text.encode('utf-8', 'surrogateescape').hex()}' AS STRING)"
+    return f"CAST({quoted} AS {kind.upper()})"
 
 
 def _work(file: ReachedFile) -> FileWork:

@@ -9,11 +9,12 @@ transaction. bloom never writes a table's metadata itself. The driver keeps what
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.model.schema import ColumnNames, RowLineage
@@ -91,13 +92,33 @@ class TableChange(NamedTuple):
     """The UUID of the run of bloom that made it; None: another writer."""
 
 
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+
+
 @contextmanager
 def valid(what: str, path: str) -> Iterator[None]:
     """Raise CorruptFile where metadata don't have the form that the table format defines."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise CorruptFile(f"{what}: {error!r}", path=path) from None
+
+
+def check_place(table: str, path: str) -> None:
+    """Raise CorruptFile or UnsupportedError for a path of a table's metadata that isn't opened with a user's rights.
+
+    A table may name files anywhere in stores: clones and imported files are there. No writer makes paths with ``..``.
+    A table in a store doesn't name files of the machine that reads it, nor web servers that it isn't on.
+
+    Args:
+        table: the table's directory, or a file in it.
+        path: a full path.
+    """
+    ours, theirs = (match[1].lower() if (match := _SCHEME.match(one)) else "file" for one in (table, path))
+    if ".." in path.removeprefix(table).split("/") or "\0" in path:
+        raise CorruptFile("the table's metadata name a path that no writer makes: it isn't opened", path=path)
+    if ours != theirs and theirs in {"file", "http", "https"}:
+        raise UnsupportedError(f"a table in {table} names this file elsewhere: it isn't opened", path=path)
 
 
 class Conflict(BloomError):

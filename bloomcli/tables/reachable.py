@@ -82,6 +82,8 @@ class Reachable(NamedTuple):
     refs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     not_looked_at: tuple[str, ...] = ()
+    not_opened: tuple[str, ...] = ()
+    """Files in the table's folders of kinds that bloom doesn't open."""
 
 
 def without_scheme(path: str) -> str:

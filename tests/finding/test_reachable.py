@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from bloomcli.finding.reachable import _in_order, _Known
+from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
+from bloomcli.finding.reachable import _in_order, _Known, _literal, _Looked
 from bloomcli.model.table_statistics import ColumnStatistics, Kind
+from bloomcli.tables.reachable import Keeper, Reachable, ReachedText
 
 WANTED = "customer-2026-0000123"
 
@@ -78,3 +83,34 @@ def test_statements_come_in_an_order_that_ends_what_they_name() -> None:
         "VACUUM t RETAIN 0 HOURS",
         "ALTER TABLE t SET TBLPROPERTIES ('delta.checkpointInterval' = '1')",
     )
+
+
+def test_a_delete_of_a_value_that_looks_like_another_statement_is_not_left_out() -> None:
+    expiry = "CALL ice.system.expire_snapshots(table => 't', older_than => TIMESTAMP '2026-01-01', retain_last => 1)"
+    delete = "DELETE FROM t WHERE id IN ('a system.expire_b')"
+    assert _in_order({expiry, delete}) == (delete, expiry)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "expected"),
+    [
+        ("O'Brien \\", "string", r"'O\'Brien \\'"),
+        ("a\nb", "varchar(9)", "CAST(X'610a62' AS STRING)"),
+        ("0x00-ff", "binary", "X'00ff'"),
+        ("7", "bigint", "CAST('7' AS BIGINT)"),
+    ],
+)
+def test_values_are_printed_as_literals_of_their_type(text: str, kind: str, expected: str) -> None:
+    assert _literal(text, kind) == expected
+
+
+@pytest.mark.parametrize("value", ["O'Brien", "John (old) Smith", "a,b", "plain-7", "back\\slash"])
+def test_values_with_spaces_and_quotes_are_found_in_the_conditions_of_commits(value: str) -> None:
+    quoted = value.replace("\\", r"\\").replace("'", r"\'")
+    predicate = json.dumps([f"(name#12 = '{quoted}')"])
+    reached = Reachable(
+        "/t", (), [], [], [ReachedText("1.json", json.dumps([predicate, ""]), Keeper((), ()))], 1, (1,)
+    )
+    looked = _Looked(None, "t", reached, Values([value, "other"]), FindOptions(column="name"))
+    looked.look_in_metadata([value, "other"])
+    assert looked.found == {value}

@@ -27,7 +27,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageErro
 from bloomcli.formats.arrays import SourceStream
 from bloomcli.storage.base import Store
 from bloomcli.storage.registry import open_source, read_file, store_of
-from bloomcli.tables.base import valid
+from bloomcli.tables.base import check_place, valid
 from bloomcli.tables.delta.reading import DeltaSnapshot
 from bloomcli.tables.delta.rows import deleted_of, shape_of
 from bloomcli.tables.delta.schema import names_of, partition_columns
@@ -99,7 +99,10 @@ class Log:
         for entry in self._entries.values():
             with valid("an entry of the Delta log isn't valid", self._directory):
                 partition_of(entry, columns)
-                deleted_of(entry, self._location)
+                deleted = deleted_of(entry, self._location)
+                check_place(self._location, full_path(self._location, entry["path"]))
+                for one in () if deleted is None else deleted.vectors:
+                    check_place(self._location, one.path)
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
@@ -130,7 +133,7 @@ class Log:
                 else:
                     parts.setdefault((number, int(match[3])), {})[int(match[2])] = name
         for (number, count), found in parts.items():
-            if found.keys() == set(range(1, count + 1)):
+            if len(found) == count == max(found) and min(found) == 1:
                 self._checkpoints.setdefault(number, []).append([found[part] for part in sorted(found)])
 
     @cached_property
@@ -164,7 +167,8 @@ class Log:
             if last <= wanted:
                 found = number
         if found is None:
-            first = f"; the first one is of {_shown(times[0])}" if readable else ""
+            with valid("the commit's time isn't valid", self._directory):
+                first = f"; the first one is of {_shown(times[0])}" if readable else ""
             raise UsageError(f"the table has no version of {time.isoformat()} or before{first}", path=self._name)
         return found
 
@@ -206,6 +210,7 @@ class Log:
                         sidecars.append(str(action["sidecar"]["path"]))
             for sidecar in sidecars:
                 inner = full_path("", sidecar) if is_absolute(sidecar) else self._path(_SIDECARS, sidecar)
+                check_place(self._location, inner)
                 for action in _rows(inner):
                     self._apply(action, inner)
 

@@ -32,7 +32,10 @@ _CHANGES: Final = "_change_data/"
 _NUMBERED: Final = re.compile(r"(\d{20})\.")
 _ACTIONS: Final = ("add", "remove", "cdc")
 _FIELDS: Final = ("path", "stats", "stats_parsed", "deletionTimestamp")
-_NOT_LOOKED_AT: Final = ("conditions of commits that write values in another form than the given one",)
+_NOT_LOOKED_AT: Final = (
+    "what only versions had that are no longer in the log: files in other folders, and columns that had the name",
+)
+_WITHOUT_VALUES: Final = (".crc", ".bin", "_last_checkpoint", "_last_vacuum_info")
 _NOTES: Final = (
     "VACUUM ... RETAIN 0 HOURS harms running writers and readers: run it while nothing else uses the table, or run"
     " VACUUM alone when delta.deletedFileRetentionDuration is over",
@@ -97,6 +100,7 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         for path, size in there.items()
         if path.endswith(".parquet") and path not in log and not path.rpartition("/")[2].startswith(".")
     ]
+    opened = {file.path for file in files} | {path for path in log if _is_read(_name(path))}
     elsewhere = {path for path in (*current, *named) if not path.startswith(f"{location}/")}
     missing = {path for path in current if path not in there} | {p for p in elsewhere if _exists(jvm, p, conf)}
     files += [ReachedFile(path, -1, Kind.DATA, keeper(path)) for path in sorted(missing)]
@@ -117,6 +121,7 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         versions=tuple(sorted(numbers)),
         notes=_NOTES,
         not_looked_at=_NOT_LOOKED_AT,
+        not_opened=tuple(path for path in there if path not in opened and not path.endswith(_WITHOUT_VALUES)),
     )
 
 
@@ -145,6 +150,11 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
+def _is_read(name: str) -> bool:
+    """Whether a file of the log is read, by its name."""
+    return not name.startswith((".", "_")) and name.endswith((".parquet", ".json", ".crc"))
+
+
 def _until(removal: Mapping[str, Any]) -> str:
     """What keeps a removed file."""
     time = datetime.fromtimestamp((removal.get("deletionTimestamp") or 0) / 1000, UTC)
@@ -160,7 +170,7 @@ def _entries(path: str) -> Iterator[Entry]:
     """Yield the entries of a file of the log. Raises CorruptFile, UnreadableError."""
     name = _name(path)
     is_rows = name.endswith(".parquet")
-    if name.startswith((".", "_")) or not (is_rows or name.endswith((".json", ".crc"))):
+    if not _is_read(name):
         return
     with open_source(portable(path)) as source:
         data = source.read_at(0, source.size)

@@ -22,6 +22,7 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock
 from decimal import Decimal
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote_plus
 from uuid import UUID
@@ -33,7 +34,7 @@ from bloomcli.extras import needed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage.registry import open_source, store_of
-from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, valid
+from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
 from bloomcli.tables.iceberg.properties import filter_requests
@@ -46,6 +47,8 @@ _NUMBERED: Final = re.compile(r"v?(\d+)(?:-[0-9a-fA-F-]{36})?(?:\.gz)?\.metadata
 _AT_ONCE: Final = 16
 """Manifests that are read from a store at a time."""
 _UNPACKED_MOST: Final = 1 << 30
+_DEFLATED_MOST: Final = 1032
+"""The most bytes that a byte of DEFLATE becomes; a record has at least one."""
 _DELETED: Final = 2
 """The status of a manifest's entry for a file that the snapshot no longer has."""
 _ADDED: Final = 1
@@ -113,7 +116,9 @@ def _avro(path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
     try:
         reader = fastavro.reader(io.BytesIO(data))
         schema: Any = reader.writer_schema
-        rows: list[Any] = list(reader)
+        rows: list[Any] = list(islice(reader, len(data) * _DEFLATED_MOST))
+        if len(rows) == len(data) * _DEFLATED_MOST:
+            raise ValueError("it has more records than its bytes can have")
     except Exception as error:
         if isinstance(error, BloomError | MemoryError):
             raise
@@ -307,7 +312,7 @@ class IcebergFiles(TableSnapshot):
         if self._fixed and self._snapshot is not None:
             number = self._snapshot.get("schema-id", number)
         schemas = self._all("schemas", "schema")
-        return next((one for one in schemas if one.get("schema-id") == number), schemas[-1])
+        return [one for one in schemas if number is None or one.get("schema-id", number) == number][-1]
 
     def _schemas(self) -> list[dict[str, Any]]:
         return sorted(self._all("schemas", "schema"), key=lambda one: -one.get("schema-id", 0))
@@ -327,12 +332,15 @@ class IcebergFiles(TableSnapshot):
         if self._snapshot is None:
             return [], []
         if (listed := self._snapshot.get("manifest-list")) is not None:
+            check_place(self._path, str(listed))
             manifests = _avro(str(listed))[1]
         else:
             manifests = [{"manifest_path": path} for path in self._snapshot.get("manifests") or ()]
         found: tuple[list[_File], list[_File]] = [], []
         with valid("the list of manifests isn't valid", self._path):
             paths = [str(manifest["manifest_path"]) for manifest in manifests]
+            for path in paths:
+                check_place(self._path, path)
         if any(manifest.get("key_metadata") is not None for manifest in manifests):
             raise UnsupportedError("a manifest is encrypted: its table's keys are needed", path=self.name)
         remote = any(store_of(portable(path)).remote for path in paths[:1])
@@ -343,6 +351,7 @@ class IcebergFiles(TableSnapshot):
                     for entry in entries:
                         if entry["status"] != _DELETED:
                             one = self._file(entry, manifest, of_partition)
+                            check_place(self._path, one.path)
                             found[(one.facts.get("content") or _DATA) != _DATA].append(one)
         return found
 
@@ -380,16 +389,17 @@ class IcebergFiles(TableSnapshot):
                 path=self.name,
                 hint="leave out --where; or use Spark, with the name that its catalog has for the table",
             )
-        files = [
-            DataFile(
-                path=one.path,
-                size=one.facts["file_size_in_bytes"],
-                format=str(one.facts["file_format"]).lower(),
-                partition=self._partition(one),
-                record=one,
-            )
-            for one in sorted(self._files[0], key=lambda one: one.path)
-        ]
+        with valid("an entry of a manifest isn't valid", self._path):
+            files = [
+                DataFile(
+                    path=one.path,
+                    size=one.facts["file_size_in_bytes"],
+                    format=str(one.facts["file_format"]).lower(),
+                    partition=self._partition(one),
+                    record=one,
+                )
+                for one in sorted(self._files[0], key=lambda one: one.path)
+            ]
         if twice := [path for path, count in Counter(file.path for file in files).items() if count > 1]:
             raise CorruptFile("the snapshot lists this data file twice", path=twice[0])
         return files

@@ -28,6 +28,13 @@ _REMOVED: Final = 2
 _LIST: Final = "snap-"
 """The beginning of the names of manifest lists, which have no values."""
 _ROWS: Final = (".parquet", ".orc", ".avro")
+_WITHOUT_VALUES: Final = (".crc", ".metadata.json", ".puffin", ".stats", "version-hint.text")
+_NOT_LOOKED_AT: Final = (
+    "what only expired snapshots had: files outside the table's folders (of add_files, an earlier write.data.path),"
+    " and the summaries in older *.metadata.json",
+    "columns that had the name only in schemas that the table's metadata no longer have",
+    "copies of deleted rows in position delete files, which some writers make (the column row)",
+)
 _NOTES: Final = ("remove_orphan_files only takes files that are older than three days",)
 _VALUELESS: Final = ("bucket", "void")
 """Transforms of partitions whose results aren't values, or parts of them."""
@@ -132,6 +139,7 @@ class _Listing:
         self._statements = _Statements(name, self._metadata)
         self._files: dict[str, ReachedFile] = {}
         self._bounds: list[ReachedBounds] = []
+        self._others: list[str] = []
         self._names, self._leaves = self._columns()
         self._check_partitions()
         if str(table.encryption().getClass().getSimpleName()) != "PlaintextEncryptionManager":
@@ -173,7 +181,8 @@ class _Listing:
             versions=tuple(one["snapshot-id"] for one in listed),
             refs=tuple(f"{ref['type']} {name}" for name, ref in self._statements.refs.items()),
             notes=_NOTES,
-            not_looked_at=tuple(not_looked_at),
+            not_looked_at=(*not_looked_at, *_NOT_LOOKED_AT),
+            not_opened=tuple(self._others),
         )
 
     def _columns(self) -> tuple[tuple[ColumnNames, ...], dict[int, Leaf]]:
@@ -242,11 +251,13 @@ class _Listing:
                 continue
             for file in listed:
                 path = str(file.location())
-                hidden = path.rpartition("/")[2].startswith((".", _LIST))
-                if hidden or not path.endswith(_ROWS) or without_scheme(path) in known:
+                name = path.rpartition("/")[2]
+                if name.startswith(_LIST) or name.endswith(_WITHOUT_VALUES) or without_scheme(path) in known:
                     continue
                 known.add(without_scheme(path))
-                if path.endswith(".avro") and "/metadata/" in path:
+                if name.startswith(".") or not name.endswith(_ROWS):
+                    self._others.append(path)
+                elif path.endswith(".avro") and "/metadata/" in path:
                     for _, found, _ in self._entries(path):
                         self._add_bounds(path, found, outside)
                 else:
