@@ -149,15 +149,23 @@ class DecodedValues(NamedTuple):
         return DecodedValues(self.values.take(positions), self.rows.take(positions), ends)
 
 
-def arrow_file(file: pa.NativeFile, footer: bytes) -> pq.ParquetFile:
-    """Arrow's reader of a file with this FileMetaData: Arrow would read more of the file's end. Raises its errors."""
+def arrow_file(file: pa.NativeFile, footer: bytes, unit: str | None = None) -> pq.ParquetFile:
+    """Arrow's reader of a file with this FileMetaData: Arrow would read more of the file's end. Raises its errors.
+
+    Args:
+        file: the file.
+        footer: its FileMetaData.
+        unit: the unit of INT96 timestamps; by default nanoseconds, in which years beyond 1678 to 2261 wrap around.
+    """
     import pyarrow.parquet as pq
 
     metadata = pq.read_metadata(
         pa.BufferReader(b"".join((spec.MAGIC, footer, len(footer).to_bytes(4, "little"), spec.MAGIC)))
     )
     # a background read of Arrow's threads aborts the process if Python ends during it
-    return pq.ParquetFile(file, metadata=metadata, pre_buffer=False, page_checksum_verification=True)
+    return pq.ParquetFile(
+        file, metadata=metadata, pre_buffer=False, page_checksum_verification=True, coerce_int96_timestamp_unit=unit
+    )
 
 
 def whole_column(
@@ -228,7 +236,11 @@ class _Together:
 
 
 def decoded(
-    source: Source, data_end: int, chunks: Iterable[ChosenPages], typed: Footer | None = None
+    source: Source,
+    data_end: int,
+    chunks: Iterable[ChosenPages],
+    typed: Footer | None = None,
+    unit: str | None = None,
 ) -> Iterator[DecodedValues]:
     """Decode the values of a column in some of its chunks, some pages at a time.
 
@@ -238,6 +250,7 @@ def decoded(
         chunks: chunks of one column, and their pages.
         typed: the file's footer, to decode values of logical types as PyArrow reads them, for a column at the top
             level that isn't repeated. By default they have the physical type.
+        unit: with `typed`, as for `arrow_file`.
 
     Raises:
         CorruptFile: the pages contradict their headers or the metadata.
@@ -255,11 +268,11 @@ def decoded(
                 or values > _VALUES_TOGETHER
                 or waiting[-1][1].hides_codec != part.hides_codec  # a property of the whole file in memory
             ):
-                yield from _decode(waiting, typed)
+                yield from _decode(waiting, typed, unit)
                 waiting, memory, values = [], part.memory, part.values
             waiting.append((at, part))
     if waiting:
-        yield from _decode(waiting, typed)
+        yield from _decode(waiting, typed, unit)
 
 
 def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[_Together]:
@@ -420,7 +433,9 @@ def _next(reader: ChunkReader) -> RawPage | None:
     return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, hides_codec)
 
 
-def _decode(groups: Sequence[tuple[int, _Together]], typed: Footer | None) -> Iterator[DecodedValues]:
+def _decode(
+    groups: Sequence[tuple[int, _Together]], typed: Footer | None, unit: str | None
+) -> Iterator[DecodedValues]:
     """Decode data pages that begin and end with whole rows, some rows at a time: pages of the chunks at these
     positions."""
     import pyarrow.parquet as pq
@@ -444,7 +459,7 @@ def _decode(groups: Sequence[tuple[int, _Together]], typed: Footer | None) -> It
         try:
             if file is None:
                 data = pa.BufferReader(file_of(stored, typed))
-                file = pq.ParquetFile(data, page_checksum_verification=True)
+                file = pq.ParquetFile(data, page_checksum_verification=True, coerce_int96_timestamp_unit=unit)
             names = None if typed is None else [file.schema.column(reader.chunk.column.index).path]
             batches = file.iter_batches(
                 groups[first][1].rows_at_once, row_groups=range(first, end), columns=names, use_threads=False
@@ -453,7 +468,7 @@ def _decode(groups: Sequence[tuple[int, _Together]], typed: Footer | None) -> It
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if end - first > 1:  # one of the chunks is damaged: its own error says where
                 for one in groups:
-                    for _ in _decode([one], typed):
+                    for _ in _decode([one], typed, unit):
                         pass
             if isinstance(error, BloomError):
                 raise

@@ -26,9 +26,11 @@ from functools import cached_property
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from bloomcli.errors import BloomError, CorruptFile
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.arrays import SourceStream, int64s, numbers_of
 from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_decoder, page_index
@@ -324,6 +326,17 @@ def _slice(groups: Sequence[_Rows], first: int, count: int) -> list[_Rows]:
     return found
 
 
+_DAYS: Final = (2333938, 2547238)
+"""The first and the last Julian day of the years 1678 to 2261, all of whose times fit into int64 nanoseconds."""
+
+
+def _int96(values: pa.FixedSizeBinaryArray) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The Julian days, and the nanoseconds of the day, of INT96 timestamps without the nulls."""
+    data = b"".join(values.drop_null().to_pylist())
+    found = np.frombuffer(data, np.dtype([("nanos", "<i8"), ("day", "<i4")]))
+    return found["day"], found["nanos"]
+
+
 def _count(groups: Sequence[_Rows]) -> int:
     return sum(len(group.rows) for group in groups)
 
@@ -341,6 +354,8 @@ class Records:
         self._file = file
         self._filters = filters
         self._plan = plan
+        self._unit: str | None = None
+        """The unit of INT96 timestamps, as for `page_decoder.arrow_file`."""
 
     def chosen(self, columns: Sequence[str] | None) -> set[int]:
         """The ordinals of these leaf columns (None: all)."""
@@ -360,9 +375,37 @@ class Records:
         """
         chosen = self.chosen(columns)
         with self._faults(f"the rows of row group {found[0][0]}"):
+            self._choose_unit(found, chosen)
             groups = (_Rows(number, rows, self._paged(number, chosen, rows)) for number, rows in _numbers(found))
             for ordinals, some in groupby(groups, lambda group: frozenset(group.paged)):
                 yield from self._alike(list(some), chosen - ordinals)
+
+    def _choose_unit(self, found: Sequence[tuple[int, pa.Int64Array]], columns: set[int]) -> None:
+        """Read INT96 timestamps in microseconds if a row has one that nanoseconds can't hold, such as 9999-12-31.
+
+        Raises UnsupportedError if another one has nanoseconds, which microseconds would cut.
+        """
+        footer = self._filters.footer
+        cut: set[str] = set()
+        for column in (one for one in self._file.columns if one.index in columns and one.physical == "INT96"):
+            for number, rows in found:
+                (chunk,) = self._chunks(number, {column.index})
+                every = ChosenPages(chunk, footer.row_group(number).rows, None)
+                for part in page_decoder.decoded(self._file.source, footer.start, [every]):
+                    for some in part.by_chunk():
+                        days, nanos = _int96(some.values.filter(pc.is_in(some.rows, value_set=rows)))
+                        if self._unit is None and ((days < _DAYS[0]) | (days > _DAYS[1])).any():
+                            self._unit = "us"
+                            self.__dict__.pop("reader", None)
+                        if (nanos % 1000).any():
+                            cut.add(column.path)
+        if cut and self._unit is not None:
+            raise UnsupportedError(
+                f"timestamps beyond the years 1678 to 2261 need microseconds, and {', '.join(sorted(cut))} has"
+                " nanoseconds: no type of Arrow holds both",
+                path=self._file.source.path,
+                hint="--select names other columns to show",
+            )
 
     def _alike(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
         """Read rows of row groups whose paged columns are the same. These other columns are read whole."""
@@ -515,7 +558,7 @@ class Records:
             for group in groups
         ]
         parts, at, size, chunk = [], 0, 0, -1
-        decoded = page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer)
+        decoded = page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer, unit=self._unit)
         for part in (part for several in decoded for part in several.by_chunk()):
             if part.chunk != chunk:
                 chunk, at = part.chunk, 0
@@ -602,4 +645,4 @@ class Records:
     def reader(self) -> pq.ParquetFile:
         """Arrow's reader of the file. Raises errors of Arrow."""
         file = pa.PythonFile(SourceStream(self._file.source), "r")
-        return page_decoder.arrow_file(file, self._filters.footer.for_arrow)
+        return page_decoder.arrow_file(file, self._filters.footer.for_arrow, self._unit)

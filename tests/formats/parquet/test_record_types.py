@@ -130,3 +130,38 @@ def test_damaged_pages_are_an_error_and_others_are_read(tmp_path: Path) -> None:
     assert [error.exit_code for error in found.report.errors] == [3]
     again = records(bloomcli.find(path, 4999, column="id", select=["text"]))
     assert again["text"].to_pylist() == ["naïve 4999"]
+
+
+def int96_file(path: Path, times: list[dt.datetime | None]) -> Path:
+    """Times as INT96, as Spark writes them by default, in row groups of 500 rows."""
+    found = pa.table({"id": range(len(times)), "time": pa.array(times, pa.timestamp("us"))})
+    pq.write_table(found, path, use_deprecated_int96_timestamps=True, row_group_size=500, use_dictionary=False,
+                   compression="none", write_page_index=True)  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize("last", [dt.datetime(9999, 12, 31), dt.datetime(1, 1, 1), dt.datetime(2262, 4, 12)])
+def test_int96_timestamps_beyond_nanoseconds_are_those_of_the_file(tmp_path: Path, last: dt.datetime) -> None:
+    times = [None if k % 3 == 1 else last if k % 10 == 0 else EPOCH + dt.timedelta(hours=k) for k in range(2000)]
+    path = int96_file(tmp_path / "f.parquet", times)
+    for wanted in ([10], [9, 10, 1500], list(range(0, 2000, 7))):
+        found = bloomcli.find(path, wanted, column="id")
+        records = [row["record"] for batch in found for row in batch.to_pylist()]
+        assert found.report.errors == ()
+        assert [one["id"] for one in records] == wanted
+        assert [one["time"] for one in records] == [times[number] for number in wanted]
+
+
+def test_int96_timestamps_that_no_type_holds_are_an_error(tmp_path: Path) -> None:
+    path = int96_file(tmp_path / "f.parquet", [EPOCH + dt.timedelta(hours=k) for k in range(500)])
+    day = (EPOCH.date() - dt.date(1970, 1, 1)).days + 2440588
+    data, kept = path.read_bytes(), (3 * 3600 * 10**9).to_bytes(8, "little") + day.to_bytes(4, "little")
+    nanos = (3 * 3600 * 10**9 + 7).to_bytes(8, "little") + (5373484).to_bytes(4, "little")
+    assert data.count(kept) == 1
+    path.write_bytes(data.replace(kept, nanos))
+    found = bloomcli.find(path, [3], column="id")
+    assert list(found) == []
+    (error,) = found.report.errors
+    assert "no type of Arrow holds both" in str(error.error)
+    (batch,) = bloomcli.find(path, [3], column="id", select=["id"])
+    assert batch.column("record").to_pylist() == [{"id": 3}]
