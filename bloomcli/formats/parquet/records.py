@@ -26,7 +26,6 @@ from functools import cached_property
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,6 +42,7 @@ from bloomcli.storage.base import Range, united
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow.parquet as pq
 
     from bloomcli.formats.located_file import LocatedFile
@@ -332,6 +332,8 @@ _DAYS: Final = (2333938, 2547238)
 
 def _int96(values: pa.FixedSizeBinaryArray) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """The Julian days, and the nanoseconds of the day, of INT96 timestamps without the nulls."""
+    import numpy as np  # few files have such a column
+
     data = b"".join(values.drop_null().to_pylist())
     found = np.frombuffer(data, np.dtype([("nanos", "<i8"), ("day", "<i4")]))
     return found["day"], found["nanos"]
