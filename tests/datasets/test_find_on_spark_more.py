@@ -272,3 +272,16 @@ def test_columns_of_other_libraries_are_values_with_their_types(spark: SparkSess
     assert [[total.value for total in row.totals] for row in rows if row.totals] == [["4000"]] * FILES
     with pytest.raises(UsageError, match="a frame of Spark is searched on its executors"):
         bloom_spark.probe(spark, lake, spark.range(3), column="id")
+
+
+def test_int96_timestamps_beyond_nanoseconds_are_those_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    times = "if(id % 2 = 0, timestamp'9999-12-31 01:02:03', timestamp'2026-01-01 00:00:00.123456') AS time"
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+    spark.range(10).selectExpr("id", times).coalesce(1).write.parquet(path)
+    spark.conf.unset("spark.sql.parquet.outputTimestampType")
+    found = bloom_spark.find(spark, path, spark.createDataFrame([(2,), (3,)], "id long"), column="id")
+    assert (
+        found.select("record.*").sort("id").collect()
+        == spark.read.parquet(path).where("id IN (2, 3)").sort("id").collect()
+    )

@@ -380,7 +380,8 @@ class Records:
             self._choose_unit(found, chosen)
             groups = (_Rows(number, rows, self._paged(number, chosen, rows)) for number, rows in _numbers(found))
             for ordinals, some in groupby(groups, lambda group: frozenset(group.paged)):
-                yield from self._alike(list(some), chosen - ordinals)
+                batches = self._alike(list(some), chosen - ordinals)
+                yield from batches if self._unit is None else map(self._with_zone, batches)
 
     def _choose_unit(self, found: Sequence[tuple[int, pa.Int64Array]], columns: set[int]) -> None:
         """Read INT96 timestamps in microseconds if a row has one that nanoseconds can't hold, such as 9999-12-31.
@@ -408,6 +409,17 @@ class Records:
                 path=self._file.source.path,
                 hint="--select names other columns to show",
             )
+
+    def _with_zone(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Give INT96 timestamps in microseconds their zone, because they are instants.
+
+        The type in nanoseconds needs none: it is that of INT96 alone.
+        """
+        int96 = {one.path for one in self._file.columns if one.physical == "INT96"}
+        instants = pa.schema(
+            [one.with_type(pa.timestamp("us", "UTC")) if one.name in int96 else one for one in batch.schema]
+        )
+        return batch.cast(instants)
 
     def _alike(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
         """Read rows of row groups whose paged columns are the same. These other columns are read whole."""
