@@ -24,6 +24,12 @@ METADATA = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": []
             "schemaString": json.dumps({"type": "struct", "fields": [FIELD]})}  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def _no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether another test's session runs in this process decides nothing here."""
+    monkeypatch.setattr("bloomcli.tables.opening.is_running", lambda: False)
+
+
 def delta(folder: Path, path: str = "a.parquet", **entry: Any) -> str:
     """A Delta table of one file."""
     log = folder / "_delta_log"
