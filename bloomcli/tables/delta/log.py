@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -177,7 +177,7 @@ class Log:
         path = self._path(f"{version:020}.json")
         if since is not None and version >= since:
             with valid("the commit's time isn't valid", path):
-                for action in _lines(path):
+                for action in actions_in(path, ()):
                     if (of_commit := (action.get("commitInfo") or {}).get("inCommitTimestamp")) is not None:
                         return int(of_commit)
         status = self._store.status(path)
@@ -192,7 +192,7 @@ class Log:
             self._checkpoint(self._checkpoints[start])
         for number in range(start + 1, self.version + 1):
             path = self._path(f"{number:020}.json")
-            for action in _lines(path):
+            for action in actions_in(path, _READ):
                 self._apply(action, path)
         if not self._protocol or not self._metadata:
             raise CorruptFile("the log has no protocol or no metadata of the table", path=self._directory)
@@ -203,7 +203,7 @@ class Log:
         """Apply a checkpoint, of which there may be several copies."""
         for name in copies[0]:
             path, sidecars = self._path(name), []
-            for action in _lines(path) if name.endswith(".json") else _rows(path):
+            for action in actions_in(path, _READ):
                 self._apply(action, path)
                 with valid("a sidecar of the checkpoint isn't valid", path):
                     if action.get("sidecar") is not None:
@@ -211,7 +211,7 @@ class Log:
             for sidecar in sidecars:
                 inner = full_path("", sidecar) if is_absolute(sidecar) else self._path(_SIDECARS, sidecar)
                 check_place(self._location, inner)
-                for action in _rows(inner):
+                for action in actions_in(inner, _READ):
                     self._apply(action, inner)
 
     def _apply(self, action: Action, path: str) -> None:
@@ -246,6 +246,20 @@ class Log:
             raise UnsupportedError(f"this Delta table can't be read: {why}", path=self._name)
 
 
+def actions_in(path: str, kinds: Collection[str]) -> Iterator[Action]:
+    """Yield the actions of a file of a table's log. Statistics are texts, as in commits.
+
+    Args:
+        path: a commit, checkpoint, sidecar or checksum file: Parquet, or lines of JSON.
+        kinds: the kinds of actions to read of Parquet, such as ``add``.
+
+    Raises:
+        CorruptFile: the file is damaged.
+        UnreadableError: the store can't read it.
+    """
+    return _rows(path, kinds) if path.endswith(".parquet") else _lines(path)
+
+
 def _lines(path: str) -> Iterator[Action]:
     """Yield the actions of a file of JSON."""
     data = _bytes(path)
@@ -267,12 +281,12 @@ def _bytes(path: str) -> bytes:
         raise CorruptFile(f"the Delta log can't be read: {error.strerror}", path=path) from None
 
 
-def _rows(path: str) -> Iterator[Action]:
+def _rows(path: str, kinds: Collection[str]) -> Iterator[Action]:
     """Yield the actions of a Parquet file."""
     try:
         with open_source(path) as source:
             file = pq.ParquetFile(pa.PythonFile(SourceStream(source), "r"), coerce_int96_timestamp_unit="us")
-            columns = [name for name in file.schema_arrow.names if name in _READ]
+            columns = [name for name in file.schema_arrow.names if name in kinds]
             for batch in file.iter_batches(columns=columns, use_threads=False):
                 for row in batch.to_pylist(maps_as_pydicts="strict"):
                     action = {name: value for name, value in row.items() if value is not None}

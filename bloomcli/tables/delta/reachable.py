@@ -14,14 +14,11 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
-from bloomcli.storage.registry import open_source
 from bloomcli.tables.delta.jvm import Jvm
+from bloomcli.tables.delta.log import actions_in
 from bloomcli.tables.delta.schema import names_of
 from bloomcli.tables.delta.snapshot import full_path
 from bloomcli.tables.delta.statistics import Leaf, leaves_of, statistics_of
@@ -31,7 +28,7 @@ _LOG: Final = "_delta_log/"
 _CHANGES: Final = "_change_data/"
 _NUMBERED: Final = re.compile(r"(\d{20})\.")
 _ACTIONS: Final = ("add", "remove", "cdc")
-_FIELDS: Final = ("path", "stats", "stats_parsed", "deletionTimestamp")
+_KINDS: Final = (*_ACTIONS, "metaData", "commitInfo")
 _NOT_LOOKED_AT: Final = (
     "what only versions had that are no longer in the log: files in other folders, and columns that had the name",
 )
@@ -169,43 +166,14 @@ def _text(info: Mapping[str, Any]) -> str:
 def _entries(path: str) -> Iterator[Entry]:
     """Yield the entries of a file of the log. Raises CorruptFile, UnreadableError."""
     name = _name(path)
-    is_rows = name.endswith(".parquet")
-    if not _is_read(name):
+    if name.startswith((".", "_")) or not name.endswith((".parquet", ".json", ".crc")):
         return
-    with open_source(portable(path)) as source:
-        data = source.read_at(0, source.size)
-    try:
-        for action in _of_checkpoint(data) if is_rows else map(json.loads, data.splitlines()):
-            for kind in (*_ACTIONS, "metaData", "commitInfo"):
-                if action.get(kind) is not None:
-                    yield Entry(path, kind, action[kind])
-            yield from (Entry(path, "add", one) for one in action.get("allFiles") or ())
-    except (pa.ArrowException, ValueError, AttributeError) as error:
-        raise CorruptFile(f"the file of the table's log can't be read: {error}", path=path) from None
-
-
-def _of_checkpoint(data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the actions of a checkpoint, as those of commits."""
-    file = pq.ParquetFile(pa.BufferReader(data))
-    there = {field.name: field.type for field in file.schema_arrow}
-    chosen = [
-        f"{kind}.{field}"
-        for kind in _ACTIONS
-        if kind in there
-        for field in _FIELDS
-        if there[kind].get_field_index(field) >= 0
-    ]
-    if "metaData" in there:
-        chosen.append("metaData")
-    for batch in file.iter_batches(columns=chosen):
-        for row in batch.to_pylist():
-            parsed = (row.get("add") or {}).get("stats_parsed")
-            if parsed is not None and row["add"].get("stats") is None:
-                row["add"]["stats"] = json.dumps(parsed, default=str)
-            metadata = row.get("metaData")
-            if metadata is not None:
-                metadata["configuration"] = dict(metadata["configuration"] or ())
-            yield row
+    for action in actions_in(portable(path), _KINDS):
+        for kind in _KINDS:
+            if action.get(kind) is not None:
+                yield Entry(path, kind, action[kind])
+        for one in action.get("allFiles") or ():
+            yield Entry(path, "add", one)
 
 
 def _columns(metadata: Sequence[Mapping[str, Any]], column: str, name: str) -> list[tuple[ColumnNames, Leaf]]:
