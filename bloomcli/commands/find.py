@@ -231,7 +231,7 @@ def _search(
 
     source = CountingSource(original)
     file = open_file(source, options.names)
-    column, search = _column_search(file, options)
+    column, directory, search = _column_search(file, options)
     wanted = values.of(file, column, search, stop)
     scope = Scope(
         row_groups,
@@ -240,7 +240,7 @@ def _search(
         sound_pages={} if answer is None else dict(zip(answer.possible or (), answer.pages, strict=False)),
         pages_follow=not options.maybe,
     )
-    rows = _FileRows(file, search, wanted, options, emit, column)
+    rows = _FileRows(file, search, wanted, options, emit, column, directory)
     if answer is None or answer.possible is None:
         values.filter_lookup = search.filter_lookup(wanted, rows.columns) or values.filter_lookup
     every = list(numbered(search.candidates(wanted, scope)))
@@ -296,13 +296,13 @@ def _filters_answer(
     return None if lookup is None else lookup.look_up(original, row_groups)
 
 
-def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, ColumnSearch]:
-    """The column, and its search."""
+def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, str | None, ColumnSearch]:
+    """The column, its value in the file's directories (None: they don't have it), and its search."""
     if not file.searched:  # raises UnsupportedError, whatever the file's columns are
         file.search(Column(path=options.column, index=0, physical=""))
-    check_column(file, options)
+    directory = check_column(file, options)
     column = only_column(file, options.column, purpose="find")
-    return column, file.search(column)
+    return column, directory, file.search(column)
 
 
 class _FileRows:
@@ -322,10 +322,11 @@ class _FileRows:
         options: FindOptions,
         emit: Emit,
         column: Column,
+        directory: str | None,
     ) -> None:
         self._file, self._search, self._wanted, self._options, self._emit = file, search, wanted, options, emit
         self._partition = Partition(file.source.path, options)
-        self._column, self._directory = column, check_column(file, options)
+        self._column, self._directory = column, directory
         self.columns = selected(file, options)
         self.count = self.row_groups = 0
 

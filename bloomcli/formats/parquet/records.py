@@ -37,7 +37,7 @@ from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_decoder import ChosenPages
 from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
-from bloomcli.model.file import ColumnChunk
+from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Range, united
 from bloomcli.words import counted
 
@@ -390,7 +390,7 @@ class Records:
         """
         footer = self._filters.footer
         cut: set[str] = set()
-        for column in (one for one in self._file.columns if one.index in columns and one.physical == "INT96"):
+        for column in (one for one in self._int96 if one.index in columns):
             for number, rows in found:
                 (chunk,) = self._chunks(number, {column.index})
                 every = ChosenPages(chunk, footer.row_group(number).rows, None)
@@ -415,11 +415,16 @@ class Records:
 
         The type in nanoseconds needs none: it is that of INT96 alone.
         """
-        int96 = {one.path for one in self._file.columns if one.physical == "INT96"}
-        instants = pa.schema(
-            [one.with_type(pa.timestamp("us", "UTC")) if one.name in int96 else one for one in batch.schema]
-        )
-        return batch.cast(instants)
+        return batch.cast(self.with_instants(batch.schema))
+
+    def with_instants(self, schema: pa.Schema) -> pa.Schema:
+        """The schema with INT96 columns at the top level as instants in microseconds, as Spark reads them."""
+        int96 = {one.path for one in self._int96}
+        return pa.schema([one.with_type(pa.timestamp("us", "UTC")) if one.name in int96 else one for one in schema])
+
+    @cached_property
+    def _int96(self) -> Sequence[Column]:
+        return [one for one in self._file.columns if one.physical == "INT96"]
 
     def _alike(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
         """Read rows of row groups whose paged columns are the same. These other columns are read whole."""

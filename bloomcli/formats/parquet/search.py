@@ -260,13 +260,7 @@ class ParquetSearch(ColumnSearch):
 
     def record_schema(self) -> pa.Schema:
         """The columns as pyarrow reads them; INT96 timestamps, which are instants, with their zone."""
-        int96 = {column.path for column in self._file.columns if column.physical == "INT96"}
-        return pa.schema(
-            [
-                field.with_type(pa.timestamp("us", "UTC")) if field.name in int96 else field
-                for field in self._records.checked_schema()
-            ]
-        )
+        return self._records.with_instants(self._records.checked_schema())
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
         """The lookup in the filters of files like this one; None if they can't answer it, and without filters and
