@@ -26,7 +26,10 @@ _HOLDS: Final = {
     "DELTA_LENGTH_BYTE_ARRAY": ("BYTE_ARRAY",),
     "DELTA_BYTE_ARRAY": ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"),
     "BYTE_STREAM_SPLIT": ("FLOAT", "DOUBLE", "INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"),
+    "ALP": ("FLOAT", "DOUBLE"),
 }
+OTHER_COLUMNS: Final = "leave the column out of --columns, or write it again in another encoding"
+"""What to do about an encoding that isn't read."""
 _PREFIX: Final = 4
 """Size of the length that precedes a PLAIN byte array."""
 
@@ -120,7 +123,7 @@ def slices(page: Page, column: Column, bounds: _Bounds = None) -> Iterator[Slice
             path=page.location.path,
             offset=page.location.base,
             field=page.location.field,
-            hint="rewrite the file with a current engine",
+            hint=OTHER_COLUMNS,
         )
     if column.physical not in holders:
         raise page.location.fault(
@@ -355,10 +358,22 @@ def _split(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Ite
         yield _fixed(values, width, count, bounds)
 
 
+def _alp(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
+    assert width is not None  # noqa: S101  as above
+    vectors = kernels.Alp(body.whole(), page.start, page.non_null, width)
+    left = page.non_null
+    while left:
+        values = bytearray(min(left, limits.ROWS_PER_BATCH) * width)
+        count = vectors.read(values)  # a batch has room for the largest vector
+        yield _fixed(values, width, count, bounds)
+        left -= count
+
+
 _READERS: Final[dict[str, Any]] = {
     "PLAIN": _plain,
     "DELTA_BINARY_PACKED": _delta,
     "DELTA_LENGTH_BYTE_ARRAY": _delta_length,
     "DELTA_BYTE_ARRAY": _delta_byte_array,
     "BYTE_STREAM_SPLIT": _split,
+    "ALP": _alp,
 }

@@ -18,7 +18,7 @@ from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.codecs import Body
-from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.encodings import OTHER_COLUMNS, width_of
 from bloomcli.formats.parquet.pages import Page, read_pages
 from bloomcli.formats.parquet.spec import varint
 from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, HashedPage, mark
@@ -214,7 +214,7 @@ class Measure:
                 path=page.location.path,
                 offset=page.location.base,
                 field=page.location.field,
-                hint="rewrite the file with a current engine",
+                hint=OTHER_COLUMNS,
             )
         self._seen, self._unseen = bytearray(2), 2
         self.indices(page._replace(body=Body(b"".join((b"\1", run, data)), stop), start=0), stop)
