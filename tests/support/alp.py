@@ -33,7 +33,12 @@ def decoded(integers: np.ndarray[Any, Any], exponent: int, factor: int, width: i
 
 
 def vector(
-    integers: np.ndarray[Any, Any], exponent: int, factor: int, exceptions: Mapping[int, bytes], width: int, bits: int = 0
+    integers: np.ndarray[Any, Any],
+    exponent: int,
+    factor: int,
+    exceptions: Mapping[int, bytes],
+    width: int,
+    bits: int = 0,
 ) -> bytes:
     """A vector of integers, of which some are placeholders of exceptions. `bits`: the least width of a delta."""
     _, signed, unsigned = _TYPES[width]
@@ -112,7 +117,7 @@ def _again(old: fuzzparquet.Page, column: Any, log: int, exponent: int, factor: 
     name = fuzzparquet.CODECS[old.codec]
     levels = head[5][1] + head[6][1] if head_id == 8 else 0
     front, body = old.body[:levels], bytes(old.body[levels:])
-    codec = None if name is None else pa.Codec(name)
+    codec = None if name is None or head.get(7, (thrift.TRUE, True))[0] == thrift.FALSE else pa.Codec(name)
     if codec is not None and body:
         body = codec.decompress(body, header[2][1] - levels, asbytes=True)
     start = 0
@@ -122,6 +127,10 @@ def _again(old: fuzzparquet.Page, column: Any, log: int, exponent: int, factor: 
     body = body[:start] + encoded(body[start:], width, log, exponent, factor)
     packed = body if codec is None else codec.compress(body, asbytes=True)
     head[2 if head_id == 5 else 4] = (thrift.I32, ALP)
-    header |= {head_id: (thrift.STRUCT, head), 2: (thrift.I32, levels + len(body)), 3: (thrift.I32, levels + len(packed))}
+    header |= {
+        head_id: (thrift.STRUCT, head),
+        2: (thrift.I32, levels + len(body)),
+        3: (thrift.I32, levels + len(packed)),
+    }
     header.pop(4, None)  # the checksum
     return thrift.encode(dict(sorted(header.items()))) + front + packed

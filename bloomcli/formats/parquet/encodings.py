@@ -16,6 +16,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import AnyBody, Buffer, Feed
 from bloomcli.formats.parquet.pages import Page
+from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import Column
 from bloomcli.words import are, counted
 
@@ -28,8 +29,6 @@ _HOLDS: Final = {
     "BYTE_STREAM_SPLIT": ("FLOAT", "DOUBLE", "INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"),
     "ALP": ("FLOAT", "DOUBLE"),
 }
-OTHER_COLUMNS: Final = "leave the column out of --columns, or write it again in another encoding"
-"""What to do about an encoding that isn't read."""
 _PREFIX: Final = 4
 """Size of the length that precedes a PLAIN byte array."""
 
@@ -112,19 +111,24 @@ class Slice(NamedTuple):
             at = end
 
 
+def unread(encoding: str, location: Location) -> UnsupportedError:
+    """The error about a page of values in an encoding that isn't read."""
+    return UnsupportedError(
+        f"values in the encoding {encoding}",
+        path=location.path,
+        offset=location.base,
+        field=location.field,
+        hint="choose other columns, or write this one again in another encoding",
+    )
+
+
 def slices(page: Page, column: Column, bounds: _Bounds = None) -> Iterator[Slice]:
     """Hash the values of a data page or a dictionary, and add them to `bounds`. Raises CorruptFile,
     UnsupportedError."""
     encoding = page.encoding
     holders = _HOLDS.get("PLAIN" if page.dictionary else encoding)
     if holders is None:
-        raise UnsupportedError(
-            f"values in the encoding {encoding}",
-            path=page.location.path,
-            offset=page.location.base,
-            field=page.location.field,
-            hint=OTHER_COLUMNS,
-        )
+        raise unread(encoding, page.location)
     if column.physical not in holders:
         raise page.location.fault(
             f"values of the type {column.physical} in the encoding {encoding}, which doesn't support it", 0

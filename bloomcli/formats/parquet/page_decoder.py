@@ -26,7 +26,7 @@ from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.parquet import codecs, idl, page_index, pages, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.compact import Field, binary, i32, i64, listed, struct, structure, truth
-from bloomcli.formats.parquet.encodings import slices
+from bloomcli.formats.parquet.encodings import slices, unread
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_index import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, can_become, read_page
@@ -406,7 +406,9 @@ def _next(reader: ChunkReader) -> RawPage | None:
         return None
     if not header.has_head:
         raise reader.fault(f"the page header has no {header.head_field}", at)
-    header.encoding_name()
+    encoding = header.encoding_name()
+    if encoding not in idl.ENUMS["Encoding"]:
+        raise unread(encoding, header.location)
     count = header.required_of_head("num_values")
     is_dictionary = header.kind == "DICTIONARY_PAGE"
     if count < 0 or size < 0 or packed < 0:
@@ -429,7 +431,7 @@ def _next(reader: ChunkReader) -> RawPage | None:
             field=reader.field,
             hint="rewrite the file with smaller pages",
         )
-    if not is_dictionary and header.encoding_name() == _ALP:
+    if not is_dictionary and encoding == _ALP:
         return _plain(reader, at)
     data = bytes(reader.take(header.size + packed))
     longest = pages.longest(reader, header, at)
@@ -606,9 +608,9 @@ def file_of(groups: Sequence[Sequence[ChunkPages]], typed: Footer | None) -> byt
 def _row_group(group: Sequence[ChunkPages], typed: Footer | None, begin: int) -> bytes:
     """The metadata of a row group whose pages begin at an offset of the new file."""
     found, total = {}, 0
-    for pages in group:
-        packed = sum(len(page.data) for page in pages.every)
-        found[pages.chunk.column.index] = _column_chunk(pages, typed, begin + total, packed)
+    for some in group:
+        packed = sum(len(page.data) for page in some.every)
+        found[some.chunk.column.index] = _column_chunk(some, typed, begin + total, packed)
         total += packed
     chunks = [*found.values()] if typed is None else [found.get(at, _UNREAD) for at in range(typed.column_count)]
     return struct({1: listed(STRUCT, chunks), 2: i64(total), 3: i64(group[0].rows)})
