@@ -33,8 +33,8 @@ PAGE_AT_ONCE_BYTES: Final = 8 << 20
 PAGE_WHOLE_MAX_BYTES: Final = 128 << 20
 """The largest page, compressed and decompressed, with a codec or an encoding that can't be read in windows: SNAPPY
 and LZ4, whose libraries decompress a page in one call; BYTE_STREAM_SPLIT, which scatters the bytes of a value; and
-ALP, which starts with the places of its parts. With other codecs a page may have up to 2 GiB, the largest size that its
-header can express."""
+ALP, which starts with the places of its parts. With other codecs a page may have up to 2 GiB, the largest size that
+its header can express."""
 
 PAGE_SHARED_MAX_BYTES: Final = 32 << 30
 """The bytes of all values of a page whose values share bytes (DELTA_BYTE_ARRAY), which are decoded to be compared:
