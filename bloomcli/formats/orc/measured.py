@@ -28,7 +28,7 @@ from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.values import DECIMAL_BYTES, FLOATS, REPEATED, STRINGS, LeafReader, Values
+from bloomcli.formats.orc.values import BINARIES, DECIMAL_BYTES, FLOATS, REPEATED, STRINGS, LeafReader, Values
 from bloomcli.model.table_statistics import Key
 from bloomcli.values import calendar
 from bloomcli.values.literals import WIDE
@@ -186,7 +186,7 @@ class Measuring:
         kind, zone = self._leaf.orc.kind, self._leaf.zone
         if self.entries is not None:
             return self.entries.extremes
-        if kind in {*REPEATED, "BINARY"}:
+        if kind in {*REPEATED, *BINARIES}:
             return None
         if kind in STRINGS:
             return _texts
