@@ -20,7 +20,7 @@ from bloomcli.formats.orc.arrow_forms import Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import file_end
-from bloomcli.formats.orc.values import TIMESTAMPS, ValueReader
+from bloomcli.formats.orc.values import GEOSPATIAL, TIMESTAMPS, ValueReader
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
@@ -28,7 +28,6 @@ _ROWS_AT_ONCE: Final = 8192
 _TOO_FAR: Final = "out of range for nanosecond"
 """Part of pyarrow's error about timestamps before 1677 or after 2262."""
 _MOMENT: Final = struct.Struct("<qi")
-_GEOSPATIAL: Final = ("GEOMETRY", "GEOGRAPHY")
 _HINT: Final = "--select names the columns to read"
 
 
@@ -131,7 +130,7 @@ class Records:
         """The file with geometries and geographies as BINARY, which has the same streams: pyarrow refuses a file with
         these types. None without them."""
         footer = self._footer
-        found = [orc.id for orc in footer.types if orc.kind in _GEOSPATIAL]
+        found = [orc.id for orc in footer.types if orc.kind in GEOSPATIAL]
         if not found:
             return None
         message = spec.message("Footer")()

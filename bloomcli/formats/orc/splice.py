@@ -152,11 +152,11 @@ class Layout:
 
 def file_end(footer: Footer, message: Any) -> bytes:
     """The end of a file: another Footer message, and the postscript with its length. Raises CorruptFile."""
-    packed = footer.codec.compress(message.SerializeToString())
+    packed: bytes = footer.codec.compress(message.SerializeToString())
     postscript = spec.message("PostScript")()
     postscript.CopyFrom(footer.postscript)
     postscript.footer_length = len(packed)
-    raw = postscript.SerializeToString()
+    raw: bytes = postscript.SerializeToString()
     if len(raw) > spec.POSTSCRIPT_MAX_BYTES:
         raise CorruptFile("the postscript has no room for the footer's length", path=footer.path)
     return packed + raw + bytes([len(raw)])

@@ -44,8 +44,9 @@ from bloomcli.words import counted
 
 INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
-BINARIES: Final = ("BINARY", "GEOMETRY", "GEOGRAPHY")
-"""Kinds of bytes. Those of a geometry and of a geography are well-known binary (WKB)."""
+GEOSPATIAL: Final = ("GEOMETRY", "GEOGRAPHY")
+"""Kinds of well-known binary (WKB)."""
+BINARIES: Final = ("BINARY", *GEOSPATIAL)
 STRINGS: Final = ("STRING", "VARCHAR", "CHAR", *BINARIES)
 REPEATED: Final = ("LIST", "MAP")
 TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
