@@ -14,6 +14,7 @@ from support.orcstatistics import FILE, GROUP, LEVELS, STRIPE
 from support.orcwalk import Orc
 
 import bloomcli
+from bloomcli.errors import UsageError
 from bloomcli.model.file import Severity
 
 FIXTURE: Final = Path(__file__).parents[3] / "fixtures" / "orc" / "java_geometry.orc"
@@ -57,6 +58,13 @@ def test_a_value_is_its_well_known_binary(tmp_path: Path) -> None:
     assert shown.physical == "geometry"
     tree = {node.name: dict(node.attributes) for node in bloomcli.inspect(FIXTURE, schema=True).schema_tree}
     assert tree["h"] == {"crs": "OGC:CRS84", "algorithm": "SPHERICAL"}
+
+
+@pytest.mark.parametrize("text", ["POINT (1 2)", "0101", "0x1g"])
+def test_a_text_is_no_geometry(text: str) -> None:
+    """It would be looked up as other bytes, and be absent."""
+    with pytest.raises(UsageError, match=r"is not a value of column g, geometry"):
+        bloomcli.probe(FIXTURE, [text], column="g")
 
 
 def findings(path: Path, *, deep: bool = True) -> set[tuple[str, str, str]]:
