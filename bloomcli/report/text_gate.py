@@ -92,7 +92,8 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
         _STYLE[first.severity],
     )
     shown = list(islice(found, per_rule or None))
-    common = joined(f.hint or "" for f in shown)
+    files_shown = {f.path for f in shown}
+    common = joined(f.hint or "" for f in found if f.path in files_shown)
     hints = unique(f.hint for f in shown if f.hint) if common is None else [common]
     for finding in shown:
         path = f"{finding.path}: " if with_path else ""
@@ -103,9 +104,8 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
             yield line("hint: " + finding.hint, indent=4)
     yield from _more(len(found) - len(shown))
     if len(hints) == 1 and hints[0]:
-        left = len({f.path for f in found} - {f.path for f in shown})
-        others = f", without the other {plural(left, 'file')}" if left else ""
-        yield line(f"hint{others}: {hints[0]}", indent=2)
+        some = f" for these {plural(len(files_shown), 'file')}" if {f.path for f in found} - files_shown else ""
+        yield line(f"hint{some}: {hints[0]}", indent=2)
 
 
 def _more(number: int) -> Iterator[Line]:

@@ -431,6 +431,8 @@ def test_the_hint_of_a_finding_mends_it(
     assert bool(lines) == ((rule, ending) not in WITHOUT_COMMAND)
     for line in lines:
         assert run(shlex.split(line)[1:]) == 0, (line, capfd.readouterr().err)
+        for printed in re.findall(r"(?m)^  bloom (.*)$", capfd.readouterr().out if "bloom advise" in line else ""):
+            assert run(shlex.split(printed)) == 0, (printed, capfd.readouterr().err)
     if rule in POLICY_FIRST:
         assert policy is not None
         assert all("take the column out of `require`" in (f.hint or "") for f in before)
