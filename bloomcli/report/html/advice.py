@@ -112,7 +112,7 @@ def _before_and_after(columns: Sequence[ColumnAdvice], report: AdviseReport) -> 
     title = "Bytes that a lookup reads, today and with filters"
     return chart(
         title,
-        f"Two bars for each of {plural(len(pairs), 'row')}: the bytes that one lookup reads today, and with filters.",
+        "Two bars for each column, and for all on average: the bytes that one lookup reads today, and with filters.",
         lambda svg: charts.bars(rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup", svg),
         legend=(Key("dim", "today"), Key("accent", "with filters, their own bytes included")),
         table=table(title, heads, figures),
