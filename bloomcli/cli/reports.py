@@ -137,11 +137,11 @@ def unwritable(error: OSError, path: str | None = None) -> BloomError:
 
 
 def is_stream(path: str) -> bool:
-    """Return whether the path is a pipe, a terminal or a device, or a name of standard output."""
+    """Return whether the path is a pipe, a terminal or a device without blocks, or a name of standard output."""
     if path.startswith(_STREAMS):
         return True
     info = status(path)
-    return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
+    return info is not None and not any(kind(info.st_mode) for kind in (stat.S_ISREG, stat.S_ISDIR, stat.S_ISBLK))
 
 
 def _is_data(path: str) -> bool:
