@@ -21,7 +21,8 @@ from bloomcli.storage.registry import open_source, store_of, write_file
 _CHECKSUMS: Final = b"crc\0"
 """The first bytes of Hadoop's checksum files."""
 
-_STREAMS: Final = ("/dev/", "/proc/self/fd/")
+_STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
+"""Names of open streams, whatever these lead to: a file to which the shell redirects the output is appended to."""
 
 
 Reports = Sequence[tuple[str, str]]

@@ -134,8 +134,8 @@ def test_a_report_is_not_written_to_a_file_that_is_named_as_standard_output(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_device_with_blocks_is_not_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report appended to it would be written to a disk."""
+def test_disks_and_files_below_dev_are_no_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report would be written to a disk, or appended to an earlier report in ``/dev/shm``."""
     for kind, written in ((stat.S_IFBLK, False), (stat.S_IFCHR, True), (stat.S_IFIFO, True), (stat.S_IFREG, False)):
         monkeypatch.setattr(reports, "status", lambda _, mode=kind: os.stat_result((mode, *[0] * 9)))
         assert reports.is_stream("/dev/x") is written
