@@ -83,11 +83,15 @@ def few_of(chosen: DataFrame, forms: Forms) -> list[bytes] | None:
 
 
 def _collected(chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
-    """The values, if they are few. If Spark doesn't know their number, they are collected in pieces up to the limit:
-    Spark's estimates can be far too low."""
+    """The values, if they are few. If Spark doesn't know their number, they are collected up to the limit: Spark's
+    estimates can be far too low. Texts, of which one may be long, are collected in pieces."""
     known = _known_bytes(chosen)
     if known is not None and known <= SHARED_BYTES:
         return chosen.toArrow().column(0)
+    if known is None and (value_bytes := _most_bytes(chosen.schema[0].dataType)) < _LONG_BYTES:
+        most = SHARED_BYTES // value_bytes
+        values = chosen.limit(most + 1).toArrow().column(0)  # Python's workers would take twice as long for a few
+        return values if len(values) <= most else None
     pieces = partial(forms.blocks_of, most=SHARED_BYTES // _SHARED_PIECES)
     collected = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
     if len(collected) == _SHARED_PIECES:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")]
 
-WAYS = ["known", "in pieces", "on executors"]
-"""How values reach executors: collected if Spark knows that they are few, in pieces, or not at all."""
+WAYS = ["known", "up to a limit", "on executors"]
+"""How values reach executors: collected if Spark knows that they are few, up to a limit, or not at all."""
 
 
 @pytest.fixture
@@ -44,6 +44,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         monkeypatch.setattr(spark_values, "_known_bytes", lambda _: None)
     if request.param == "on executors":
         monkeypatch.setattr(spark_values, "_SHARED_PIECES", 1)
+        monkeypatch.setattr(spark_values, "SHARED_BYTES", 800)
     return str(request.param)
 
 
