@@ -15,7 +15,6 @@ Row numbers are looked up in the stored form of the bitmap, which is never expan
 
 from __future__ import annotations
 
-import io
 import struct
 import zlib
 from bisect import bisect_right
@@ -36,6 +35,7 @@ from bloomcli.datasets.record_shape import Constant, RecordField, Shape, apply_s
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.extras import install
 from bloomcli.storage.registry import open_source
+from bloomcli.tables.avro import blocks_of
 from bloomcli.words import counted
 
 _MAGIC: Final = b"\xd1\xd3\x39\x64"
@@ -54,6 +54,9 @@ class Bitmap:
         data: the bitmap in the portable format, without trailing bytes.
         path, offset: the file, and the bitmap's offset in it, for errors.
 
+    Attributes:
+        count: how many numbers it has.
+
     Raises:
         CorruptFile: the data isn't a valid bitmap.
     """
@@ -62,7 +65,7 @@ class Bitmap:
         self._data = memoryview(data)
         self._containers: dict[int, Callable[[int], bool]] = {}
         """For each container, by the upper 48 bits of its numbers, a function that looks up the lower 16 bits."""
-        self._at = 0
+        self._at = self.count = 0
         try:
             (count,) = self._take("<Q")
             for _ in range(count):
@@ -105,14 +108,16 @@ class Bitmap:
         for at in range(count):
             key, cardinality = headers[2 * at], headers[2 * at + 1] + 1
             if runs and runs[at // 8] >> at % 8 & 1:
-                has = self._runs()
+                has, cardinality = self._runs()
             elif cardinality <= _ARRAY_MOST:
                 has = _of_array(struct.unpack(f"<{cardinality}H", self._bytes(2 * cardinality)))
             else:
-                has = _of_bits(self._bytes(_BITMAP_BYTES))
+                has = _of_bits(bits := self._bytes(_BITMAP_BYTES))
+                cardinality = int.from_bytes(bits, "little").bit_count()
+            self.count += cardinality
             self._containers[high << 16 | key] = has
 
-    def _runs(self) -> Callable[[int], bool]:
+    def _runs(self) -> tuple[Callable[[int], bool], int]:
         (count,) = self._take("<H")
         pairs = struct.unpack(f"<{2 * count}H", self._bytes(4 * count))
         starts, lengths = pairs[::2], pairs[1::2]
@@ -121,7 +126,7 @@ class Bitmap:
             at = bisect_right(starts, low) - 1
             return at >= 0 and low - starts[at] <= lengths[at]
 
-        return has
+        return has, sum(lengths) + count
 
 
 def _of_array(numbers: tuple[int, ...]) -> Callable[[int], bool]:
@@ -219,9 +224,7 @@ def _of_orc(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
 
 
 def _of_avro(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
-    import fastavro
-
-    blocks = fastavro.block_reader(io.BytesIO(data))
+    blocks = blocks_of(data)
     schema = blocks.writer_schema
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("its rows aren't records")
@@ -282,19 +285,27 @@ class DeletionVector:
         path: the file that contains it; empty if `body` is set.
         offset, size: the blob's location, including its length field and its checksum.
         body: the blob without length and checksum, if the table's metadata contain it.
+        rows: the number of deleted rows, according to the table's metadata; None if they don't have it.
     """
 
     path: str = ""
     offset: int = 0
     size: int = 0
     body: bytes | None = None
+    rows: int | None = None
 
     def read(self) -> Bitmap:
         """The bitmap. Raises CorruptFile, UnreadableError."""
         if self.body is not None:
-            return from_body(self.body, self.path)
-        with open_source(self.path) as source:
-            return from_blob(source.read_at(self.offset, self.size), self.path, self.offset)
+            found = from_body(self.body, self.path)
+        else:
+            with open_source(self.path) as source:
+                found = from_blob(source.read_at(self.offset, self.size), self.path, self.offset)
+        if self.rows not in {None, found.count}:
+            deleted = counted(found.count, "row")
+            reason = f"the deletion vector deletes {deleted}, and the table's metadata say {self.rows}"
+            raise CorruptFile(reason, path=self.path, offset=self.offset)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,7 +159,8 @@ def _until(removal: Mapping[str, Any]) -> str:
 
 
 def _text(info: Mapping[str, Any]) -> str:
-    given = info.get("operationParameters") or {}
+    """The conditions of a commit, and what its writer adds. Properties of the table aren't values of a column."""
+    given = {key: value for key, value in (info.get("operationParameters") or {}).items() if key != "properties"}
     return json.dumps([*given.values(), info.get("userMetadata") or ""], ensure_ascii=False)
 
 
