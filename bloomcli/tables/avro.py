@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import bz2
 import io
+import json
 import lzma
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
 
 _MAGIC: Final = b"Obj\x01"
-_CODEC: Final = b"avro.codec"
 _SYNC_BYTES: Final = 16
 _MOST: Final = 1 << 30
 """The most bytes of a file's records."""
 _TOO_LARGE: Final = "its records have more than 1 GiB"
 
 
-def blocks_of(data: bytes, most: int = _MOST) -> Any:
-    """fastavro's reader of a file's blocks.
+def read_blocks(data: bytes, most: int = _MOST) -> tuple[Any, Iterator[list[Any]]]:
+    """The schema of a file, as parsed JSON, and the records of each of its blocks.
 
     Args:
         data: the file.
@@ -33,14 +33,10 @@ def blocks_of(data: bytes, most: int = _MOST) -> Any:
     Raises:
         ImportError: fastavro isn't installed.
         ValueError: the file is damaged, has an unknown codec, or its records have more bytes than `most`, or none.
+        Others of the codecs and of fastavro: the file is damaged.
     """
-    import fastavro
+    from fastavro import parse_schema, schemaless_reader
 
-    return fastavro.block_reader(io.BytesIO(_unpacked(data, most)))
-
-
-def _unpacked(data: bytes, most: int) -> bytes:
-    """The same file with blocks that aren't packed."""
     source = _Bytes(data)
     if source.take(len(_MAGIC)) != _MAGIC:
         raise ValueError("it doesn't begin with Avro's magic bytes")
@@ -51,25 +47,29 @@ def _unpacked(data: bytes, most: int) -> bytes:
         for _ in range(abs(count)):
             name = source.take(source.number())
             header[name] = source.take(source.number())
-    codec = header.pop(_CODEC, b"null").decode("ascii", "replace")
-    unpack = _CODECS.get(codec)
-    if unpack is None:
-        raise ValueError(f"its codec is {codec}, which bloom doesn't know")
     sync = source.take(_SYNC_BYTES)
-    texts = [part for pair in header.items() for text in pair for part in (_varint(len(text)), text)]
-    out = [_MAGIC, *([_varint(len(header)), *texts] if header else ()), b"\0", sync]
-    while source.left:
-        count, packed = source.number(), source.take(source.number())
-        if source.take(_SYNC_BYTES) != sync:
-            raise ValueError("a block doesn't end with the file's sync marker")
-        block = unpack(packed, most)
-        most -= len(block)
-        if most < 0:
-            raise ValueError(_TOO_LARGE)
-        if not 0 <= count <= len(block):
-            raise ValueError("a block has more records than its bytes can have")
-        out += _varint(count), _varint(len(block)), block, sync
-    return b"".join(out)
+    codec = header.get(b"avro.codec", b"null").decode("ascii", "replace")
+    if codec not in _CODECS:
+        raise ValueError(f"its codec is {codec}, which bloom doesn't know")
+    schema = json.loads(header.get(b"avro.schema", b""))
+    parsed = parse_schema(schema)
+
+    def blocks() -> Iterator[list[Any]]:
+        left = most
+        while source.left:
+            count, packed = source.number(), source.take(source.number())
+            if source.take(_SYNC_BYTES) != sync:
+                raise ValueError("a block doesn't end with the file's sync marker")
+            block = _CODECS[codec](packed, left)
+            left -= len(block)
+            if left < 0:
+                raise ValueError(_TOO_LARGE)
+            if not 0 <= count <= len(block):
+                raise ValueError("a block has more records than its bytes can have")
+            records = io.BytesIO(block)
+            yield [schemaless_reader(records, parsed, None) for _ in range(count)]
+
+    return schema, blocks()
 
 
 class _Bytes:
@@ -99,14 +99,6 @@ class _Bytes:
                 return (found >> 1) ^ -(found & 1)
             if shift > 63:
                 raise ValueError("a number has more than 64 bits")
-
-
-def _varint(number: int) -> bytes:
-    rest, out = number << 1, bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    return bytes([*out, rest])
 
 
 def _whole(unpacker: Any, packed: bytes, most: int) -> bytes:

@@ -35,7 +35,7 @@ from bloomcli.datasets.record_shape import Constant, RecordField, Shape, apply_s
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.extras import install
 from bloomcli.storage.registry import open_source
-from bloomcli.tables.avro import blocks_of
+from bloomcli.tables.avro import read_blocks
 from bloomcli.words import counted
 
 _MAGIC: Final = b"\xd1\xd3\x39\x64"
@@ -224,13 +224,11 @@ def _of_orc(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
 
 
 def _of_avro(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
-    blocks = blocks_of(data)
-    schema = blocks.writer_schema
+    schema, blocks = read_blocks(data)
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("its rows aren't records")
     chosen = [(field, name) for field in shape if (name := _avro_name(schema["fields"], field)) is not None]
-    for block in blocks:
-        rows: list[Any] = list(block)
+    for rows in blocks:
         arrays = [pa.array([_plain(row[name], field) for row in rows], field.type) for field, name in chosen]
         fields = [pa.field(field.name, field.type, metadata=_id_of(field)) for field, _ in chosen]
         yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -21,6 +21,7 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote_plus
 from uuid import UUID
@@ -32,7 +33,7 @@ from bloomcli.extras import needed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage.registry import open_source, store_of
-from bloomcli.tables.avro import blocks_of
+from bloomcli.tables.avro import read_blocks
 from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
@@ -110,9 +111,8 @@ def _avro(path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
     data = _read(portable(path))
     try:
         with needed("Iceberg's manifests need", "iceberg"):
-            blocks = blocks_of(data)
-        schema: Any = blocks.writer_schema
-        rows: list[Any] = [row for block in blocks for row in block]
+            schema, blocks = read_blocks(data)
+        rows = list(chain.from_iterable(blocks))
     except Exception as error:
         if isinstance(error, BloomError | MemoryError):
             raise
