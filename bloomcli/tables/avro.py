@@ -33,32 +33,32 @@ def read_blocks(data: bytes, most: int = _MOST) -> tuple[Any, Iterator[list[Any]
     Raises:
         ImportError: fastavro isn't installed.
         ValueError: the file is damaged, has an unknown codec, or its records have more bytes than `most`, or none.
-        Others of the codecs and of fastavro: the file is damaged.
+        OSError, EOFError, LookupError, ArithmeticError, TypeError: the file is damaged.
     """
     from fastavro import parse_schema, schemaless_reader
+    from fastavro.schema import SchemaParseException
 
-    source = _Bytes(data)
-    if source.take(len(_MAGIC)) != _MAGIC:
+    source = io.BytesIO(data)
+    if source.read(len(_MAGIC)) != _MAGIC:
         raise ValueError("it doesn't begin with Avro's magic bytes")
-    header: dict[bytes, bytes] = {}
-    while count := source.number():
-        if count < 0:
-            source.number()  # the bytes of these entries
-        for _ in range(abs(count)):
-            name = source.take(source.number())
-            header[name] = source.take(source.number())
-    sync = source.take(_SYNC_BYTES)
-    codec = header.get(b"avro.codec", b"null").decode("ascii", "replace")
+    header: Any = schemaless_reader(source, {"type": "map", "values": "bytes"}, None)
+    if len(sync := source.read(_SYNC_BYTES)) < _SYNC_BYTES:
+        raise ValueError("it is cut off")
+    codec = header.get("avro.codec", b"null").decode("ascii", "replace")
     if codec not in _CODECS:
         raise ValueError(f"its codec is {codec}, which bloom doesn't know")
-    schema = json.loads(header.get(b"avro.schema", b""))
-    parsed = parse_schema(schema)
+    schema = json.loads(header.get("avro.schema", b""))
+    try:
+        parsed = parse_schema(schema)
+    except SchemaParseException as error:
+        raise ValueError(str(error)) from None
 
     def blocks() -> Iterator[list[Any]]:
         left = most
-        while source.left:
-            count, packed = source.number(), source.take(source.number())
-            if source.take(_SYNC_BYTES) != sync:
+        while source.tell() < len(data):
+            count: Any = schemaless_reader(source, "long", None)
+            packed: Any = schemaless_reader(source, "bytes", None)
+            if source.read(_SYNC_BYTES) != sync:
                 raise ValueError("a block doesn't end with the file's sync marker")
             block = _CODECS[codec](packed, left)
             left -= len(block)
@@ -72,37 +72,11 @@ def read_blocks(data: bytes, most: int = _MOST) -> tuple[Any, Iterator[list[Any]
     return schema, blocks()
 
 
-class _Bytes:
-    """The bytes of a file, from the first to the last."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
-
-    @property
-    def left(self) -> int:
-        return len(self._data) - self._at
-
-    def take(self, size: int) -> bytes:
-        if not 0 <= size <= self.left:
-            raise ValueError("it is cut off")
-        self._at += size
-        return self._data[self._at - size : self._at]
-
-    def number(self) -> int:
-        """The next long, in zigzag encoding."""
-        found = shift = 0
-        while True:
-            (byte,) = self.take(1)
-            found |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return (found >> 1) ^ -(found & 1)
-            if shift > 63:
-                raise ValueError("a number has more than 64 bits")
-
-
 def _whole(unpacker: Any, packed: bytes, most: int) -> bytes:
-    found: bytes = unpacker.decompress(packed, most + 1)
+    try:
+        found: bytes = unpacker.decompress(packed, most + 1)
+    except (zlib.error, lzma.LZMAError) as error:
+        raise ValueError(str(error)) from None
     if not unpacker.eof and len(found) <= most:
         raise ValueError("a block is cut off")
     return found

@@ -196,10 +196,10 @@ def delete_rows(path: str, kind: str, shape: Shape, size: int | None = None) -> 
             path=path,
             hint=install("avro"),
         ) from None
-    except (pa.ArrowException, OSError, ValueError, LookupError, EOFError, TypeError) as error:
+    except (pa.ArrowException, OSError, ValueError, LookupError, EOFError, TypeError, ArithmeticError) as error:
         if isinstance(error, BloomError):
             raise
-        said = " ".join(str(error).split())[:200]
+        said = " ".join(str(error).split())[:200] or "it is cut off"
         raise CorruptFile(f"the delete file can't be read: {said}", path=path) from None
 
 

@@ -116,7 +116,7 @@ def _avro(path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
     except Exception as error:
         if isinstance(error, BloomError | MemoryError):
             raise
-        said = " ".join(str(error).split())[:200]
+        said = " ".join(str(error).split())[:200] or "it is cut off"
         raise CorruptFile(f"the manifest can't be read: {said}", path=path) from None
     return schema, rows
 
