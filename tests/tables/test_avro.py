@@ -13,6 +13,8 @@ import pytest
 
 from bloomcli.tables.avro import read_blocks
 
+pytestmark = pytest.mark.slow  # the quick run leaves out the tests of tables
+
 DAMAGED = (ValueError, OSError, EOFError, LookupError, ArithmeticError, TypeError)
 """The errors that callers take for a damaged file."""
 TEXTS = [f"text {number}" for number in range(1000)]
