@@ -5,10 +5,8 @@ Source: the Avro specification, "Object Container Files" and "Required Codecs", 
 
 from __future__ import annotations
 
-import bz2
 import io
 import json
-import lzma
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -72,10 +70,11 @@ def read_blocks(data: bytes, most: int = _MOST) -> tuple[Any, Iterator[list[Any]
     return schema, blocks()
 
 
-def _whole(unpacker: Any, packed: bytes, most: int) -> bytes:
+def _deflated(packed: bytes, most: int) -> bytes:
+    unpacker = zlib.decompressobj(-15)
     try:
-        found: bytes = unpacker.decompress(packed, most + 1)
-    except (zlib.error, lzma.LZMAError) as error:
+        found = unpacker.decompress(packed, most + 1)
+    except zlib.error as error:
         raise ValueError(str(error)) from None
     if not unpacker.eof and len(found) <= most:
         raise ValueError("a block is cut off")
@@ -98,16 +97,10 @@ def _snappy(packed: bytes, most: int) -> bytes:
     return found
 
 
-def _zstandard(packed: bytes, most: int) -> bytes:
-    return pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read(most + 1)  # type: ignore[no-any-return]
-
-
 _CODECS: Final[Mapping[str, Callable[[bytes, int], bytes]]] = {
     "null": lambda packed, _: packed,
-    "deflate": lambda packed, most: _whole(zlib.decompressobj(-15), packed, most),
-    "bzip2": lambda packed, most: _whole(bz2.BZ2Decompressor(), packed, most),
-    "xz": lambda packed, most: _whole(lzma.LZMADecompressor(), packed, most),
+    "deflate": _deflated,
     "snappy": _snappy,
-    "zstandard": _zstandard,
+    "zstandard": lambda packed, most: pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read(most + 1),
 }
-"""Each unpacks a block; of one that has more bytes than a limit, only some more than these."""
+"""The codecs of Iceberg's writers. Each unpacks a block; of one that is larger than a limit, only a little more."""

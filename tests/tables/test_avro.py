@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import struct
 import zlib
 from collections.abc import Callable
@@ -28,8 +26,6 @@ def raw(data: bytes) -> bytes:
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "null": bytes,
     "deflate": raw,
-    "bzip2": bz2.compress,
-    "xz": lzma.compress,
     "snappy": lambda data: pa.Codec("snappy").compress(data, asbytes=True) + struct.pack(">I", zlib.crc32(data)),
     "zstandard": lambda data: pa.Codec("zstd").compress(data, asbytes=True),
 }

@@ -157,7 +157,8 @@ class _Listing:
         self._parser = java.iceberg("TableMetadataParser")
         self._metadata: dict[str, Any] = json.loads(self._parser.toJson(table.operations().current()))
         self._current = {one["snapshot-id"] for one in self._metadata.get("snapshots") or ()}
-        self._logged = {without_scheme(one["metadata-file"]) for one in self._metadata.get("metadata-log") or ()}
+        logged = [str(one["metadata-file"]) for one in self._metadata.get("metadata-log") or ()]
+        self._logged = {without_scheme(path): path for path in logged}
         self._statements = _Statements(name, self._metadata)
         self._files: dict[str, ReachedFile] = {}
         self._bounds: list[ReachedBounds] = []
@@ -282,13 +283,11 @@ class _Listing:
                 unlisted.append(f"files in {folder} that no snapshot reaches: it can't be listed")
         return listed, unlisted
 
-    def _older_metadata(self) -> dict[str, bool]:
-        """The paths of older metadata files, and whether the current one names each."""
-        current = without_scheme(str(self._table.operations().current().metadataFileLocation()))
-        found = {one["metadata-file"]: True for one in self._metadata.get("metadata-log") or ()}
-        known = {current, *map(without_scheme, found)}
-        names = (path for path in self._listed if _METADATA in path.rpartition("/")[2] and not path.endswith(".crc"))
-        return found | {path: False for path in names if without_scheme(path) not in known}
+    def _older_metadata(self) -> list[str]:
+        """The paths of older metadata files: those in the table's folders, and those that the current one names."""
+        found = {without_scheme(path): path for path in self._listed if path.endswith(_METADATA)} | self._logged
+        found.pop(without_scheme(str(self._table.operations().current().metadataFileLocation())), None)
+        return list(found.values())
 
     def _read_older(self, path: str) -> bool:
         """Read the schemas, the partition specs and the expired snapshots of a metadata file, if it still exists."""
