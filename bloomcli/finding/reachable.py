@@ -229,7 +229,8 @@ class _Looked:
             if results and not any(one.rows or one.error is not None for one in results):
                 part = set()
             self._add(kind, path, same | part, keeper, data_file=data_file, part=not same)
-        name = re.compile(rf"(?<!\w){re.escape(self._options.column.rpartition('.')[2])}(?!\w)", re.IGNORECASE)
+        parts = map(re.escape, self._options.column.split("."))
+        name = re.compile(rf"(?<!\w)({'|'.join(parts)})(?!\w)", re.IGNORECASE)
         odd = {text: text.replace("\\", "") for text in texts if "'" in text or not _WORD.fullmatch(text)}
         for path, text, keeper in self._reached.texts:
             if name.search(text):

@@ -32,10 +32,7 @@ class Table:
     `trial`, as ``--table`` on the command line. Deleted rows aren't found, and removed files aren't read.
 
     It is read without Spark, unless `find` or `gate` gets a `session`, whose catalogs then have the name. A table's
-    directory as a plain path names the files in it, with those that the table has removed. `bloomcli.spark` changes
-    tables.
-
-        >>> rows = bloomcli.find(bloomcli.Table("./lake/events"), 17, column="user_id")
+    directory as a plain path names all files in it. `bloomcli.spark` changes tables.
 
     Attributes:
         name: the table's directory or URI, an Iceberg table's ``*.metadata.json``, ``delta.`/path` ``, or

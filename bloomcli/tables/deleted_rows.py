@@ -299,7 +299,7 @@ class DeletionVector:
         else:
             with open_source(self.path) as source:
                 found = from_blob(source.read_at(self.offset, self.size), self.path, self.offset)
-        if self.rows not in {None, found.count}:
+        if self.rows is not None and self.rows != found.count:
             deleted = counted(found.count, "row")
             reason = f"the deletion vector deletes {deleted}, and the table's metadata say {self.rows}"
             raise CorruptFile(reason, path=self.path, offset=self.offset)

@@ -166,8 +166,7 @@ def _text(info: Mapping[str, Any]) -> str:
 
 def _entries(path: str) -> Iterator[Entry]:
     """Yield the entries of a file of the log. Raises CorruptFile, UnreadableError."""
-    name = _name(path)
-    if name.startswith((".", "_")) or not name.endswith((".parquet", ".json", ".crc")):
+    if not _is_read(_name(path)):
         return
     for action in actions_in(portable(path), _KINDS):
         for kind in _KINDS:
