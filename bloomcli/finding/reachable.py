@@ -77,7 +77,7 @@ def find_reachable(
 
     Raises:
         UsageError: no such table or column, or no values.
-        UnsupportedError: the table is encrypted, or is or was partitioned by the column.
+        UnsupportedError: the table is encrypted, or a Delta table is or was partitioned by the column.
         UnreadableError, CorruptFile: the table's metadata can't be read.
     """
     given = values.toArrow() if hasattr(values, "toArrow") else values

@@ -233,6 +233,29 @@ def test_older_metadata_files_and_what_expired_snapshots_had_elsewhere_are_looke
     assert ended(spark, name, report, own, values="elsewhere") <= 3
 
 
+def test_partitions_of_iceberg_have_values_and_their_beginnings(spark: SparkSession) -> None:
+    name = "ice.db.by_user"
+    by = "user_id, days(d), truncate(4, code), truncate(10, n)"
+    spark.sql(f"create table {name} (user_id string, d date, code string, n int) using iceberg partitioned by ({by})"
+              " tblproperties ('write.metadata.metrics.default' = 'none')")  # fmt: skip
+    for number in (1, 2):
+        spark.sql(f"insert into {name} select 'user-{number}', date'2026-11-2{number}', 'c-{number}-long', {number}7")
+    looked = {"user_id": "user-1", "d": "2026-11-21", "code": "c-1-long", "n": "17"}
+    for column, value in looked.items():
+        report = look(spark, name, value, column)
+        assert kinds(report) == {"data files"} | ({"bounds in manifests"} if column != "n" else set())
+        assert [place.part for place in report.places if not place.rows] == [column == "code"] * (column != "n")
+        partial = "the truncate[10] of the column in manifests and paths, by which files are partitioned"
+        assert (partial in report.not_looked_at) == (column == "n")
+        (delete,) = (text for text in report.statements if "DELETE" in text)
+    spark.sql(delete)
+    for column, value in looked.items():
+        if (left := look(spark, name, value, column)).places:
+            assert ended(spark, name, left, values=value, column=column) <= 3
+        assert look(spark, name, value, column).certificate
+    assert spark.table(name).count() == 1
+
+
 def test_a_file_that_vacuum_keeps_is_still_reachable_and_so_is_today_s_log(spark: SparkSession, folder: Path) -> None:
     name = made(spark, f"delta.`{folder}`", "delta", **{"delta.enableDeletionVectors": "false"})
     spark.sql(f"delete from {name} where user_id = '{ERASED}'")
@@ -357,9 +380,6 @@ def test_a_file_that_cannot_be_read_is_no_proof(
 
 
 def test_what_cannot_be_looked_at_is_refused(spark: SparkSession, folder: Path) -> None:
-    spark.sql("create table ice.db.by_user (user_id string, n int) using iceberg partitioned by (user_id)")
-    with pytest.raises(UnsupportedError, match="partitioned by identity of user_id"):
-        look(spark, "ice.db.by_user")
     by_user = f"delta.`{folder}`"
     spark.sql(f"create table {by_user} (user_id string, n int) using delta partitioned by (user_id)")
     with pytest.raises(UnsupportedError, match="user_id is, or was, a partition column"):

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, Key
+from bloomcli.tables.base import valid
 from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 from bloomcli.tables.iceberg.statistics import Leaf, decode, leaves_of
@@ -144,7 +147,7 @@ def reachable(java: Java, table: Any, name: str, column: str) -> Reachable:
         column: the table's path of a leaf column.
 
     Raises:
-        UnsupportedError: values of the column are partition values, or the table is encrypted.
+        UnsupportedError: the table is encrypted.
         Errors of Java: the metadata can't be read.
     """
     return _Listing(java, table, name, column).run()
@@ -166,12 +169,11 @@ class _Listing:
         self._others: list[str] = []
         self._listed, self._unlisted = self._list()
         self._schemas: list[Mapping[str, Any]] = self._metadata.get("schemas") or [self._metadata["schema"]]
-        self._specs: list[Mapping[str, Any]] = self._metadata.get("partition-specs") or []
+        self._specs = {one["spec-id"]: one["fields"] for one in self._metadata.get("partition-specs") or ()}
         self._expired: dict[int, Any] = {}
         """Snapshots that only older metadata files have, by id."""
         self._older = [path for path in self._older_metadata() if self._read_older(path)]
         self._names, self._leaves = self._columns()
-        self._check_partitions()
         if str(table.encryption().getClass().getSimpleName()) != "PlaintextEncryptionManager":
             raise UnsupportedError("the table is encrypted: its files can't be searched without its keys", path=name)
 
@@ -198,7 +200,7 @@ class _Listing:
             keeper = self._statements.keeper(snapshots, self._statements.rewriting(kind))
             self._files[path] = ReachedFile(path, size, kind, keeper)
         self._add_outside({without_scheme(path) for path in (*own, *self._files)})
-        not_looked_at = self._unlisted
+        not_looked_at = [*self._unlisted, *self._partial()]
         if blobs := len(self._metadata.get("statistics") or ()):
             not_looked_at.append(f"{blobs} statistics files (Puffin): sketches of distinct values have hashes only")
         listed = self._metadata.get("snapshots") or []
@@ -229,16 +231,15 @@ class _Listing:
             leaves |= {number: leaf for number, leaf in leaves_of(schema).items() if leaf.path == self._column}
         return tuple(found.values()), leaves
 
-    def _check_partitions(self) -> None:
-        ids = {one.field_id for names in self._names for one in names.columns if one.path == self._column}
-        for spec in self._specs:
-            for field in spec["fields"]:
-                if field.get("source-id") in ids and not field["transform"].startswith(_VALUELESS):
-                    raise UnsupportedError(
-                        f"the table is, or was, partitioned by {field['transform']} of {self._column}: its values are"
-                        " in manifests and paths, where --reachable doesn't look",
-                        path=self._name,
-                    )
+    def _partial(self) -> list[str]:
+        """The partition fields whose values are parts of values, which aren't compared."""
+        found = {
+            field["transform"]
+            for field in chain.from_iterable(self._specs.values())
+            if (leaf := self._leaves.get(field["source-id"])) and not _is_compared(field, leaf)
+        }
+        parts = sorted(one for one in found if not one.startswith(_VALUELESS))
+        return [f"the {one} of the column in manifests and paths, by which files are partitioned" for one in parts]
 
     def _entries(self, path: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], Kind]]:
         """Yield the entries of a manifest, their files, and the files' kinds."""
@@ -246,11 +247,14 @@ class _Listing:
         opened = self._io.newInputFile(path).newStream()
         stream = self._java.type("org.apache.avro.file.DataFileStream")(opened, reader)
         try:
-            while stream.hasNext():
-                entry = json.loads(stream.next().toString())
-                if (file := entry.get("data_file")) is not None:
-                    kind = _KINDS[file.get("content") or 0]
-                    yield entry, file, Kind.VECTORS if file["file_format"].lower() == "puffin" else kind
+            with valid("the manifest isn't valid", path):
+                fields = self._specs[int(stream.getMetaString("partition-spec-id") or 0)]
+                while stream.hasNext():
+                    entry = json.loads(stream.next().toString())
+                    if (file := entry.get("data_file")) is not None:
+                        kind = _KINDS[file.get("content") or 0]
+                        file["partition"] = list(zip(fields, (file.get("partition") or {}).values(), strict=True))
+                        yield entry, file, Kind.VECTORS if file["file_format"].lower() == "puffin" else kind
         finally:
             stream.close()
 
@@ -261,7 +265,12 @@ class _Listing:
             for one in file.get(f"{end}_bounds") or ():
                 if (leaf := self._leaves.get(one["key"])) is not None:
                     found[one["key"]][end] = decode(_bytes(one["value"]), leaf)
-        for number, keys in found.items():
+        partition = [
+            (field["source-id"], {"lower": decode(_of_partition(value, leaf), leaf)})
+            for field, value in file["partition"]
+            if (leaf := self._leaves.get(field["source-id"])) and value is not None and _is_compared(field, leaf)
+        ]
+        for number, keys in (*found.items(), *partition):
             leaf = self._leaves[number]
             if leaf.kind is not None:
                 bounds = ColumnStatistics(
@@ -295,7 +304,7 @@ class _Listing:
             return False
         metadata: dict[str, Any] = json.loads(self._parser.toJson(found))
         self._schemas[:0] = [one for one in metadata.get("schemas") or () if one not in self._schemas]
-        self._specs += [one for one in metadata.get("partition-specs") or () if one not in self._specs]
+        self._specs |= {one["spec-id"]: one["fields"] for one in metadata.get("partition-specs") or ()}
         keeper = self._statements.older(logged=without_scheme(path) in self._logged)
         for snapshot in metadata.get("snapshots") or ():
             if (number := snapshot["snapshot-id"]) not in self._current:
@@ -362,6 +371,24 @@ def _text(snapshot: Mapping[str, Any]) -> str:
 def _is_of_data(manifest: Any, spec: int) -> bool:
     """Whether `rewrite_manifests` rewrites a manifest, if it isn't the only one."""
     return str(manifest.content().name()) == "DATA" and int(manifest.partitionSpecId()) == spec
+
+
+def _is_compared(field: Mapping[str, Any], leaf: Leaf) -> bool:
+    """Whether a partition field has the values of its column, or their beginnings."""
+    transform = field["transform"]
+    is_beginning = transform.startswith("truncate") and leaf.type in {"string", "binary"}
+    return transform == "identity" or is_beginning or (transform == "day" and leaf.type == "date")
+
+
+def _of_partition(value: Any, leaf: Leaf) -> bytes:
+    """A partition's value in Avro's JSON as the bytes of a bound."""
+    if isinstance(value, bool):
+        return bytes([value])
+    if isinstance(value, int) and leaf.type not in {"float", "double"}:
+        return value.to_bytes(4 if leaf.type in {"int", "date"} else 8, "little", signed=True)
+    if isinstance(value, int | float):
+        return struct.pack("<d", value)
+    return str(value).encode() if leaf.type == "string" else _bytes(value)
 
 
 def _bytes(value: Any) -> bytes:
