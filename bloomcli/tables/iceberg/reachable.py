@@ -236,7 +236,7 @@ class _Listing:
         found = {
             field["transform"]
             for field in chain.from_iterable(self._specs.values())
-            if (leaf := self._leaves.get(field["source-id"])) and not _is_compared(field, leaf)
+            if (leaf := self._leaves.get(field.get("source-id"))) and not _is_compared(field, leaf)
         }
         parts = sorted(one for one in found if not one.startswith(_VALUELESS))
         return [f"the {one} of the column in manifests and paths, by which files are partitioned" for one in parts]
@@ -248,7 +248,7 @@ class _Listing:
         stream = self._java.type("org.apache.avro.file.DataFileStream")(opened, reader)
         try:
             with valid("the manifest isn't valid", path):
-                fields = self._specs[int(stream.getMetaString("partition-spec-id") or 0)]
+                fields = json.loads(stream.getMetaString("partition-spec") or "[]")
                 while stream.hasNext():
                     entry = json.loads(stream.next().toString())
                     if (file := entry.get("data_file")) is not None:
@@ -268,7 +268,7 @@ class _Listing:
         partition = [
             (field["source-id"], {"lower": decode(_of_partition(value, leaf), leaf)})
             for field, value in file["partition"]
-            if (leaf := self._leaves.get(field["source-id"])) and value is not None and _is_compared(field, leaf)
+            if (leaf := self._leaves.get(field.get("source-id"))) and value is not None and _is_compared(field, leaf)
         ]
         for number, keys in (*found.items(), *partition):
             leaf = self._leaves[number]
