@@ -10,7 +10,6 @@ refuses equality deletes, and reads manifests of version 3 without the places of
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 import re
@@ -22,7 +21,7 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock
 from decimal import Decimal
 from functools import cached_property
-from itertools import islice
+from itertools import chain
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote_plus
 from uuid import UUID
@@ -34,6 +33,7 @@ from bloomcli.extras import needed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage.registry import open_source, store_of
+from bloomcli.tables.avro import read_blocks
 from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
@@ -47,8 +47,6 @@ _NUMBERED: Final = re.compile(r"v?(\d+)(?:-[0-9a-fA-F-]{36})?(?:\.gz)?\.metadata
 _AT_ONCE: Final = 16
 """Manifests that are read from a store at a time."""
 _UNPACKED_MOST: Final = 1 << 30
-_DEFLATED_MOST: Final = 1032
-"""The most bytes that a byte of DEFLATE becomes; a record has at least one."""
 _DELETED: Final = 2
 """The status of a manifest's entry for a file that the snapshot no longer has."""
 _ADDED: Final = 1
@@ -110,19 +108,15 @@ def _json(path: str) -> dict[str, Any]:
 
 def _avro(path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
     """The schema and the records of a manifest or a manifest list."""
-    with needed("Iceberg's manifests need", "iceberg"):
-        import fastavro
     data = _read(portable(path))
     try:
-        reader = fastavro.reader(io.BytesIO(data))
-        schema: Any = reader.writer_schema
-        rows: list[Any] = list(islice(reader, len(data) * _DEFLATED_MOST))
-        if len(rows) == len(data) * _DEFLATED_MOST:
-            raise ValueError("it has more records than its bytes can have")
+        with needed("Iceberg's manifests need", "iceberg"):
+            schema, blocks = read_blocks(data)
+        rows = list(chain.from_iterable(blocks))
     except Exception as error:
         if isinstance(error, BloomError | MemoryError):
             raise
-        said = " ".join(str(error).split())[:200]
+        said = " ".join(str(error).split())[:200] or "it is cut off"
         raise CorruptFile(f"the manifest can't be read: {said}", path=path) from None
     return schema, rows
 
