@@ -90,8 +90,6 @@ class EngineFilter(ABC):
     """What happens to rows whose value the filter misses: ``an upsert inserts the keys again``."""
     rebuild: ClassVar[str]
     """The hint on a wrong filter: how the engine writes it again."""
-    resize: ClassVar[str]
-    """The hint on a filter of a wrong size, with ``{values}`` for the number of values."""
     facts: EngineFilterFacts
     rows: Sequence[BitRow] = ()
     header: bytes = b""
@@ -160,7 +158,7 @@ def _sizes(one: EngineFilter) -> Iterator[Finding]:
     values, sized, fpp = facts.values, facts.sized_for, facts.fpp
     if not values or not sized or fpp is None or facts.length is None:
         return
-    hint = one.resize.format(values=values)
+    hint = f"set {facts.setting}={values} before the engine writes its next files"
     there = f"it was sized for {sized:,} values, and the file has {counted(values, 'row')}"
     if fpp > _USEFUL_FPP and fpp > _OVERFILLED * (facts.asked_fpp or 0):
         yield finding(OVERFILLED, facts, f"the measured false-positive rate is {fpp:.2g}; {there}", hint)
