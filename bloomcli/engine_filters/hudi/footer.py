@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli import kernels
 from bloomcli.engine_filters import base
 from bloomcli.engine_filters.base import EngineFilter, EngineFilters, finding, measured
+from bloomcli.engine_filters.hudi import COLUMN
 from bloomcli.engine_filters.hudi.layout import Decoded, LayoutError, dynamic, simple
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile, FooterEntry
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 KEYS: Final = ("org.apache.hudi.bloomfilter", "com.uber.hoodie.bloomfilter")
 TYPE: Final = "hoodie_bloom_filter_type_code"
 BOUNDS: Final = ("hoodie_min_record_key", "hoodie_max_record_key")
-COLUMN: Final = "_hoodie_record_key"
 _DECODERS: Final[Mapping[str, Callable[[bytes], Decoded]]] = {"SIMPLE": simple, "DYNAMIC_V0": dynamic}
 _BASE_FILE: Final = re.compile(r"[^/_]+_\d+-\d+-\d+_\d+\.(?:parquet|orc)")
 """Names of base files: file id, write token, instant."""
