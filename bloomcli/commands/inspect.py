@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from bloomcli.commands.columns import indexes
 from bloomcli.commands.options import InspectOptions
+from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import UsageError
 from bloomcli.formats.answer import NOT_ONLY_NULLS, WRONG
 from bloomcli.formats.base import FilterFile
@@ -48,6 +49,7 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
             filters=facts,
             summary=file.summary(facts),
             stripes=file.stripes,
+            engine_filters=tuple(one.facts for one in filters_of(file, chosen).filters),
             details=(*file.details, *_lacking(file, options)),
             by_column=summaries(file, chosen, indexed),
             pages=tuple(file.pages(one)) if one is not None and options.pages else (),

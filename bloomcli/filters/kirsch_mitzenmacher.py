@@ -45,6 +45,14 @@ def requested_fpp(values: int, bits: int) -> float:
     return math.exp(-bits / max(values, 1) * math.log(2) ** 2)
 
 
+def estimate_ndv(set_bits: int, bits: int, k: int) -> float | None:
+    """Return the distinct values in a filter whose k hashes are independent: ln(1 - fill) / (k ln(1 - 1/m)); None if
+    all bits are set."""
+    if set_bits >= bits:
+        return None
+    return math.log1p(-set_bits / bits) / (k * math.log1p(-1 / bits)) if set_bits else 0.0
+
+
 class KirschMitzenmacherFilter:
     """A filter of m bits and k hash functions: insertion, lookup and measured figures."""
 
@@ -118,8 +126,5 @@ class KirschMitzenmacherFilter:
 
     @property
     def ndv_estimate(self) -> float | None:
-        """Distinct values, estimated from the set bits: ln(1 - fill) / (k ln(1 - 1/m)); None if all are set."""
-        fill = self.fill
-        if fill >= 1:
-            return None
-        return math.log1p(-fill) / (self.k * math.log1p(-1 / self.bits)) if fill else 0.0
+        """Distinct values, estimated from the set bits; None if all are set."""
+        return estimate_ndv(self.set_bits, self.bits, self.k)
