@@ -56,7 +56,6 @@ def _by_engines(
     file: FilterFile, column: Column, literals: Sequence[Literal], *, explain: bool
 ) -> tuple[tuple[EngineAnswer, ...], set[int]]:
     """The answers of filters that engines keep for the file, and the positions of the values that they exclude."""
-    typed = file.literal_column(column)
     found = []
     excluded = set()
     for one in filters_of(file, {column.index}).filters:
@@ -66,7 +65,7 @@ def _by_engines(
                 why = one.facts.problem or literal.unknowable
                 answer = replace(answer, presence=Presence.UNKNOWN, reason=why)
             else:
-                if not one.may_have(literal, typed):
+                if not one.may_have(literal):
                     answer = replace(answer, presence=Presence.ABSENT, reason=literal.impossible)
                     excluded.add(at)
                 if explain:

@@ -8,27 +8,20 @@ row passes a random absent value with probability fill^k, and all rows together 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-import pyarrow as pa
-
-from bloomcli import kernels, limits
-from bloomcli.errors import UnsupportedError
+from bloomcli import kernels
 from bloomcli.filters.kirsch_mitzenmacher import estimate_ndv
-from bloomcli.formats.arrays import counting, forms_of
-from bloomcli.formats.base import FilterFile
-from bloomcli.formats.column_search import Candidates, FoundRows
-from bloomcli.formats.deep_check import MISSING_SHOWN, add_missing
-from bloomcli.formats.wanted_values import comparable, stored_forms
-from bloomcli.model.file import Column, EngineFilterFacts
+from bloomcli.model.file import EngineFilterFacts
 from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES
-from bloomcli.values.literals import render
-from bloomcli.words import are, counted, exact_size
+from bloomcli.words import counted, exact_size
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from bloomcli.model.probe import BitTrail
     from bloomcli.values.literals import Literal
 
@@ -122,9 +115,13 @@ class EngineFilter(ABC):
         del forms
         return ()
 
-    def may_have(self, literal: Literal, column: Column) -> bool:
-        """Whether the filter may have a value. `column`: as `FilterFile.literal_column`."""
-        return literal.unknowable is not None or any(self.check(stored_forms(literal.encodings, column)))
+    def has(self, form: bytes) -> bool:
+        """Whether the filter may have a value. `form`: its PLAIN bytes."""
+        return all(self.trail(form).present)
+
+    def may_have(self, literal: Literal) -> bool:
+        """Whether the filter may have a value in any of its forms."""
+        return literal.unknowable is not None or any(map(self.has, literal.encodings))
 
 
 class EngineFilters(NamedTuple):
@@ -169,60 +166,3 @@ def _sizes(one: EngineFilter) -> Iterator[Finding]:
         yield finding(OVERFILLED, facts, f"the measured false-positive rate is {fpp:.2g}; {there}", hint)
     elif facts.length > _SMALL_BYTES and sized > _OVERSIZED * values:
         yield finding(OVERSIZED, facts, f"it takes {exact_size(facts.length)}; {there}", hint)
-
-
-class Proof(NamedTuple):
-    """The outcome of looking up every value of a column in a filter."""
-
-    values: int
-    findings: Sequence[Finding]
-
-
-def prove(file: FilterFile, one: EngineFilter, units: Container[int] | None) -> Proof:
-    """Look every value of a filter's column up in it, in these units only (None: all).
-
-    Raises CorruptFile, UnsupportedError: the column can't be read.
-    """
-    facts = one.facts
-    column = next((column for column in file.columns if column.path == facts.column), None)
-    if column is None or facts.problem is not None:
-        return Proof(0, ())
-    typed = file.literal_column(column)
-    checked = lost = left_out = 0
-    missing: list[str] = []
-    beyond: list[str] = []
-    for forms in _values(file, column, typed, units):
-        flags = one.check(forms)
-        checked += len(forms)
-        lost += flags.count(0)
-        add_missing(missing, flags, lambda at, forms=forms: _text(forms[at].as_py(), typed))  # type: ignore[misc]
-        outside = one.outside(forms)
-        left_out += len(outside)
-        beyond += outside[: MISSING_SHOWN - len(beyond)]
-    found = []
-    if lost:
-        text = f"{lost} of {counted(checked, 'value')} {are(lost)} not in it: {one.loses}"
-        found.append(finding(MISSES, facts, text, one.rebuild, missing))
-    if left_out:
-        text = f"{left_out} of {counted(checked, 'value')} {are(left_out)} outside of {facts.low!r} to {facts.high!r}"
-        found.append(finding(BOUNDS, facts, f"{text}: {one.loses}", one.rebuild, beyond))
-    return Proof(checked, found)
-
-
-def _text(form: object, typed: Column) -> str:
-    if isinstance(form, bytes):
-        return render(form, typed)
-    return str(form)
-
-
-def _values(file: FilterFile, column: Column, typed: Column, units: Container[int] | None) -> Iterator[pa.Array]:
-    """The values of a column that aren't null, as `EngineFilter.check` takes them, in batches."""
-    if not file.searched:
-        raise UnsupportedError(f"columns of {file.format} files can't be read row by row", path=file.source.path)
-    search = file.search(column)
-    for unit in file.unit_facts(column, (), units):
-        candidates = Candidates(unit.row_group, unit.rows, unit.chunk_bytes, counting(0, 0), stripe=unit.stripe)
-        for start in range(0, unit.rows, limits.ROWS_PER_BATCH):
-            rows = counting(start, min(limits.ROWS_PER_BATCH, unit.rows - start))
-            for batch in search.records([FoundRows(candidates, rows)], [column.path]):
-                yield comparable(forms_of(batch.column(0).drop_null()), typed)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Final
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.engine_filters.base import EngineFilters
 from bloomcli.formats.base import FilterFile
 from bloomcli.model.file import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MODULES: Final = ("hudi",)
 """Folders next to this module. Each has a function ``filters_of(file)``, which returns `EngineFilters`, and sends no

@@ -315,7 +315,7 @@ class FilterFile(Indexable, ABC):
         return ()
 
     def footer_entries(self) -> Mapping[str, FooterEntry]:
-        """The writer's own keys and values in the footer; of a key the last one, which readers see. By default none."""
+        """The writer's own keys and values in the footer; the last one of each key. By default none."""
         return {}
 
     @property

@@ -213,7 +213,7 @@ def wanted(
     ordered = all(key is not None for key, *_ in found)
     if ordered:
         found.sort(key=itemgetter(0))
-    stored = stored_forms([form for *_, form in found], column)
+    stored = _stored([form for *_, form in found], column)
     return WantedValues(
         texts,
         stored,
@@ -329,8 +329,7 @@ def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Colum
     return WantedValues(texts, stored, int64s(forms.values()), b"", None, literals=tuple(literals), sharing=shared)
 
 
-def stored_forms(forms: Sequence[bytes], column: Column) -> pa.Array:
-    """PLAIN bytes of values as `WantedValues.forms`."""
+def _stored(forms: list[bytes], column: Column) -> pa.Array:
     number = _NUMBERS.get(column.physical)
     if number is None:
         return binaries(forms)

@@ -17,21 +17,20 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
 from bloomcli.engine_filters import base
 from bloomcli.engine_filters.base import EngineFilter, EngineFilters, finding, measured
 from bloomcli.engine_filters.hudi.layout import Decoded, LayoutError, dynamic, simple
-from bloomcli.formats.arrays import binaries, numbers_of
 from bloomcli.formats.base import FilterFile, FooterEntry
 from bloomcli.model.file import EngineFilterFacts
 from bloomcli.model.probe import BitTrail
 from bloomcli.model.validate import Finding
 from bloomcli.words import counted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 KEYS: Final = ("org.apache.hudi.bloomfilter", "com.uber.hoodie.bloomfilter")
 TYPE: Final = "hoodie_bloom_filter_type_code"
@@ -57,6 +56,9 @@ class RecordKeyFilter(EngineFilter):
 
     def check(self, forms: pa.Array) -> bytearray:
         """For each record key, whether the filter may have it. Hudi has no empty keys: they aren't ruled out."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         forms = forms.cast(pa.large_binary())
         found = bytearray(len(forms))
         if not len(forms):
@@ -66,7 +68,7 @@ class RecordKeyFilter(EngineFilter):
         text = memoryview(b"" if data is None else data).cast("B")
         for row in self.rows:
             kernels.chained_check(row.bitset, row.bits, row.k, self._jenkins, text, ends, found)
-        for at in numbers_of(pc.indices_nonzero(pc.equal(pc.binary_length(forms), 0)).cast(pa.int64())):
+        for at in pc.indices_nonzero(pc.equal(pc.binary_length(forms), 0)).to_pylist():
             found[at] = 1
         return found
 
@@ -82,8 +84,15 @@ class RecordKeyFilter(EngineFilter):
         assert found is not None  # noqa: S101  a filter without a problem has rows
         return found
 
+    def has(self, form: bytes) -> bool:
+        """Whether the filter may have a record key."""
+        return not form or super().has(form)
+
     def outside(self, forms: pa.Array) -> Sequence[str]:
         """The record keys that the footer's smallest and largest key leave out."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         low, high = self._bounds
         if low is None or high is None:
             return ()
@@ -149,7 +158,7 @@ def _filter(file: FilterFile, entries: Mapping[str, FooterEntry], name: str) -> 
     one = RecordKeyFilter(facts, found, (low, high))
     faults: list[Finding] = []
     if problem is None and found is not None:
-        lost = [end for end in (low, high) if end and not any(one.check(binaries([end.encode()])))]
+        lost = [end for end in (low, high) if end is not None and not one.has(end.encode())]
         if lost:
             rule, problem = base.MISSES, f"it doesn't have the file's own key {lost[0]!r}"
     if problem is not None:
