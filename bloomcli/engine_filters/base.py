@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.filters.kirsch_mitzenmacher import estimate_ndv
+from bloomcli.hints import Hint
 from bloomcli.model.file import EngineFilterFacts
 from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES
@@ -22,6 +23,7 @@ from bloomcli.words import counted, exact_size
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bloomcli.model.file import Column
     from bloomcli.model.probe import BitTrail
     from bloomcli.values.literals import Literal
 
@@ -88,9 +90,9 @@ class EngineFilter(ABC):
 
     loses: ClassVar[str]
     """What happens to rows whose value the filter misses: ``an upsert inserts the keys again``."""
-    rebuild: ClassVar[str]
+    rebuild: str
     """The hint on a wrong filter: how the engine writes it again."""
-    resize: ClassVar[str]
+    resize: str
     """The hint on a filter of a wrong size, with ``{values}`` for the number of values."""
     facts: EngineFilterFacts
     rows: Sequence[BitRow] = ()
@@ -104,6 +106,13 @@ class EngineFilter(ABC):
         `forms` are values of the column as `bloomcli.formats.wanted_values.WantedValues.forms`, without nulls:
         integers of the column's width, or bytes.
         """
+
+    def check_values(self, values: pa.Array, column: Column) -> bytearray:
+        """As `check`, for values as Arrow reads them. `column`: as `FilterFile.literal_column`."""
+        from bloomcli.formats.arrays import forms_of
+        from bloomcli.formats.wanted_values import comparable
+
+        return self.check(comparable(forms_of(values), column))
 
     @abstractmethod
     def trail(self, form: bytes) -> BitTrail:
@@ -160,7 +169,7 @@ def _sizes(one: EngineFilter) -> Iterator[Finding]:
     values, sized, fpp = facts.values, facts.sized_for, facts.fpp
     if not values or not sized or fpp is None or facts.length is None:
         return
-    hint = one.resize.format(values=values)
+    hint = one.resize if isinstance(one.resize, Hint) else one.resize.format(values=values)
     there = f"it was sized for {sized:,} values, and the file has {counted(values, 'row')}"
     if fpp > _USEFUL_FPP and fpp > _OVERFILLED * (facts.asked_fpp or 0):
         yield finding(OVERFILLED, facts, f"the measured false-positive rate is {fpp:.2g}; {there}", hint)

@@ -4,5 +4,15 @@
 file, and `rewriting` writes those of an index file again.
 """
 
-from bloomcli.engine_filters.paimon.filters import filters_of as filters_of
-from bloomcli.engine_filters.paimon.rewriting import rewrite_of as rewrite_of
+from bloomcli.engine_filters.base import EngineFilters
+from bloomcli.engine_filters.paimon.table import may_have_index
+from bloomcli.formats.base import FilterFile
+
+
+def filters_of(file: FilterFile) -> EngineFilters:
+    """The filters of a data file in a directory ``bucket-...``, by its table's newest snapshot."""
+    if not may_have_index(file.source.path):
+        return EngineFilters()
+    from bloomcli.engine_filters.paimon import filters  # imports NumPy and pyarrow
+
+    return filters.filters_of(file)

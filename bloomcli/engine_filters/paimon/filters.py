@@ -8,9 +8,9 @@ Sources: FileIndexEvaluator, FileIndexPredicate, BloomFilterFileIndex.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -19,19 +19,16 @@ from bloomcli.engine_filters import base
 from bloomcli.engine_filters.base import BitRow, EngineFilter, EngineFilters, finding, measured
 from bloomcli.engine_filters.paimon import table
 from bloomcli.engine_filters.paimon.index_file import BLOOM, Embedded, Entry, IndexFile, Stored
-from bloomcli.engine_filters.paimon.table import DataFile, MetadataError
-from bloomcli.engine_filters.paimon.values import HashedType, hashed_type, hashes_of, literal_hash
+from bloomcli.engine_filters.paimon.table import DataFile, Schema
+from bloomcli.engine_filters.paimon.values import FLOATS, HashedType, hashed_type, hashes_of, literal_hash
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
-from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, size_for
 from bloomcli.formats.base import FilterFile
+from bloomcli.hints import NAME, Command, Hint
 from bloomcli.model.file import Column, EngineFilterFacts
 from bloomcli.model.probe import BitTrail
-from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Kind
 from bloomcli.storage.registry import open_source, store_of
-
-if TYPE_CHECKING:
-    from bloomcli.values.literals import Literal
 
 KIND: Final = "paimon"
 HEAD_BYTES: Final = 4
@@ -44,16 +41,24 @@ BYTE: Final = 8
 REBUILD: Final = "CALL sys.rewrite_file_index('DATABASE.TABLE') writes indexes again, in Spark and Flink"
 
 
+_AGAIN: Final = Hint(Command("add", ("--replace",), (NAME,)), " writes it again")
+
+
 class ColumnFilter(EngineFilter):
     """The filter of a column."""
 
     loses = "a query with = or IN doesn't find their rows"
-    rebuild = REBUILD
-    resize = "set file-index.bloom-filter.{column}.items={values} for new files; in old ones, " + REBUILD
     bits: KirschMitzenmacherFilter | None = None
 
-    def __init__(self, facts: EngineFilterFacts, typed: Column | None, kind: HashedType | None) -> None:
+    def __init__(
+        self,
+        facts: EngineFilterFacts,
+        typed: Column | None = None,
+        kind: HashedType | None = None,
+        hint: str = REBUILD,
+    ) -> None:
         self.facts, self._typed, self.kind = facts, typed, kind
+        self.rebuild = self.resize = hint
 
     def check(self, forms: pa.Array) -> bytearray:
         """For each value, whether the filter may have it: none, if the index says that no row has a value."""
@@ -66,38 +71,42 @@ class ColumnFilter(EngineFilter):
         self.bits.check_hashes(hashes, len(forms), found)
         return found
 
+    def check_values(self, values: pa.Array, column: Column) -> bytearray:
+        """As `check`, for values as Arrow reads them."""
+        del column
+        found = bytearray(len(values))
+        if self.bits is not None and self.kind is not None:
+            self.bits.check_hashes(hashes_of(values, self.kind), len(values), found)
+        return found
+
     def _hashes(self, forms: pa.Array) -> bytes | None:
-        """The hashes of a column's values, as Arrow reads them or in the form in which they are found; None for a
-        form without a hash."""
+        """The hashes of values in the form in which they are found; None for a form without a hash."""
         typed, kind, types = self._typed, self.kind, pa.types
         if kind is None or typed is None:
             return None
-        if types.is_integer(forms.type) and typed.physical in _FLOATS:
-            forms = forms.view(_FLOATS[typed.physical])
+        if types.is_integer(forms.type) and typed.physical in FLOATS:
+            forms = forms.view(FLOATS[typed.physical])
         elif kind.per_second and types.is_int64(forms.type) and typed.unit in _UNITS:
             forms = forms.view(pa.timestamp(_UNITS[typed.unit]))
         elif types.is_large_binary(forms.type) and not kind.is_text:
             return None
         return hashes_of(forms, kind)
 
-    def may_have(self, literal: Literal, column: Column) -> bool:
-        """Whether the filter may have a value."""
-        if literal.unknowable is not None:
+    def has(self, form: bytes) -> bool:
+        """Whether the filter may have a value. `form`: its PLAIN bytes."""
+        if self.kind is None or self._typed is None:
             return True
-        if self.bits is None or self.kind is None:
-            return self.kind is None
-        hashes = [literal_hash(form, column, self.kind) for form in literal.encodings]
-        return any(found is None or self.bits.check(found) for found in hashes)
+        found = literal_hash(form, self._typed, self.kind)
+        return found is None or (self.bits is not None and self.bits.check(found))
 
     def trail(self, form: bytes) -> BitTrail:
         """The bits that a value selects."""
-        assert self.kind is not None and self._typed is not None  # noqa: S101, PT018  else it has a problem
+        assert self.kind is not None and self._typed is not None  # noqa: S101  else it has a problem
         found = literal_hash(form, self._typed, self.kind) or 0
         _, bits, present = (None, (), ()) if self.bits is None else self.bits.trail(found)
         return BitTrail(hashed=form, hash=found, block=None, bits=bits, present=present)
 
 
-_FLOATS: Final = {"FLOAT": pa.float32(), "DOUBLE": pa.float64()}
 _UNITS: Final = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 
 
@@ -123,15 +132,9 @@ def filters_of(file: FilterFile) -> EngineFilters:
     store = store_of(path)
     if not store.existing(store.directory(index), {found.index_names[0]: Kind.FILE}):
         text = "the manifest lists it, and it isn't there: queries with a condition on any column fail"
-        return _faulty(facts, base.MISSING, text, f"`{_replacing(file)}` makes it; " + REBUILD)
+        return _faulty(facts, base.MISSING, text, _AGAIN)
     with open_source(index) as source:
-        return _filters(file, found, source, place)
-
-
-def _replacing(file: FilterFile) -> str:
-    from bloomcli.hints import NAME, Command
-
-    return str(Command("add", ("--replace", "--in-place"), (NAME,), path=file.source.path))
+        return _filters(file, found, source, place, _AGAIN)
 
 
 def sidecar(path: str, name: str) -> str:
@@ -144,12 +147,12 @@ def _unknown(error: BloomError) -> EngineFilters:
     """The result where the table's metadata can't be read."""
     facts = EngineFilterFacts(kind=KIND, column="", place="the table's manifests", problem=error.reason)
     rule = "filter-not-checked" if isinstance(error, UnsupportedError) else base.DAMAGED
-    return EngineFilters([ColumnFilter(facts, None, None)], [finding(rule, facts, error.message, error.hint)])
+    return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, error.message, error.hint)])
 
 
 def _faulty(facts: EngineFilterFacts, rule: str, problem: str, hint: str = REBUILD) -> EngineFilters:
     facts = replace(facts, problem=problem)
-    return EngineFilters([ColumnFilter(facts, None, None)], [finding(rule, facts, f"{facts.place}: {problem}", hint)])
+    return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, f"{facts.place}: {problem}", hint)])
 
 
 def _unlisted(file: FilterFile, found: DataFile | None) -> EngineFilters:
@@ -167,19 +170,21 @@ def _unlisted(file: FilterFile, found: DataFile | None) -> EngineFilters:
     return EngineFilters(there.filters)
 
 
-def _filters(file: FilterFile, found: DataFile | None, stored: Stored, place: str) -> EngineFilters:
+def _filters(
+    file: FilterFile, found: DataFile | None, stored: Stored, place: str, hint: str = REBUILD
+) -> EngineFilters:
     facts = EngineFilterFacts(kind=KIND, column="", place=place, path=stored.path, values=file.rows)
     try:
         index = IndexFile(stored)
     except CorruptFile as error:
-        return _faulty(facts, base.DAMAGED, f"{error.reason} (byte {error.offset}): readers fail")
+        return _faulty(facts, base.DAMAGED, f"{error.reason} (byte {error.offset}): readers fail", hint)
     columns = {column.path: column for column in file.columns}
     shared = set(index.overlapping())
     filters = []
     for entry in index.entries:
         column = columns.get(entry.column)
         typed = None if column is None else file.literal_column(column)
-        filters.append(_filter(index, entry, facts, found, typed, overlaps=entry in shared))
+        filters.append(_filter(index, entry, facts, found, typed, hint, overlaps=entry in shared))
     return EngineFilters(filters)
 
 
@@ -189,15 +194,18 @@ def _filter(
     facts: EngineFilterFacts,
     found: DataFile | None,
     typed: Column | None,
+    hint: str,
     *,
     overlaps: bool,
 ) -> ColumnFilter:
-    facts = replace(facts, column=entry.column, offset=max(entry.start, 0), length=max(entry.length, 0))
+    offset = None if entry.empty or isinstance(index.stored, Embedded) else entry.start
+    facts = replace(facts, column=entry.column, offset=offset, length=max(entry.length, 0))
     if entry.kind != BLOOM:
         facts = replace(facts, kind=f"{KIND}-{entry.kind}", problem="another index than a Bloom filter")
-        return ColumnFilter(facts, None, None)
-    kind = hashed_type((found.types if found else {}).get(entry.column))
-    one = ColumnFilter(replace(facts, hash=None if kind is None else kind.hash), typed, kind)
+        return ColumnFilter(facts)
+    schema = Schema() if found is None else found.schema
+    kind = hashed_type(schema.types.get(entry.column))
+    one = ColumnFilter(replace(facts, hash=None if kind is None else kind.hash), typed, kind, hint)
     if not entry.empty:
         try:
             body = index.body(entry)
@@ -209,7 +217,7 @@ def _filter(
         one.header, bits = body[:HEAD_BYTES], body[HEAD_BYTES:]
         one.bits = KirschMitzenmacherFilter(bits, k)
         one.rows = [BitRow(bits, len(bits) * BYTE, k)]
-        items, fpp = asked(found.options if found else {}, entry.column, len(bits) * BYTE, k)
+        items, fpp = asked(schema.options, entry.column, len(bits) * BYTE, k)
         one.facts = replace(measured(one.facts, one.rows), sized_for=items, asked_fpp=fpp)
         if overlaps:
             return _damaged(one, "its bytes are those of another index, too")
@@ -219,7 +227,7 @@ def _filter(
 
 
 def _damaged(one: ColumnFilter, problem: str) -> ColumnFilter:
-    one.faults = [finding(base.DAMAGED, one.facts, f"{problem}: readers fail or lose rows", REBUILD)]
+    one.faults = [finding(base.DAMAGED, one.facts, f"{problem}: readers fail or lose rows", one.rebuild)]
     one.facts = replace(one.facts, problem=problem)
     return one
 
@@ -229,7 +237,10 @@ def asked(options: Mapping[str, Any], column: str, bits: int, k: int) -> tuple[i
     this size, else those that k shows."""
     prefix = f"file-index.bloom-filter.{column}."
     try:
-        items, fpp = int(options.get(prefix + "items", DEFAULT_ITEMS)), float(options.get(prefix + "fpp", DEFAULT_FPP))
+        items, fpp = (
+            int(options.get(prefix + "items", DEFAULT_ITEMS)),
+            float(options.get(prefix + "fpp", DEFAULT_FPP)),
+        )
         if 0 < fpp < 1 and (bits, k) == size_for(items, fpp, BYTE):
             return items, fpp
     except (TypeError, ValueError, OverflowError):

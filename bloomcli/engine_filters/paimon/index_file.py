@@ -1,9 +1,9 @@
 """Paimon's file index: a header, and behind it an index for each column and type.
 
-All integers are big-endian: int64 magic, int32 version 1, int32 bytes of the header, int32 number of columns; for each
-column its name (uint16 length, UTF-8 as Java writes it), int32 number of indexes, and for each index its type (as the
-name), int32 start and int32 length; int32 number of spare bytes, and these. A start of -1 is that of an empty index:
-no row has a value. Source: Paimon's FileIndexFormat.
+All integers are big-endian: int64 magic, int32 version 1, int32 bytes of the header, int32 number of columns; for
+each column its name (uint16 length, UTF-8 as Java writes it), int32 number of indexes, and for each index its type
+(as the name), int32 start and int32 length; int32 number of spare bytes, and these. A start of -1 is that of an empty
+index: no row has a value. Source: Paimon's FileIndexFormat.
 
 The bytes lie in a file of their own (``<data file>.index``) or in the manifest.
 """

@@ -10,9 +10,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from bloomcli.errors import BloomError, CorruptFile
+from bloomcli.errors import CorruptFile
 from bloomcli.extras import needed
 from bloomcli.limits import TABLE_SCHEMA_MAX_BYTES
 from bloomcli.storage import avro
@@ -27,13 +28,21 @@ _SUFFIX: Final = ".index"
 _ADD: Final = 0
 
 
+class Schema(NamedTuple):
+    """A schema of the table."""
+
+    types: Mapping[str, Any] = MappingProxyType({})
+    """The type that it declares for each column."""
+    options: Mapping[str, Any] = MappingProxyType({})
+
+
 class DataFile(NamedTuple):
     """A data file of the newest snapshot."""
 
     table: str
     """The table's directory."""
-    types: Mapping[str, Any]
-    """The type of each column, as the schema that the file was written with declares it."""
+    schema: Schema
+    """The schema that the file was written with."""
     index_names: tuple[str, ...]
     """The names of its index files, beside it. Readers fail if there are several."""
     embedded: bytes | None
@@ -49,15 +58,20 @@ class _Entry(NamedTuple):
     manifest: str
 
 
-def table_of(path: str) -> str | None:
-    """The directory of the Paimon table that a data file belongs to; None if it belongs to none.
+def may_have_index(path: str) -> bool:
+    """Whether a file may be a data file, by its path: these lie in directories named ``bucket-0`` and so on."""
+    return any(map(_BUCKET.fullmatch, _above(path)))
 
-    Data files lie in directories named ``bucket-0`` and so on; no other file costs a lookup. Raises UnreadableError.
-    """
+
+def _above(path: str) -> Iterator[str]:
+    """The names of the directories above a file."""
+    return (one.rstrip("/").rpartition("/")[2] for one in store_of(path).directories_above(path, _LEVELS))
+
+
+def table_of(path: str) -> str | None:
+    """The directory of the Paimon table above a data file; None without one. Raises UnreadableError."""
     store = store_of(path)
-    above = list(store.directories_above(path, _LEVELS))
-    if not any(_BUCKET.fullmatch(directory.rstrip("/").rpartition("/")[2]) for directory in above):
-        return None
+    above = store.directories_above(path, _LEVELS)
     return next((one for one in above if len(store.existing(one, _FOLDERS)) == len(_FOLDERS)), None)
 
 
@@ -84,7 +98,7 @@ def data_file(path: str, table: str) -> DataFile | None:
     if entry is None:
         return None
     names = tuple(name for name in entry.extra if name.endswith(_SUFFIX))
-    return DataFile(table, _types(table, entry.schema), names, entry.embedded, entry.manifest)
+    return DataFile(table, _schema(table, entry.schema), names, entry.embedded, entry.manifest)
 
 
 @lru_cache(maxsize=4)
@@ -99,9 +113,14 @@ def _entries(table: str, lists: tuple[str, ...]) -> Mapping[tuple[str, str], _En
                 facts = _field(record, "_FILE", dict, name)
                 extra = tuple(map(str, _field(facts, "_EXTRA_FILES", list, name)))
                 embedded = facts.get("_EMBEDDED_FILE_INDEX")
-                entry = _Entry(_field(facts, "_SCHEMA_ID", int, name), extra, embedded, store_of(table).join(folder, name))
+                entry = _Entry(
+                    _field(facts, "_SCHEMA_ID", int, name), extra, embedded, store_of(table).join(folder, name)
+                )
                 bucket = _field(record, "_BUCKET", int, name)
-                place = (f"bucket-{bucket}" if bucket >= 0 else "bucket-postpone", _field(facts, "_FILE_NAME", str, name))
+                place = (
+                    f"bucket-{bucket}" if bucket >= 0 else "bucket-postpone",
+                    _field(facts, "_FILE_NAME", str, name),
+                )
                 key = (place, record.get("_PARTITION"), facts.get("_LEVEL"), extra, embedded)
                 if _field(record, "_KIND", int, name) == _ADD:
                     files[key] = place, entry
@@ -111,14 +130,17 @@ def _entries(table: str, lists: tuple[str, ...]) -> Mapping[tuple[str, str], _En
 
 
 @lru_cache(maxsize=64)
-def _types(table: str, schema: int) -> Mapping[str, Any]:
-    """The columns' types in a schema, which is never changed."""
+def _schema(table: str, number: int) -> Schema:
+    """A schema, which is never changed."""
     store = store_of(table)
-    path = store.join(store.join(table, "schema"), f"schema-{schema}")
-    fields = _json(path).get("fields")
-    if not isinstance(fields, list) or not all(isinstance(field, dict) and "name" in field for field in fields):
-        raise CorruptFile("the schema has no list of fields", path=path)
-    return {str(field["name"]): field.get("type") for field in fields}
+    path = store.join(store.join(table, "schema"), f"schema-{number}")
+    found = _json(path)
+    fields, options = found.get("fields"), found.get("options", {})
+    if not isinstance(options, dict) or not isinstance(fields, list):
+        raise CorruptFile("the schema has no list of fields, or no options", path=path)
+    if not all(isinstance(field, dict) and "name" in field for field in fields):
+        raise CorruptFile("a field of the schema has no name", path=path)
+    return Schema({str(field["name"]): field.get("type") for field in fields}, options)
 
 
 def _records(folder: str, name: str) -> Iterator[dict[str, Any]]:
@@ -144,7 +166,7 @@ def _json(path: str) -> dict[str, Any]:
     try:
         found = json.loads(data)
         if not isinstance(found, dict):
-            raise ValueError("it isn't an object")
-    except (ValueError, RecursionError) as error:
+            raise TypeError("it isn't an object")
+    except (ValueError, TypeError, RecursionError) as error:
         raise CorruptFile(f"the table's metadata can't be read: {error}", path=path) from None
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ import pyarrow as pa
 
 from bloomcli import kernels
 from bloomcli.formats.wanted_values import xxh64_of
-from bloomcli.values.literals import PER_SECOND
+from bloomcli.model.file import Column
+from bloomcli.values.literals import JULIAN_EPOCH, PER_SECOND
 
 _TYPE: Final = re.compile(r"(?P<name>[A-Z_]+)(?:\((?P<size>\d+)\))?(?P<local> WITH LOCAL TIME ZONE)?(?: NOT NULL)?")
 _TEXTS: Final = ("CHAR", "VARCHAR", "STRING", "BINARY", "VARBINARY", "BYTES")
@@ -25,6 +27,8 @@ _NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "TIME", "FLOA
 _TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_LTZ")
 _DEFAULT_PRECISION: Final = 6
 _UNITS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_DAY_NANOS: Final = 86_400 * 10**9
+FLOATS: Final = {"FLOAT": pa.float32(), "DOUBLE": pa.float64()}
 
 
 class HashedType(NamedTuple):
@@ -41,6 +45,25 @@ class HashedType(NamedTuple):
     def is_text(self) -> bool:
         """Whether values are hashed as bytes."""
         return self.name in _TEXTS
+
+    @property
+    def hash(self) -> str:
+        """The name of the hash."""
+        return "xxh64" if self.is_text else "wang64"
+
+    def stored_as(self, column: Column) -> bool:
+        """Whether a file's column has the values that are hashed. `column`: as `FilterFile.literal_column`.
+
+        ORC pads a CHAR with blanks, and stores an instant as the wall clock of its writer.
+        """
+        if self.is_text:
+            padded = (column.type_name or "").lower().startswith("char")
+            return column.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"} and not padded
+        if self.per_second:
+            return column.physical == "INT96" or (column.unit is not None and column.utc is self.local)
+        if self.name in FLOATS or column.physical in FLOATS:
+            return column.physical == self.name
+        return column.physical in {"INT32", "INT64"} and column.signed
 
 
 def hashed_type(declared: Any) -> HashedType | None:
@@ -67,7 +90,7 @@ def hashes_of(values: pa.Array, kind: HashedType) -> bytes:
         return xxh64_of(values.cast(pa.large_binary()))
     out = bytearray(8 * len(values))
     if kind.name == "DOUBLE":
-        kernels.orc_hash_double(_numbers(values.cast(pa.float64())), 8, 0, len(values), out)
+        kernels.orc_hash_double(_bytes_of(_numpy(values.cast(pa.float64()))), 8, 0, len(values), out)
         return bytes(out)
     if kind.name == "FLOAT":
         narrow = _numpy(values.cast(pa.float32())).copy()
@@ -80,7 +103,7 @@ def hashes_of(values: pa.Array, kind: HashedType) -> bytes:
         numbers = _numpy(values.cast(pa.date32()).cast(pa.int32())).astype(np.int64)
     else:
         numbers = _numpy(values.cast(pa.int64()))
-    kernels.orc_hash_long(np.ascontiguousarray(numbers).view(np.uint8), 8, 0, len(values), out)
+    kernels.orc_hash_long(_bytes_of(numbers), 8, 0, len(values), out)
     return bytes(out)
 
 
@@ -88,8 +111,8 @@ def _numpy(values: pa.Array) -> Any:
     return values.to_numpy(zero_copy_only=False)
 
 
-def _numbers(values: pa.Array) -> Any:
-    return np.ascontiguousarray(_numpy(values)).view(np.uint8)
+def _bytes_of(numbers: Any) -> memoryview:
+    return memoryview(np.ascontiguousarray(numbers)).cast("B")
 
 
 def _scaled(numbers: Any, per_second: int, wanted: int) -> Any:
@@ -97,23 +120,28 @@ def _scaled(numbers: Any, per_second: int, wanted: int) -> Any:
     return numbers * (wanted // per_second) if wanted >= per_second else numbers // (per_second // wanted)
 
 
-def literal_hash(encoded: bytes, unit: str | None, physical: str, kind: HashedType) -> int:
-    """The hash of a value to look up.
+def literal_hash(encoded: bytes, column: Column, kind: HashedType) -> int | None:
+    """The hash of a value to look up; None if it is too large for one.
 
     Args:
         encoded: its PLAIN bytes.
-        unit: that of a time or a timestamp in the file, as `Column.unit`.
-        physical: the Parquet type of the bytes.
+        column: the type of these bytes, as `FilterFile.literal_column`.
         kind: the type in the table's schema.
     """
     if kind.is_text:
         return kernels.xxh64(encoded)
-    if physical in {"FLOAT", "DOUBLE"}:
-        form = pa.float32() if physical == "FLOAT" else pa.float64()
-        values = pa.Array.from_buffers(form, 1, [None, pa.py_buffer(encoded)])
+    if column.physical in FLOATS:
+        values = pa.Array.from_buffers(FLOATS[column.physical], 1, [None, pa.py_buffer(encoded)])
+        return int.from_bytes(hashes_of(values, kind), sys.byteorder)
+    if column.physical == "INT96":
+        nanos, days = int.from_bytes(encoded[:8], "little"), int.from_bytes(encoded[8:], "little", signed=True)
+        number = _scaled(((days - JULIAN_EPOCH) * _DAY_NANOS) + nanos, PER_SECOND["NANOS"], kind.per_second)
     else:
         number = int.from_bytes(encoded, "little", signed=True)
-        if unit is not None:
-            number = int(_scaled(number, PER_SECOND[unit], kind.per_second or 10**3))
-        values = pa.array([number], pa.int64())
-    return int.from_bytes(hashes_of(values, kind), "little")
+        if column.unit is not None:
+            number = _scaled(number, PER_SECOND[column.unit], kind.per_second or PER_SECOND["MILLIS"])
+    out = bytearray(8)
+    if not -(1 << 63) <= number < 1 << 63:
+        return None
+    kernels.orc_hash_long(number.to_bytes(8, "little", signed=True), 8, 0, 1, out)
+    return int.from_bytes(out, sys.byteorder)
