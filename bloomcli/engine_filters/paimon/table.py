@@ -18,12 +18,13 @@ from bloomcli.extras import needed
 from bloomcli.limits import TABLE_SCHEMA_MAX_BYTES
 from bloomcli.storage import avro
 from bloomcli.storage.base import Kind
+from bloomcli.storage.managed_tables import PAIMON_FOLDERS
 from bloomcli.storage.registry import open_source, store_of
 
 _LEVELS: Final = 16
 _BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
 _SNAPSHOT: Final = re.compile(r"snapshot-(\d{1,19})")
-_FOLDERS: Final = dict.fromkeys(("snapshot", "schema", "manifest"), Kind.DIRECTORY)
+_FOLDERS: Final = dict.fromkeys(PAIMON_FOLDERS, Kind.DIRECTORY)
 _SUFFIX: Final = ".index"
 _ADD: Final = 0
 

@@ -111,8 +111,9 @@ def _numpy(values: pa.Array) -> Any:
     return values.to_numpy(zero_copy_only=False)
 
 
-def _bytes_of(numbers: Any) -> memoryview:
-    return memoryview(np.ascontiguousarray(numbers)).cast("B")
+def _bytes_of(numbers: Any) -> bytes:
+    data: bytes = numbers.tobytes()
+    return data
 
 
 def _scaled(numbers: Any, per_second: int, wanted: int) -> Any:
