@@ -8,13 +8,12 @@ row passes a random absent value with probability fill^k, and all rows together 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.filters.kirsch_mitzenmacher import estimate_ndv
-from bloomcli.hints import Hint
 from bloomcli.model.file import EngineFilterFacts
 from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES
@@ -23,8 +22,10 @@ from bloomcli.words import counted, exact_size
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bloomcli.model.change import FilterChange
     from bloomcli.model.file import Column
     from bloomcli.model.probe import BitTrail
+    from bloomcli.storage.base import Fingerprint, Source
     from bloomcli.values.literals import Literal
 
 MISSES: Final = "engine-filter-misses"
@@ -92,8 +93,8 @@ class EngineFilter(ABC):
     """What happens to rows whose value the filter misses: ``an upsert inserts the keys again``."""
     rebuild: str
     """The hint on a wrong filter: how the engine writes it again."""
-    resize: str
-    """The hint on a filter of a wrong size, with ``{values}`` for the number of values."""
+    resize: str | None = None
+    """The hint on a filter of a wrong size; None: to change `facts.setting`."""
     facts: EngineFilterFacts
     rows: Sequence[BitRow] = ()
     header: bytes = b""
@@ -149,6 +150,22 @@ class EngineFilters(NamedTuple):
                 yield from _sizes(one)
 
 
+class Rewrite(NamedTuple):
+    """A file of filters that lies beside a data file, with new content."""
+
+    path: str
+    fingerprint: Fingerprint | None
+    """That of the file that was read; None if there is none."""
+    size: int
+    """Its bytes; 0 if there is none."""
+    decoded: int
+    """Compressed bytes of the columns that were decoded for the filters."""
+    data: bytes
+    changes: tuple[FilterChange, ...]
+    verify: Callable[[Source], None]
+    """Reads the finished file; raises WriteError, CorruptFile if it isn't what was planned."""
+
+
 def finding(
     rule: str, facts: EngineFilterFacts, message: str, hint: str | None, missing: Sequence[str] = ()
 ) -> Finding:
@@ -169,7 +186,7 @@ def _sizes(one: EngineFilter) -> Iterator[Finding]:
     values, sized, fpp = facts.values, facts.sized_for, facts.fpp
     if not values or not sized or fpp is None or facts.length is None:
         return
-    hint = one.resize if isinstance(one.resize, Hint) else one.resize.format(values=values)
+    hint = one.resize or f"set {facts.setting}={values} before the engine writes its next files"
     there = f"it was sized for {sized:,} values, and the file has {counted(values, 'row')}"
     if fpp > _USEFUL_FPP and fpp > _OVERFILLED * (facts.asked_fpp or 0):
         yield finding(OVERFILLED, facts, f"the measured false-positive rate is {fpp:.2g}; {there}", hint)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.engine_filters.base import EngineFilters
+from bloomcli.engine_filters.base import EngineFilters, Rewrite
 from bloomcli.formats.base import FilterFile
+from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
@@ -37,3 +39,30 @@ def excludes_all(file: FilterFile, column: Column, forms: pa.Array) -> bool:
     takes them."""
     filters = filters_of(file, {column.index}).filters
     return any(one.facts.problem is None and not any(one.check(forms)) for one in filters)
+
+
+def rewrite_of(file: FilterFile, columns: Sequence[Column], rule: SizeRule, *, folds: bool) -> Rewrite | None:
+    """A file of an engine's filters beside a data file, with new filters of these columns; None without one.
+
+    Args:
+        file: the data file.
+        columns: the columns; all must have such a filter, unless `folds`.
+        rule: the sizes.
+        folds: write only filters that become smaller.
+
+    Raises CorruptFile, UnsupportedError, UsageError.
+    """
+    made = (module.rewrite_of(file, columns, rule, folds=folds) for module in _writing(file.source.path))
+    return next((one for one in made if one is not None), None)
+
+
+def may_rewrite(path: str) -> bool:
+    """Whether an engine may keep filters beside a file, by the file's path."""
+    return next(_writing(path), None) is not None
+
+
+def _writing(path: str) -> Iterator[Any]:
+    """The folders of engines whose filters may lie beside a file; these have functions ``may_have_index(path)`` and
+    ``rewrite_of``."""
+    modules = (import_module(f"{__package__}.{name}") for name in MODULES)
+    return (module for module in modules if hasattr(module, "rewrite_of") and module.may_have_index(path))

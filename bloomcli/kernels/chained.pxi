@@ -68,11 +68,15 @@ cdef inline uint32_t _chained_bit(const unsigned char* p, Py_ssize_t size, bint 
 
 
 def chained_bits(const unsigned char[::1] value not None, int m, int k, bint jenkins):
-    """Return the k bits that a value of at least one byte selects in a filter of m bits."""
+    """Return the first hash of a value of at least one byte, and the k bits that it selects in a filter of m bits."""
     if m < 1 or k < 1 or value.shape[0] < 1:
         raise ValueError("a filter has at least one bit and one hash function, and a value one byte")
-    cdef uint32_t h = 0
-    return [_chained_bit(&value[0], value.shape[0], jenkins, m, &h) for _ in range(k)]
+    cdef uint32_t h = 0, first
+    bits = [_chained_bit(&value[0], value.shape[0], jenkins, m, &h)]
+    first = h
+    for _ in range(k - 1):
+        bits.append(_chained_bit(&value[0], value.shape[0], jenkins, m, &h))
+    return first, bits
 
 
 def chained_insert(unsigned char[::1] bitset not None, int m, int k, bint jenkins,

@@ -90,6 +90,8 @@ class EngineFilterFacts(Brief):
     """Rows of the data file; each has at most one value."""
     sized_for: int | None = None
     """Values for which the writer chose the size."""
+    setting: str | None = None
+    """The writer's setting for that number."""
     asked_fpp: float | None = None
     """The rate for which the writer chose the size."""
     ndv_estimate: float | None = None

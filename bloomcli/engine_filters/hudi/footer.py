@@ -46,11 +46,9 @@ class RecordKeyFilter(EngineFilter):
 
     loses = "under the index BLOOM, an upsert of a key that it misses inserts a second row without an error"
     rebuild = "Hudi writes new filters with the files of `CALL run_clustering(table => 'NAME')`"
-    resize = "set hoodie.index.bloom.num_entries={values} for the table's next writes"
 
-    def __init__(self, facts: EngineFilterFacts, found: Decoded | None, bounds: Sequence[str | None]) -> None:
+    def __init__(self, facts: EngineFilterFacts, found: Decoded | None) -> None:
         self.facts = facts
-        self._bounds = bounds
         if found is not None:
             self.rows, self.header, self._jenkins = found.rows, found.header, found.hash == "jenkins"
 
@@ -76,9 +74,9 @@ class RecordKeyFilter(EngineFilter):
         """The bits of a record key."""
         found = None
         for row in self.rows:
-            bits = kernels.chained_bits(form, row.bits, row.k, self._jenkins)
+            first, bits = kernels.chained_bits(form, row.bits, row.k, self._jenkins)
             present = tuple(bool(row.bitset[bit >> 3] >> (bit & 7) & 1) for bit in bits)
-            found = BitTrail(hashed=form, hash=bits[0], block=None, bits=tuple(bits), present=present)
+            found = BitTrail(hashed=form, hash=first, block=None, bits=tuple(bits), present=present)
             if all(present):
                 break
         assert found is not None  # noqa: S101  a filter without a problem has rows
@@ -93,7 +91,7 @@ class RecordKeyFilter(EngineFilter):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        low, high = self._bounds
+        low, high = self.facts.low, self.facts.high
         if low is None or high is None:
             return ()
         forms = forms.cast(pa.large_binary())
@@ -148,6 +146,7 @@ def _filter(file: FilterFile, entries: Mapping[str, FooterEntry], name: str) -> 
         offset=entry.offset,
         length=len(entry.value),
         values=file.rows,
+        setting="hoodie.index.bloom.num_entries",
         low=low,
         high=high,
     )
@@ -155,10 +154,11 @@ def _filter(file: FilterFile, entries: Mapping[str, FooterEntry], name: str) -> 
     if found is not None:
         facts = measured(facts, found.rows)
         facts = replace(facts, hash=found.hash, sized_for=found.sized_for, asked_fpp=found.asked_fpp)
-    one = RecordKeyFilter(facts, found, (low, high))
+    one = RecordKeyFilter(facts, found)
     faults: list[Finding] = []
     if problem is None and found is not None:
-        lost = [end for end in (low, high) if end is not None and not one.has(end.encode())]
+        ends = [entries[key].value for key in BOUNDS if key in entries]
+        lost = [end.decode("utf-8", "backslashreplace") for end in ends if not one.has(end)]
         if lost:
             rule, problem = base.MISSES, f"it doesn't have the file's own key {lost[0]!r}"
     if problem is not None:

@@ -4,9 +4,13 @@
 file, and `rewriting` writes those of an index file again.
 """
 
-from bloomcli.engine_filters.base import EngineFilters
-from bloomcli.engine_filters.paimon.table import may_have_index
+from collections.abc import Sequence
+
+from bloomcli.engine_filters.base import EngineFilters, Rewrite
+from bloomcli.engine_filters.paimon.table import may_have_index as may_have_index
 from bloomcli.formats.base import FilterFile
+from bloomcli.formats.size_rule import SizeRule
+from bloomcli.model.file import Column
 
 
 def filters_of(file: FilterFile) -> EngineFilters:
@@ -16,3 +20,10 @@ def filters_of(file: FilterFile) -> EngineFilters:
     from bloomcli.engine_filters.paimon import filters  # imports NumPy and pyarrow
 
     return filters.filters_of(file)
+
+
+def rewrite_of(file: FilterFile, columns: Sequence[Column], rule: SizeRule, *, folds: bool) -> Rewrite | None:
+    """The index file beside a data file with new filters of these columns; None without a listed one."""
+    from bloomcli.engine_filters.paimon import rewriting
+
+    return rewriting.rewrite_of(file, columns, rule, folds=folds)

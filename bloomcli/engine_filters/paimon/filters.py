@@ -58,7 +58,8 @@ class ColumnFilter(EngineFilter):
         hint: str = REBUILD,
     ) -> None:
         self.facts, self._typed, self.kind = facts, typed, kind
-        self.rebuild = self.resize = hint
+        self.rebuild = hint
+        self.resize = hint if isinstance(hint, Hint) else None
 
     def check(self, forms: pa.Array) -> bytearray:
         """For each value, whether the filter may have it: none, if the index says that no row has a value."""
@@ -218,7 +219,8 @@ def _filter(
         one.bits = KirschMitzenmacherFilter(bits, k)
         one.rows = [BitRow(bits, len(bits) * BYTE, k)]
         items, fpp = asked(schema.options, entry.column, len(bits) * BYTE, k)
-        one.facts = replace(measured(one.facts, one.rows), sized_for=items, asked_fpp=fpp)
+        setting = f"file-index.bloom-filter.{entry.column}.items"
+        one.facts = replace(measured(one.facts, one.rows), sized_for=items, asked_fpp=fpp, setting=setting)
         if overlaps:
             return _damaged(one, "its bytes are those of another index, too")
     if kind is None or typed is None or not kind.stored_as(typed):

@@ -154,12 +154,12 @@ class IndexFile:
                     yield entry
                 end = max(end, entry.start + entry.length)
 
-    def with_bodies(self, bodies: Mapping[Entry, bytes]) -> bytes:
-        """The bytes of an index file in which these indexes have other bodies. The header keeps its order, and every
-        other index its bytes. Raises CorruptFile if one of those can't be read."""
+    def with_filters(self, filters: Mapping[str, bytes]) -> bytes:
+        """The bytes of an index file in which the Bloom filters of these columns have other bodies. The header keeps
+        its order, and every other index its bytes. Raises CorruptFile if one of those can't be read."""
         head, parts, at = bytearray(self.head), [b""], len(self.head)
         for entry in sorted(self.entries, key=lambda entry: entry.start):
-            body = bodies.get(entry)
+            body = filters.get(entry.column) if entry.kind == BLOOM else None
             if body is None and entry.empty:
                 continue
             parts.append(self.body(entry) if body is None else body)
@@ -177,3 +177,26 @@ class IndexFile:
 
     def _fault(self, reason: str, offset: int) -> CorruptFile:
         return CorruptFile(reason, path=self.stored.path, offset=offset)
+
+
+def new_index(filters: Mapping[str, bytes]) -> bytes:
+    """The bytes of an index file with a Bloom filter for each of these columns, by their bodies."""
+    parts, spans, at = [b""], [], _FIXED.size
+    for column, body in filters.items():
+        kind = _text(column) + _INT.pack(1) + _text(BLOOM)
+        spans.append((at + len(kind), len(body)))
+        parts.append(kind + bytes(_SPAN.size))
+        at += len(parts[-1])
+    head = bytearray(_FIXED.pack(MAGIC, VERSION, at + _INT.size, len(filters)) + b"".join(parts) + _INT.pack(0))
+    start = len(head)
+    for place, length in spans:
+        _SPAN.pack_into(head, place, start, length)
+        start += length
+    return b"".join((head, *filters.values()))
+
+
+def _text(name: str) -> bytes:
+    """A name as Java writes it."""
+    units = memoryview(name.encode("utf-16-le")).cast("H")
+    data = "".join(map(chr, units)).encode("utf-8", "surrogatepass").replace(b"\0", b"\xc0\x80")
+    return _LENGTH.pack(len(data)) + data

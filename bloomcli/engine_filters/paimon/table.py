@@ -92,13 +92,15 @@ def data_file(path: str, table: str) -> DataFile | None:
     snapshot = store.join(folder, f"snapshot-{max(numbers)}")
     found = _json(snapshot)
     lists = tuple(found[key] for key in ("baseManifestList", "deltaManifestList") if found.get(key) is not None)
-    if not all(isinstance(name, str) and "/" not in name for name in lists):
+    if not all(isinstance(name, str) for name in lists):
         raise CorruptFile("the names of the manifest lists aren't names", path=snapshot)
     parts = store.directory(store.normal(path)).rstrip("/").rpartition("/")[2]
     entry = _entries(table, lists).get((parts, path.rstrip("/").rpartition("/")[2]))
     if entry is None:
         return None
     names = tuple(name for name in entry.extra if name.endswith(_SUFFIX))
+    if any("/" in name or "\\" in name or "\0" in name for name in names):
+        raise CorruptFile("the name of an index file isn't a name", path=entry.manifest, field="_EXTRA_FILES")
     return DataFile(table, _schema(table, entry.schema), names, entry.embedded, entry.manifest)
 
 
@@ -145,7 +147,7 @@ def _schema(table: str, number: int) -> Schema:
 
 
 def _records(folder: str, name: str) -> Iterator[dict[str, Any]]:
-    if "/" in name:
+    if "/" in name or "\0" in name:
         raise CorruptFile(f"the name of a manifest isn't a name: {name}", path=folder)
     path = store_of(folder).join(folder, name)
     with open_source(path) as source:
