@@ -31,7 +31,11 @@ Examples:
 @grouped.option(
     "-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0."
 )
-@grouped.option("--kind", metavar="KIND", help="The kind of a filter that an engine keeps for the file: hudi-simple.")
+@grouped.option(
+    "--kind",
+    metavar="KIND",
+    help="The kind of a filter that an engine keeps for the file, as `bloom inspect` names it.",
+)
 @options.format_option("hex", "raw", "json", "npy", "csv", "png")
 @output_option
 def command(

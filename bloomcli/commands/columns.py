@@ -205,9 +205,9 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Se
         return filtered[0]
     if not filtered:
         kept = {one.facts.column for one in filters_of(file).filters}
-        found = [c for c in file.columns if c.path in kept and not matches(exclude, c.path)]
-        if len(found) == 1:
-            return found[0]
+        of_engines = [c for c in file.columns if c.path in kept and not matches(exclude, c.path)]
+        if len(of_engines) == 1:
+            return of_engines[0]
         raise UsageError(
             "no column has a filter",
             path=path,

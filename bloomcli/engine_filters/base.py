@@ -40,7 +40,7 @@ OVERSIZED: Final = "engine-filter-oversized"
 _USEFUL_FPP: Final = 0.01
 """A filter at or below this rate isn't overfilled, whatever rate its writer asked for."""
 _OVERFILLED: Final = 2
-"""The factor above the rate that was asked for from which a filter is overfilled."""
+"""The factor above the rate that was asked for (of each row of bits) from which a filter is overfilled."""
 _OVERSIZED: Final = 4
 """The factor above the values that are there from which a filter is too large."""
 _SMALL_BYTES: Final = 16 << 10
@@ -188,7 +188,7 @@ def _sizes(one: EngineFilter) -> Iterator[Finding]:
         return
     hint = one.resize or f"set {facts.setting}={values} before the engine writes its next files"
     there = f"it was sized for {sized:,} values, and the file has {counted(values, 'row')}"
-    if fpp > _USEFUL_FPP and fpp > _OVERFILLED * (facts.asked_fpp or 0):
+    if fpp > _USEFUL_FPP and fpp > _OVERFILLED * (facts.rows or 1) * (facts.asked_fpp or 0):
         yield finding(OVERFILLED, facts, f"the measured false-positive rate is {fpp:.2g}; {there}", hint)
     elif facts.length > _SMALL_BYTES and sized > _OVERSIZED * values:
         yield finding(OVERSIZED, facts, f"it takes {exact_size(facts.length)}; {there}", hint)

@@ -305,8 +305,9 @@ def engine_filters(report: AdviseReport) -> Iterator[str]:
     """What a right size of the filters that engines keep would save."""
     for one in report.engine_filters:
         yield (
-            f"{one.kind} of {one.column}: {size(one.bytes)} in {plural(one.files, 'file')}; {size(one.bytes_right)} are"
-            f" enough for {count(one.values)} values each, the rows of the largest file: {one.setting}"
+            f"{one.kind} of {one.column}: {size(one.bytes)} in {plural(one.files, 'file')};"
+            f" {size(one.bytes_right)} are enough for {count(one.values)} values each, the rows of the largest file:"
+            f" {one.setting}"
         )
 
 
