@@ -166,7 +166,7 @@ def _unlisted(file: FilterFile, found: DataFile | None) -> EngineFilters:
     with open_source(sidecar(path, name)) as source:
         there = _filters(file, found, source, f"index file {name}")
     for one in there.filters:
-        one.facts = replace(one.facts, problem=one.facts.problem or "no manifest of the newest snapshot lists it")
+        one.facts = replace(one.facts, problem="no manifest of the newest snapshot lists it")
         one.faults = ()
     return EngineFilters(there.filters)
 
