@@ -59,7 +59,7 @@ def file_of(warehouse: Path, table: str) -> Path:
 @pytest.mark.parametrize("table", ["parquet", "orc"])
 def test_paimon_finds_every_row_by_index_files_that_were_written_again(warehouse: Path, table: str) -> None:
     path = file_of(warehouse, table)
-    columns = [one.column for one in bloomcli.inspect(path).by_column if "." not in one.column]
+    columns = [one.column for one in bloomcli.inspect(path).by_column if not one.column.startswith("tags")]
     if table == "orc":
         columns.remove("fixed")  # a CHAR, padded with blanks
     bloomcli.add(path, columns, fpp=0.02, replace=True, in_place=True)
