@@ -32,14 +32,20 @@ Examples:
     "-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0."
 )
 @grouped.option(
-    "--kind",
+    "--engine-filter",
     metavar="KIND",
-    help="The kind of a filter that an engine keeps for the file, as `bloom inspect` names it.",
+    help="Of a filter that an engine keeps for the file, as `bloom inspect` names it.",
 )
 @options.format_option("hex", "raw", "json", "npy", "csv", "png")
 @output_option
 def command(
-    file: str, column: str | None, row_group: int, stripe: int, kind: str | None, form: str, target: str | None
+    file: str,
+    column: str | None,
+    row_group: int,
+    stripe: int,
+    engine_filter: str | None,
+    form: str,
+    target: str | None,
 ) -> int:
     """Dump one filter's bits.
 
@@ -60,7 +66,7 @@ def command(
         raise UsageError(f"--format {form} is binary, not for a terminal", hint="name a file with -o")
     if target is not None:
         check_new_file(target)
-    found = dump(file, column=column, row_group=row_group, stripe=stripe, kind=kind)
+    found = dump(file, column=column, row_group=row_group, stripe=stripe, engine_filter=engine_filter)
     with new_output(target, binary=binary) as stream:
         if binary:
             _write_bytes(found, form, stream)

@@ -25,7 +25,7 @@ def dump(
     column: str | None = None,
     row_group: int = 0,
     stripe: int = 0,
-    kind: str | None = None,
+    engine_filter: str | None = None,
 ) -> FilterDump:
     """Read one filter's header and bitset.
 
@@ -34,8 +34,8 @@ def dump(
         column: leaf path; optional if only one column has filters.
         row_group: counted from 0; in ORC within its stripe.
         stripe: ORC: the stripe, counted from 0.
-        kind: the kind of a filter that an engine keeps for the file, such as ``hudi-simple``; without it, such a
-            filter is read only where the column has no other.
+        engine_filter: the kind of a filter that an engine keeps for the file, as `inspect` names it. Without it, such
+            a filter is read only where the column has no other.
 
     Returns the facts, the header's bytes, and the bitset: in Parquet blocks of 32 bytes, each eight
     little-endian 32-bit words; in ORC little-endian longs.
@@ -47,14 +47,14 @@ def dump(
     with open_source(path) as source:
         file = open_file(source)
         chosen = only_column(file, column, purpose="dump")
-        if kind is not None or chosen.index not in file.filtered_columns():
+        if engine_filter is not None or chosen.index not in file.filtered_columns():
             kept = filters_of(file, {chosen.index}).filters
-            found = [one for one in kept if kind in {None, one.facts.kind}]
+            found = [one for one in kept if engine_filter in {None, one.facts.kind}]
             if found:
                 return _of_engine(source.path, found[0], chosen)
-            if kind is not None:
+            if engine_filter is not None:
                 raise UsageError(
-                    f"column {chosen.path} has no filter of the kind {kind!r}",
+                    f"column {chosen.path} has no filter of the kind {engine_filter!r}",
                     path=source.path,
                     hint=Hint(Command("inspect"), " lists the filters that engines keep"),
                 )

@@ -38,6 +38,7 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
         facts = tuple(found for _, found in indexed)
         one = _one_column(file, chosen, options) if options.pages or options.indexes else None
         filtered = set() if chosen is None else file.filtered_columns()
+        engines = filters_of(file, chosen)
         return InspectReport(
             path=source.path,
             format=file.format,
@@ -49,8 +50,8 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
             filters=facts,
             summary=file.summary(facts),
             stripes=file.stripes,
-            engine_filters=tuple(one.facts for one in filters_of(file, chosen).filters),
-            details=(*file.details, *_lacking(file, options)),
+            engine_filters=tuple(one.facts for one in engines.filters),
+            details=(*file.details, *engines.remarks, *_lacking(file, options)),
             by_column=summaries(file, chosen, indexed),
             pages=tuple(file.pages(one)) if one is not None and options.pages else (),
             index=tuple(file.index(one)) if one is not None and options.indexes else (),

@@ -140,6 +140,8 @@ class EngineFilters(NamedTuple):
     filters: Sequence[EngineFilter] = ()
     findings: Sequence[Finding] = ()
     """Faults of the places where filters lie: filters that should be there and aren't."""
+    remarks: Sequence[tuple[str, str]] = ()
+    """Names and texts about filters that can't be read, as `FilterFile.details`."""
 
     def examine(self) -> Iterator[Finding]:
         """Yield the faults that show without the column's values."""
@@ -187,7 +189,7 @@ def _sizes(one: EngineFilter) -> Iterator[Finding]:
     if not values or not sized or fpp is None or facts.length is None:
         return
     hint = one.resize or f"set {facts.setting}={values} before the engine writes its next files"
-    there = f"it was sized for {sized:,} values, and the file has {counted(values, 'row')}"
+    there = f"it was sized for {counted(sized, 'value')}, and the file has {counted(values, 'row')}"
     if fpp > _USEFUL_FPP and fpp > _OVERFILLED * (facts.rows or 1) * (facts.asked_fpp or 0):
         yield finding(OVERFILLED, facts, f"the measured false-positive rate is {fpp:.2g}; {there}", hint)
     elif facts.length > _SMALL_BYTES and sized > _OVERSIZED * values:

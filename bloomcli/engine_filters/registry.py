@@ -14,7 +14,7 @@ from bloomcli.model.file import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MODULES: Final = ("hudi", "paimon")
+MODULES: Final = ("databricks", "hudi", "paimon")
 """Folders next to this module. Each has a function ``filters_of(file)``, which returns `EngineFilters`, and sends no
 request unless the file's name, columns or footer show that the engine wrote it."""
 
@@ -25,12 +25,8 @@ def filters_of(file: FilterFile, columns: set[int] | None = None) -> EngineFilte
     paths = {column.path for column in file.columns if columns is None or column.index in columns}
     return EngineFilters(
         [one for some in found for one in some.filters if columns is None or one.facts.column in paths],
-        [
-            one
-            for some in found
-            for one in some.findings
-            if columns is None or one.column is None or one.column in paths
-        ],
+        [one for some in found for one in some.findings if columns is None or one.column in {None, "", *paths}],
+        [one for some in found for one in some.remarks],
     )
 
 

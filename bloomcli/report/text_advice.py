@@ -306,8 +306,8 @@ def engine_filters(report: AdviseReport) -> Iterator[str]:
     for one in report.engine_filters:
         yield (
             f"{one.kind} of {one.column}: {size(one.bytes)} in {plural(one.files, 'file')};"
-            f" {size(one.bytes_right)} are enough for {count(one.values)} values each, the rows of the largest file:"
-            f" {one.setting}"
+            f" {size(one.bytes_right)} are enough for {plural(one.values, 'value')} each, the rows of the largest"
+            f" file: {one.setting}"
         )
 
 

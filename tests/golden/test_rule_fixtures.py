@@ -40,8 +40,8 @@ RULES: Final = {
     for id_, rule in rules.RULES.items()
     if rule.when is not When.TABLE and not id_.startswith("engine-filter-")
 }
-"""The rules about files. `tests/tables/test_statistics.py` breaks those about tables, and `tests/engine_filters` those
-about filters that engines keep, each with a sound neighbour."""
+"""The rules about files. `tests/tables/test_statistics.py` breaks those about tables, `tests/engine_filters` those
+about filters that engines keep, next to a sound file."""
 ENTRIES: Final[list[dict[str, Any]]] = [
     entry
     for entry in tomllib.loads((RULE_PAIRS.parent / "MANIFEST.toml").read_text())["file"]

@@ -15,6 +15,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from bloomcli.engine_filters.base import BitRow
+from bloomcli.words import counted
 
 _INT: Final = Struct(">i")
 _VERSION: Final = -1
@@ -65,7 +66,7 @@ class _Reader:
         """The next bytes. Their number is compared with the bytes that are there first."""
         if count > len(self.data) - self.at:
             there = len(self.data) - self.at
-            raise LayoutError(f"it ends within its {what}: {count} bytes are needed, {there} are there", self.at)
+            raise LayoutError(f"it ends within its {what}: {counted(count, 'byte')} needed, {there} there", self.at)
         self.at += count
         return self.data[self.at - count : self.at]
 

@@ -142,14 +142,14 @@ def test_a_filter_of_the_format_beside_hudi_s_is_one_more(tmp_path: Path) -> Non
     assert [total.answer for total in report.totals] == [Presence.MAYBE, Presence.ABSENT]
     assert len(report.engine_filters) == 2
     assert bloomcli.dump(path).engine_filter is None
-    assert bloomcli.dump(path, kind="hudi-simple").bitset == bloomcli.dump(SIMPLE).bitset
+    assert bloomcli.dump(path, engine_filter="hudi-simple").bitset == bloomcli.dump(SIMPLE).bitset
     with pytest.raises(UsageError, match="no filter of the kind 'other'"):
-        bloomcli.dump(path, kind="other")
+        bloomcli.dump(path, engine_filter="other")
 
 
 @pytest.mark.parametrize("path", [SIMPLE, DYNAMIC, IN_ORC], ids=lambda path: path.name)
 def test_add_fold_and_remove_keep_hudi_s_keys_byte_for_byte(path: Path, tmp_path: Path) -> None:
-    before = bloomcli.dump(path, column=COLUMN, kind=bloomcli.inspect(path).engine_filters[0].kind)
+    before = bloomcli.dump(path, column=COLUMN, engine_filter=bloomcli.inspect(path).engine_filters[0].kind)
     steps = [tmp_path / f"{step}{path.suffix}" for step in ("added", "folded", "removed")]
     bloomcli.add(path, ["id", "n"], output=steps[0], fpp=0.001)
     if path.suffix == ".parquet":
@@ -157,7 +157,7 @@ def test_add_fold_and_remove_keep_hudi_s_keys_byte_for_byte(path: Path, tmp_path
     bloomcli.remove(steps[0], output=steps[2])
     for step in filter(Path.exists, steps):
         (facts,) = bloomcli.inspect(step).engine_filters
-        after = bloomcli.dump(step, column=COLUMN, kind=facts.kind)
+        after = bloomcli.dump(step, column=COLUMN, engine_filter=facts.kind)
         assert (after.header, after.bitset, facts.low, facts.high, facts.problem) == (
             before.header,
             before.bitset,
@@ -249,7 +249,7 @@ def test_each_fault_breaks_its_rule_alone_and_a_filter_with_a_fault_of_its_bits_
         assert report.totals[0].answer is Presence.NO_FILTER
     if rule in unusable and "type" not in case:
         with pytest.raises(CorruptFile):
-            bloomcli.dump(path, column=COLUMN, kind=facts[0].kind)
+            bloomcli.dump(path, column=COLUMN, engine_filter=facts[0].kind)
 
 
 @pytest.mark.parametrize(
