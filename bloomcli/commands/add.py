@@ -110,9 +110,10 @@ class _AddRequest:
 
     def rewrite(self, file: FilterFile) -> Rewrite | None:
         """The file of an engine's filters beside the file, with new ones."""
-        return (
-            rewrite_of(file, self._chosen(file), self._size_rule(file), folds=False) if self.options.replace else None
-        )
+        options = self.options
+        if not options.replace:
+            return None
+        return rewrite_of(file, self._chosen(file), self._size_rule(file), folds=False, named=options.columns)
 
     def remarks(self, file: FilterFile) -> tuple[str, ...]:
         """Remarks for the user about the readers, and about columns that the file doesn't have."""

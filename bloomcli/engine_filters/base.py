@@ -22,6 +22,7 @@ from bloomcli.words import counted, exact_size
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bloomcli.formats.base import FilterFile
     from bloomcli.model.change import FilterChange
     from bloomcli.model.file import Column
     from bloomcli.model.probe import BitTrail
@@ -32,6 +33,7 @@ MISSES: Final = "engine-filter-misses"
 DAMAGED: Final = "engine-filter-damaged"
 MISSING: Final = "engine-filter-missing"
 LABEL: Final = "engine-filter-label"
+COPY: Final = "engine-filter-copy"
 BOUNDS: Final = "engine-filter-bounds"
 OVERFILLED: Final = "engine-filter-overfilled"
 OVERSIZED: Final = "engine-filter-oversized"
@@ -124,6 +126,11 @@ class EngineFilter(ABC):
         """The values, as text, that the engine's own bounds leave out; by default it has none."""
         del forms
         return ()
+
+    def elsewhere(self, file: FilterFile) -> Iterator[Finding]:
+        """Yield faults of further copies of the filter, which take more reads; by default it has none."""
+        del file
+        return iter(())
 
     def has(self, form: bytes) -> bool:
         """Whether the filter may have a value. `form`: its PLAIN bytes."""

@@ -55,7 +55,7 @@ def prove(file: FilterFile, one: EngineFilter, units: Container[int] | None) -> 
     if left_out:
         text = f"{left_out} of {counted(checked, 'value')} {are(left_out)} outside of {facts.low!r} to {facts.high!r}"
         found.append(finding(BOUNDS, facts, f"{text}: {one.loses}", one.rebuild, beyond))
-    return Proof(checked, found)
+    return Proof(checked, [*found, *one.elsewhere(file)])
 
 
 def _text(value: pa.Scalar, typed: Column) -> str:

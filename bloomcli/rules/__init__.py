@@ -99,6 +99,7 @@ _ROWS: Final = (
     ("page-checksum", _STRUCTURE, _ERROR, "a page doesn't match its checksum", When.DEEP),
     ("engine-filter-misses", _SOUNDNESS, _ERROR, "a value is not in a filter that an engine keeps", When.DEEP),
     ("engine-filter-bounds", _SOUNDNESS, _ERROR, "a value outside the bounds beside an engine's filter", When.DEEP),
+    ("engine-filter-copy", _SOUNDNESS, _ERROR, "another filter in a table's metadata", When.DEEP),
     ("engine-filter-missing", _STRUCTURE, _ERROR, "an engine's filter isn't where it should be", When.ALWAYS),
     ("engine-filter-damaged", _STRUCTURE, _ERROR, "an engine's filter can't be decoded", When.ALWAYS),
     ("engine-filter-label", _STRUCTURE, _ERROR, "an engine's filter has the name of another type", When.ALWAYS),

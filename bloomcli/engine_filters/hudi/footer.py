@@ -15,7 +15,7 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,7 @@ from bloomcli import kernels
 from bloomcli.engine_filters import base
 from bloomcli.engine_filters.base import EngineFilter, EngineFilters, finding, measured
 from bloomcli.engine_filters.hudi.layout import Decoded, LayoutError, dynamic, simple
+from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile, FooterEntry
 from bloomcli.model.file import EngineFilterFacts
 from bloomcli.model.probe import BitTrail
@@ -47,8 +48,8 @@ class RecordKeyFilter(EngineFilter):
     loses = "under the index BLOOM, an upsert of a key that it misses inserts a second row without an error"
     rebuild = "Hudi writes new filters with the files of `CALL run_clustering(table => 'NAME')`"
 
-    def __init__(self, facts: EngineFilterFacts, found: Decoded | None) -> None:
-        self.facts = facts
+    def __init__(self, facts: EngineFilterFacts, found: Decoded | None, text: bytes) -> None:
+        self.facts, self._text = facts, text
         if found is not None:
             self.rows, self.header, self._jenkins = found.rows, found.header, found.hash == "jenkins"
 
@@ -86,6 +87,23 @@ class RecordKeyFilter(EngineFilter):
         """Whether the filter may have a record key."""
         return not form or super().has(form)
 
+    def elsewhere(self, file: FilterFile) -> Iterator[Finding]:
+        """Compare the footer with the copy in the table's metadata."""
+        from bloomcli.engine_filters.hudi.copies import copy_of, digest
+
+        try:
+            copy = copy_of(file.source.path)
+        except BloomError as error:
+            yield finding(base.COPY, self.facts, f"the table's copies can't be read: {error.reason}", self.rebuild)
+            return
+        if copy is None:
+            return
+        kind = _kind(copy.type)
+        if copy.text != digest(self._text) or kind != self.facts.kind:
+            other = "another filter" if kind == self.facts.kind else f"it as {kind}"
+            text = f"the table's metadata have {other} for the file, in {copy.path}"
+            yield finding(base.COPY, self.facts, f"{text}: queries and upserts by it lose rows", self.rebuild)
+
     def outside(self, forms: pa.Array) -> Sequence[str]:
         """The record keys that the footer's smallest and largest key leave out."""
         import pyarrow as pa
@@ -110,8 +128,9 @@ def _java_order(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def filters_of(file: FilterFile) -> EngineFilters:
+def filters_of(file: FilterFile, columns: Container[str] | None = None) -> EngineFilters:
     """The filter of a base file's record keys."""
+    del columns
     entries = file.footer_entries()
     name = next((key for key in KEYS if key in entries), None)
     facts = EngineFilterFacts(kind="hudi-simple", column=COLUMN, place=f"footer key {name or KEYS[0]}")
@@ -135,12 +154,17 @@ def _missing(file: FilterFile, entries: Mapping[str, FooterEntry]) -> tuple[str,
     return f"{shown}, and no filter: under the index BLOOM, upserts fail with an exception", RecordKeyFilter.rebuild
 
 
+def _kind(code: str) -> str:
+    """The kind of a filter, as reports name it, by Hudi's name of its type."""
+    return "hudi-" + code.lower().replace("_", "-")
+
+
 def _filter(file: FilterFile, entries: Mapping[str, FooterEntry], name: str) -> EngineFilter:
     entry = entries[name]
     code = entries[TYPE].value.decode("utf-8", "backslashreplace") if TYPE in entries else "SIMPLE"
     low, high = (entries[key].value.decode("utf-8", "backslashreplace") if key in entries else None for key in BOUNDS)
     facts = EngineFilterFacts(
-        kind="hudi-" + code.lower().replace("_", "-"),
+        kind=_kind(code),
         column=COLUMN,
         place=f"footer key {name}",
         offset=entry.offset,
@@ -154,7 +178,7 @@ def _filter(file: FilterFile, entries: Mapping[str, FooterEntry], name: str) -> 
     if found is not None:
         facts = measured(facts, found.rows)
         facts = replace(facts, hash=found.hash, sized_for=found.sized_for, asked_fpp=found.asked_fpp)
-    one = RecordKeyFilter(facts, found)
+    one = RecordKeyFilter(facts, found, entry.value)
     faults: list[Finding] = []
     if problem is None and found is not None:
         ends = [entries[key].value for key in BOUNDS if key in entries]

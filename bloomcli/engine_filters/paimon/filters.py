@@ -8,7 +8,7 @@ Sources: FileIndexEvaluator, FileIndexPredicate, BloomFilterFileIndex.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from bloomcli.engine_filters.paimon import table
 from bloomcli.engine_filters.paimon.index_file import BLOOM, Embedded, Entry, IndexFile, Stored
 from bloomcli.engine_filters.paimon.table import DataFile, Schema
 from bloomcli.engine_filters.paimon.values import FLOATS, HashedType, hashed_type, hashes_of, literal_hash
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, size_for
 from bloomcli.formats.base import FilterFile
 from bloomcli.hints import NAME, Command, Hint
@@ -111,8 +111,9 @@ class ColumnFilter(EngineFilter):
 _UNITS: Final = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 
 
-def filters_of(file: FilterFile) -> EngineFilters:
-    """The filters of a data file in a directory ``bucket-...``, by its table's newest snapshot."""
+def filters_of(file: FilterFile, columns: Container[str] | None) -> EngineFilters:
+    """The filters of these columns (None: all) of a data file in a directory ``bucket-...``, by its table's newest
+    snapshot."""
     path = file.source.path
     try:
         root = table.table_of(path)
@@ -122,9 +123,9 @@ def filters_of(file: FilterFile) -> EngineFilters:
     except BloomError as error:
         return _unknown(error)
     if found is None or (found.embedded is None and not found.index_names):
-        return _unlisted(file, found)
+        return _unlisted(file, found, columns)
     if found.embedded is not None:
-        return _filters(file, found, Embedded(found.manifest, found.embedded), "manifest")
+        return _filters(file, found, columns, Embedded(found.manifest, found.embedded), "manifest")
     place = f"index file {', '.join(found.index_names)}"
     facts = EngineFilterFacts(kind=KIND, column="", place=place)
     if len(found.index_names) > 1:
@@ -135,7 +136,7 @@ def filters_of(file: FilterFile) -> EngineFilters:
         text = "the manifest lists it, and it isn't there: queries with a condition on any column fail"
         return _faulty(facts, base.MISSING, text, _AGAIN)
     with open_source(index) as source:
-        return _filters(file, found, source, place, _AGAIN)
+        return _filters(file, found, columns, source, place, _AGAIN)
 
 
 def sidecar(path: str, name: str) -> str:
@@ -147,7 +148,7 @@ def sidecar(path: str, name: str) -> str:
 def _unknown(error: BloomError) -> EngineFilters:
     """The result where the table's metadata can't be read."""
     facts = EngineFilterFacts(kind=KIND, column="", place="the table's manifests", problem=error.reason)
-    rule = "filter-not-checked" if isinstance(error, UnsupportedError) else base.DAMAGED
+    rule = base.DAMAGED if isinstance(error, CorruptFile) else "filter-not-checked"
     return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, error.message, error.hint)])
 
 
@@ -156,7 +157,7 @@ def _faulty(facts: EngineFilterFacts, rule: str, problem: str, hint: str = REBUI
     return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, f"{facts.place}: {problem}", hint)])
 
 
-def _unlisted(file: FilterFile, found: DataFile | None) -> EngineFilters:
+def _unlisted(file: FilterFile, found: DataFile | None, columns: Container[str] | None) -> EngineFilters:
     """The filters beside a file that no manifest lists; no reader uses them."""
     path = file.source.path
     store = store_of(path)
@@ -164,7 +165,7 @@ def _unlisted(file: FilterFile, found: DataFile | None) -> EngineFilters:
     if not store.existing(store.directory(path), {name: Kind.FILE}):
         return EngineFilters()
     with open_source(sidecar(path, name)) as source:
-        there = _filters(file, found, source, f"index file {name}")
+        there = _filters(file, found, columns, source, f"index file {name}")
     for one in there.filters:
         one.facts = replace(one.facts, problem="no manifest of the newest snapshot lists it")
         one.faults = ()
@@ -172,18 +173,25 @@ def _unlisted(file: FilterFile, found: DataFile | None) -> EngineFilters:
 
 
 def _filters(
-    file: FilterFile, found: DataFile | None, stored: Stored, place: str, hint: str = REBUILD
+    file: FilterFile,
+    found: DataFile | None,
+    columns: Container[str] | None,
+    stored: Stored,
+    place: str,
+    hint: str = REBUILD,
 ) -> EngineFilters:
     facts = EngineFilterFacts(kind=KIND, column="", place=place, path=stored.path, values=file.rows)
     try:
         index = IndexFile(stored)
     except CorruptFile as error:
         return _faulty(facts, base.DAMAGED, f"{error.reason} (byte {error.offset}): readers fail", hint)
-    columns = {column.path: column for column in file.columns}
+    in_file = {column.path: column for column in file.columns}
     shared = set(index.overlapping())
     filters = []
     for entry in index.entries:
-        column = columns.get(entry.column)
+        if columns is not None and entry.column not in columns:
+            continue
+        column = in_file.get(entry.column)
         typed = None if column is None else file.literal_column(column)
         filters.append(_filter(index, entry, facts, found, typed, hint, overlaps=entry in shared))
     return EngineFilters(filters)

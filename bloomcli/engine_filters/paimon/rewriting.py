@@ -3,7 +3,7 @@ size nor a checksum, so that a new file of the same name needs no commit. Every 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Final
 
@@ -30,14 +30,17 @@ _GROWTH: Final = 1.02
 """By this factor the expected values grow until the measured rate meets the rule."""
 
 
-def rewrite_of(file: FilterFile, columns: Sequence[Column], rule: SizeRule, *, folds: bool) -> Rewrite | None:
+def rewrite_of(
+    file: FilterFile, columns: Sequence[Column], rule: SizeRule, *, folds: bool, named: Container[str]
+) -> Rewrite | None:
     """The index file of a data file with new filters of these columns; None if the manifest lists none.
 
     Args:
         file: the data file.
         columns: the columns.
         rule: the sizes.
-        folds: write only smaller filters, of the columns that have one.
+        folds: write only smaller filters.
+        named: paths of the columns that must have a filter. Of an index file that isn't there, all columns get one.
 
     Raises:
         CorruptFile: the index file, or the table's metadata, are damaged.
@@ -68,11 +71,12 @@ def rewrite_of(file: FilterFile, columns: Sequence[Column], rule: SizeRule, *, f
         for column in columns:
             entry = there.get(column.path)
             kind = hashed_type(found.schema.types.get(column.path))
-            if folds and (entry is None or kind is None):
+            stored = kind is not None and kind.stored_as(file.literal_column(column))
+            if column.path not in named and (not stored or (entry is None and index is not None)):
                 continue
             if entry is None and index is not None:
                 raise UsageError(f"the index file has no filter of column {column.path}", path=path, hint=REBUILD)
-            if kind is None or not kind.stored_as(file.literal_column(column)):
+            if kind is None or not stored:
                 raise UnsupportedError(f"column {column.path} can't have a filter of Paimon", path=path)
             body, change = _filter(file, column, kind, rule.of(column.path), entry, folds=folds)
             decoded += sum(unit.chunk_bytes for unit in file.unit_facts(column, ()))

@@ -342,6 +342,12 @@ def test_only_the_chosen_filters_change(tables: Path, name: str) -> None:
     assert sorted(item.name for item in path.parent.iterdir()) == [path.name, index_of(path).name]
 
 
+def test_a_glob_leaves_out_columns_without_a_filter(tables: Path) -> None:
+    path = data_file(tables, "parquet")
+    report = bloomcli.add(path, ["t*"], replace=True, in_place=True)
+    assert [change.column for change in report.changes] == ["text", "tiny"]
+
+
 def test_a_directory_s_index_files_are_folded(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(["fold", str(tables / "large"), "--in-place", "--format", "json"])
     assert (code, index_of(data_file(tables, "large")).stat().st_size < 1000) == (0, True), capsys.readouterr().out
