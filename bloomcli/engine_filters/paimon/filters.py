@@ -217,9 +217,11 @@ def _filter(
     one = ColumnFilter(replace(facts, hash=None if kind is None else kind.hash), typed, kind, hint)
     if not entry.empty:
         try:
+            if entry.length - HEAD_BYTES > limits.FILTER_MAX_BYTES:
+                raise CorruptFile(f"{entry.length} bytes: more than a filter can have", offset=entry.start)
             body = index.body(entry)
             k = int.from_bytes(body[:HEAD_BYTES], "big", signed=True)
-            if not 1 <= k <= MOST_FUNCTIONS or not HEAD_BYTES < len(body) <= limits.FILTER_MAX_BYTES:
+            if not 1 <= k <= MOST_FUNCTIONS or len(body) <= HEAD_BYTES:
                 raise CorruptFile(f"{k} hash functions, {len(body) - HEAD_BYTES} bytes of bits", offset=entry.start)
         except CorruptFile as error:
             return _damaged(one, f"{error.reason} (byte {error.offset})")

@@ -85,7 +85,11 @@ def rewrite_of(
                 new[column.path] = body
         if not changes:
             return None
-        data = new_index(new) if index is None else index.with_filters(new)
+        try:
+            data = new_index(new) if index is None else index.with_filters(new)
+        except CorruptFile as error:
+            error.hint = "an index that would be kept is damaged: name its column in --columns, too, or " + REBUILD
+            raise
         return Rewrite(
             path=index_path,
             fingerprint=None if source is None else source.fingerprint,
