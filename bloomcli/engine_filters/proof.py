@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ from bloomcli.model.file import Column
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
 from bloomcli.words import are, counted
+
+_SHOWN: Final = 80
+"""Characters of a bound in a message."""
 
 
 class Proof(NamedTuple):
@@ -53,7 +56,8 @@ def prove(file: FilterFile, one: EngineFilter, units: Container[int] | None) -> 
         text = f"{lost} of {counted(checked, 'value')} {are(lost)} not in it: {one.loses}"
         found.append(finding(MISSES, facts, text, one.rebuild, missing))
     if left_out:
-        text = f"{left_out} of {counted(checked, 'value')} {are(left_out)} outside of {facts.low!r} to {facts.high!r}"
+        ends = f"{str(facts.low)[:_SHOWN]!r} to {str(facts.high)[:_SHOWN]!r}"
+        text = f"{left_out} of {counted(checked, 'value')} {are(left_out)} outside of {ends}"
         found.append(finding(BOUNDS, facts, f"{text}: {one.loses}", one.rebuild, beyond))
     return Proof(checked, [*found, *one.elsewhere(file)])
 

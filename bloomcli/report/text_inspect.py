@@ -248,7 +248,9 @@ def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
         )
     yield grid
     for one in filters:
-        bounds = "" if one.low is None or one.high is None else f"; values {one.low!r} to {one.high!r}"
+        bounds = (
+            "" if one.low is None or one.high is None else f"; values {value_text(one.low)} to {value_text(one.high)}"
+        )
         yield line(f"{one.kind}: {one.place}{bounds}", Style.DIM)
         if one.problem is not None:
             yield line(f"{one.kind}, {one.column}: {one.problem}", Style.BAD)

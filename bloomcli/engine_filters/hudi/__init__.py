@@ -1,6 +1,25 @@
 """Hudi's filters of record keys, in the footers of Parquet and ORC base files.
 
-`layout` decodes a filter's bytes, `footer` finds it in a file.
+`layout` decodes a filter's bytes, `footer` finds it in a file, and `copies` reads the table's copies of it.
 """
 
-from bloomcli.engine_filters.hudi.footer import filters_of as filters_of
+from __future__ import annotations
+
+from typing import Final
+
+from bloomcli.engine_filters.base import EngineFilters
+from bloomcli.formats.base import FilterFile
+
+COLUMN: Final = "_hoodie_record_key"
+_MARKS: Final = ("org.apache.hudi.", "com.uber.hoodie.", "hoodie_")
+"""The beginnings of Hudi's keys in footers."""
+
+
+def filters_of(file: FilterFile) -> EngineFilters:
+    """The filter of a base file's record keys; none in a file without a sign of Hudi's, which takes no time."""
+    signs = any(key.startswith(_MARKS) for key in file.footer_entries())
+    if not signs and all(column.path != COLUMN for column in file.columns):
+        return EngineFilters()
+    from bloomcli.engine_filters.hudi import footer
+
+    return footer.filters_of(file)

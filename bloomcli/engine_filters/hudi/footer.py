@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli import kernels
 from bloomcli.engine_filters import base
 from bloomcli.engine_filters.base import EngineFilter, EngineFilters, finding, measured
+from bloomcli.engine_filters.hudi import COLUMN
 from bloomcli.engine_filters.hudi.layout import Decoded, LayoutError, dynamic, simple
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile, FooterEntry
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 KEYS: Final = ("org.apache.hudi.bloomfilter", "com.uber.hoodie.bloomfilter")
 TYPE: Final = "hoodie_bloom_filter_type_code"
 BOUNDS: Final = ("hoodie_min_record_key", "hoodie_max_record_key")
-COLUMN: Final = "_hoodie_record_key"
 _DECODERS: Final[Mapping[str, Callable[[bytes], Decoded]]] = {"SIMPLE": simple, "DYNAMIC_V0": dynamic}
+_SHOWN: Final = 80
+"""Characters of a key in a message."""
 _BASE_FILE: Final = re.compile(r"[^/_]+_\d+-\d+-\d+_\d+\.(?:parquet|orc)")
 """Names of base files: file id, write token, instant."""
 
@@ -178,13 +180,15 @@ def _filter(file: FilterFile, entries: Mapping[str, FooterEntry], name: str) -> 
     if found is not None:
         facts = measured(facts, found.rows)
         facts = replace(facts, hash=found.hash, sized_for=found.sized_for, asked_fpp=found.asked_fpp)
+    if problem is None:
+        problem = _no_text(file)
     one = RecordKeyFilter(facts, found, entry.value)
     faults: list[Finding] = []
     if problem is None and found is not None:
         ends = [entries[key].value for key in BOUNDS if key in entries]
         lost = [end.decode("utf-8", "backslashreplace") for end in ends if not one.has(end)]
         if lost:
-            rule, problem = base.MISSES, f"it doesn't have the file's own key {lost[0]!r}"
+            rule, problem = base.MISSES, f"it doesn't have the file's own key {lost[0][:_SHOWN]!r}"
     if problem is not None:
         one.facts = replace(facts, problem=problem)
         faults.append(finding(rule, facts, f"{problem}: {_CONSEQUENCES[rule]}", one.rebuild))
@@ -197,6 +201,12 @@ _CONSEQUENCES: Final = {
     base.DAMAGED: "under the index BLOOM, upserts fail or insert keys a second time",
     base.LABEL: "Hudi reads other bytes as its bits, and inserts keys a second time",
 }
+
+
+def _no_text(file: FilterFile) -> str | None:
+    """Why the column has no record keys; None if it has text, or if the file has no such column."""
+    kinds = {file.literal_column(one).physical for one in file.columns if one.path == COLUMN} - {"BYTE_ARRAY"}
+    return f"the column {COLUMN} is {kinds.pop()}, not text" if kinds else None
 
 
 def _decoded(text: bytes, code: str) -> tuple[Decoded | None, str, str | None]:

@@ -273,6 +273,35 @@ def test_a_file_with_the_name_of_a_base_file_and_no_keys_of_hudi_s_has_lost_them
     assert found.id == "engine-filter-missing"
 
 
+def test_a_column_of_numbers_has_no_record_keys(tmp_path: Path) -> None:
+    table = pa.table({COLUMN: list(range(500))}).replace_schema_metadata({KEY: b64encode(simple(KEYS))})
+    path = tmp_path / "f.parquet"
+    pq.write_table(table, path)
+    (found,) = bloomcli.validate(path, deep=True).findings
+    assert (found.id, "INT64" in found.message) == ("engine-filter-damaged", True)
+    assert [one.presence for one in bloomcli.probe(path, ["1"], column=COLUMN).engine_filters] == [Presence.UNKNOWN]
+    assert run(["find", str(path), "--column", COLUMN, "1"]) == 0
+
+
+def test_a_file_without_the_column_of_keys_still_shows_its_filter(tmp_path: Path) -> None:
+    table = pa.table({"id": [1]}).replace_schema_metadata({KEY: b64encode(simple(KEYS))})
+    pq.write_table(table, tmp_path / "f.parquet")
+    assert bloomcli.inspect(tmp_path / "f.parquet").engine_filters[0].problem is None
+    assert bloomcli.validate(tmp_path / "f.parquet", deep=True).findings == ()
+
+
+def test_long_keys_and_control_characters_are_cut_and_escaped_in_text(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    odd = "\x1b[31m" + "k" * 5000
+    path = base_file(tmp_path / "f.parquet", {KEY: simple(KEYS), LOW: odd, HIGH: odd})
+    assert run(["inspect", str(path)]) == 0
+    run(["validate", "--deep", str(path)])
+    out = capfd.readouterr().out
+    assert "\x1b[31m" not in out
+    assert max(map(len, out.splitlines())) < 1000
+
+
 def test_a_missing_key_is_named_and_only_the_row_groups_of_a_sample_are_read(tmp_path: Path) -> None:
     _, entries = BROKEN["one key missing"]
     path = base_file(tmp_path / "f.parquet", entries)
@@ -300,7 +329,7 @@ def test_the_texts_of_inspect_and_probe_name_the_filter(capfd: pytest.CaptureFix
     assert run(["inspect", str(DYNAMIC)]) == 0
     out = capfd.readouterr().out
     assert "none, besides 1 that an engine keeps" in out
-    assert "hudi-dynamic-v0: footer key org.apache.hudi.bloomfilter; values 'k00000' to 'k00499'" in out
+    assert "hudi-dynamic-v0: footer key org.apache.hudi.bloomfilter; values k00000 to k00499" in out
     assert run(["probe", str(DYNAMIC), "--explain", "k00042"]) == 0
     out = capfd.readouterr().out
     assert "hudi-dynamic-v0, of the whole file: _hoodie_record_key = k00042: maybe" in out
