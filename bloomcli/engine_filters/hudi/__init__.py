@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from bloomcli.engine_filters.base import EngineFilters
+from bloomcli.engine_filters.hudi.layout import COLUMN
 from bloomcli.formats.base import FilterFile
 
-COLUMN: Final = "_hoodie_record_key"
 _MARKS: Final = ("org.apache.hudi.", "com.uber.hoodie.", "hoodie_")
 """The beginnings of Hudi's keys in footers."""
 

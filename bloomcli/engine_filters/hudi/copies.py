@@ -29,7 +29,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.storage.base import Kind, ManagedTable, Source, TableKind
 from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import open_source, store_of
-from bloomcli.words import exact_size
+from bloomcli.words import counted, exact_size
 
 _MAGIC: Final = b"#HUDI#"
 _DATA: Final = b"DATABLK*"
@@ -128,7 +128,7 @@ def _fault(source: Source, at: int, reason: str) -> CorruptFile:
 
 def _read(source: Source, at: int, count: int, end: int) -> bytes:
     if not 0 <= count <= end - at:
-        raise _fault(source, at, f"{count} bytes are needed and {end - at} are there")
+        raise _fault(source, at, f"{counted(count, 'byte')} needed, {end - at} there")
     return source.read_at(at, count)
 
 
@@ -144,7 +144,7 @@ def _log_blocks(source: Source) -> Iterator[tuple[str, int, int]]:
         start = at + len(_MAGIC) + 8
         end = start + length
         if not 16 <= length <= source.size - start:
-            raise _fault(source, at, f"a block of {length} bytes")
+            raise _fault(source, at, f"a block of {counted(length, 'byte')}")
         place = start + 8
         (count,) = _INT.unpack(_read(source, place, 4, end))
         place += 4
@@ -158,7 +158,7 @@ def _log_blocks(source: Source) -> Iterator[tuple[str, int, int]]:
         (size,) = _LONG.unpack(_read(source, place, 8, end))
         place += 8
         if not 0 <= size <= end - place:
-            raise _fault(source, place, f"content of {size} bytes")
+            raise _fault(source, place, f"content of {counted(size, 'byte')}")
         if kind == _HFILE_BLOCK:
             yield instant, place, place + size
         at = end

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli import kernels
 from bloomcli.engine_filters import base
 from bloomcli.engine_filters.base import EngineFilter, EngineFilters, finding, measured
-from bloomcli.engine_filters.hudi import COLUMN
-from bloomcli.engine_filters.hudi.layout import Decoded, LayoutError, dynamic, simple
+from bloomcli.engine_filters.hudi.layout import COLUMN, Decoded, LayoutError, dynamic, simple
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile, FooterEntry
 from bloomcli.model.file import EngineFilterFacts

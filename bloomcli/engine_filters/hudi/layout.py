@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 from bloomcli.engine_filters.base import BitRow
 from bloomcli.words import counted
 
+COLUMN: Final = "_hoodie_record_key"
+"""The column whose values the filters have."""
 _INT: Final = Struct(">i")
 _VERSION: Final = -1
 _HASHES: Final = {0: "jenkins", 1: "murmur"}
