@@ -15,7 +15,7 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -129,9 +129,8 @@ def _java_order(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def filters_of(file: FilterFile, columns: Container[str] | None = None) -> EngineFilters:
+def filters_of(file: FilterFile) -> EngineFilters:
     """The filter of a base file's record keys."""
-    del columns
     entries = file.footer_entries()
     name = next((key for key in KEYS if key in entries), None)
     facts = EngineFilterFacts(kind="hudi-simple", column=COLUMN, place=f"footer key {name or KEYS[0]}")
