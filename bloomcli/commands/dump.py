@@ -65,7 +65,12 @@ def _of_engine(path: str, one: EngineFilter, column: Column) -> FilterDump:
     """The bits of a filter that an engine keeps: its rows of bits one after the other."""
     facts = one.facts
     if not one.rows:
-        raise CorruptFile(str(facts.problem), path=facts.path or path, offset=facts.offset, field=facts.place)
+        raise CorruptFile(
+            facts.problem or "an empty index has no bits",
+            path=facts.path or path,
+            offset=facts.offset,
+            field=facts.place,
+        )
     bitset = b"".join(row.bitset for row in one.rows)
     common = FilterFacts(
         row_group=0,

@@ -8,7 +8,7 @@ row passes a random absent value with probability fill^k, and all rows together 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.formats.base import FilterFile
+    from bloomcli.model.change import FilterChange
+    from bloomcli.model.file import Column
     from bloomcli.model.probe import BitTrail
+    from bloomcli.storage.base import Fingerprint, Source
     from bloomcli.values.literals import Literal
 
 MISSES: Final = "engine-filter-misses"
@@ -90,8 +93,10 @@ class EngineFilter(ABC):
 
     loses: ClassVar[str]
     """What happens to rows whose value the filter misses: ``an upsert inserts the keys again``."""
-    rebuild: ClassVar[str]
+    rebuild: str
     """The hint on a wrong filter: how the engine writes it again."""
+    resize: str | None = None
+    """The hint on a filter of a wrong size; None: to change `facts.setting`."""
     facts: EngineFilterFacts
     rows: Sequence[BitRow] = ()
     header: bytes = b""
@@ -104,6 +109,13 @@ class EngineFilter(ABC):
         `forms` are values of the column as `bloomcli.formats.wanted_values.WantedValues.forms`, without nulls:
         integers of the column's width, or bytes.
         """
+
+    def check_values(self, values: pa.Array, column: Column) -> bytearray:
+        """As `check`, for values as Arrow reads them. `column`: as `FilterFile.literal_column`."""
+        from bloomcli.formats.arrays import forms_of
+        from bloomcli.formats.wanted_values import comparable
+
+        return self.check(comparable(forms_of(values), column))
 
     @abstractmethod
     def trail(self, form: bytes) -> BitTrail:
@@ -147,6 +159,22 @@ class EngineFilters(NamedTuple):
                 yield from _sizes(one)
 
 
+class Rewrite(NamedTuple):
+    """A file of filters that lies beside a data file, with new content."""
+
+    path: str
+    fingerprint: Fingerprint | None
+    """That of the file that was read; None if there is none."""
+    size: int
+    """Its bytes; 0 if there is none."""
+    decoded: int
+    """Compressed bytes of the columns that were decoded for the filters."""
+    data: bytes
+    changes: tuple[FilterChange, ...]
+    verify: Callable[[Source], None]
+    """Reads the finished file; raises WriteError, CorruptFile if it isn't what was planned."""
+
+
 def finding(
     rule: str, facts: EngineFilterFacts, message: str, hint: str | None, missing: Sequence[str] = ()
 ) -> Finding:
@@ -167,7 +195,7 @@ def _sizes(one: EngineFilter) -> Iterator[Finding]:
     values, sized, fpp = facts.values, facts.sized_for, facts.fpp
     if not values or not sized or fpp is None or facts.length is None:
         return
-    hint = f"set {facts.setting}={values} before the engine writes its next files"
+    hint = one.resize or f"set {facts.setting}={values} before the engine writes its next files"
     there = f"it was sized for {counted(sized, 'value')}, and the file has {counted(values, 'row')}"
     if fpp > _USEFUL_FPP and fpp > _OVERFILLED * (facts.rows or 1) * (facts.asked_fpp or 0):
         yield finding(OVERFILLED, facts, f"the measured false-positive rate is {fpp:.2g}; {there}", hint)

@@ -10,11 +10,10 @@ import pyarrow as pa
 from bloomcli import limits
 from bloomcli.engine_filters.base import BOUNDS, MISSES, EngineFilter, finding
 from bloomcli.errors import UnsupportedError
-from bloomcli.formats.arrays import counting, forms_of
+from bloomcli.formats.arrays import counting
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_search import Candidates, FoundRows
 from bloomcli.formats.deep_check import MISSING_SHOWN, add_missing
-from bloomcli.formats.wanted_values import comparable
 from bloomcli.model.file import Column
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
@@ -44,12 +43,12 @@ def prove(file: FilterFile, one: EngineFilter, units: Container[int] | None) -> 
     checked = lost = left_out = 0
     missing: list[str] = []
     beyond: list[str] = []
-    for forms in _values(file, column, typed, units):
-        flags = one.check(forms)
-        checked += len(forms)
+    for values in column_values(file, column, units):
+        flags = one.check_values(values, typed)
+        checked += len(values)
         lost += flags.count(0)
-        add_missing(missing, flags, lambda at, forms=forms: _text(forms[at].as_py(), typed))  # type: ignore[misc]
-        outside = one.outside(forms)
+        add_missing(missing, flags, lambda at, values=values: _text(values[at], typed))  # type: ignore[misc]
+        outside = one.outside(values)
         left_out += len(outside)
         beyond += outside[: MISSING_SHOWN - len(beyond)]
     found = []
@@ -63,14 +62,14 @@ def prove(file: FilterFile, one: EngineFilter, units: Container[int] | None) -> 
     return Proof(checked, [*found, *one.elsewhere(file)])
 
 
-def _text(form: object, typed: Column) -> str:
-    if isinstance(form, bytes):
-        return render(form, typed)
-    return str(form)
+def _text(value: pa.Scalar, typed: Column) -> str:
+    if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
+        return render(value.as_py(), typed)
+    return str(value.cast(pa.string()).as_py())
 
 
-def _values(file: FilterFile, column: Column, typed: Column, units: Container[int] | None) -> Iterator[pa.Array]:
-    """The values of a column that aren't null, as `EngineFilter.check` takes them, in batches."""
+def column_values(file: FilterFile, column: Column, units: Container[int] | None = None) -> Iterator[pa.Array]:
+    """The values of a column that aren't null, in batches. Raises CorruptFile, UnsupportedError."""
     if not file.searched:
         raise UnsupportedError(f"columns of {file.format} files can't be read row by row", path=file.source.path)
     search = file.search(column)
@@ -79,4 +78,4 @@ def _values(file: FilterFile, column: Column, typed: Column, units: Container[in
         for start in range(0, unit.rows, limits.ROWS_PER_BATCH):
             rows = counting(start, min(limits.ROWS_PER_BATCH, unit.rows - start))
             for batch in search.records([FoundRows(candidates, rows)], [column.path]):
-                yield comparable(forms_of(batch.column(0).drop_null()), typed)
+                yield batch.column(0).drop_null()

@@ -239,7 +239,7 @@ def _change_grid(report: ChangeReport) -> Grid:
     heads += [Head("read from", rank=6)] * source
     grid = Grid(tuple(heads))
     for item in changes:
-        cells: list[Cell | str] = [str(item.stripe if stripes else item.row_group), item.column, item.action]
+        cells: list[Cell | str] = [str(item.stripe if stripes else _of(item.row_group)), item.column, item.action]
         cells += [count(item.filters)] * stripes
         cells += [_size(item.old_bitset_bytes)] * old
         cells += [_size(item.bitset_bytes)] * new
@@ -249,6 +249,11 @@ def _change_grid(report: ChangeReport) -> Grid:
         cells += [item.source or "-"] * source
         grid.add(*cells)
     return grid
+
+
+def _of(row_group: int | None) -> int | str:
+    """A row group's number, or that the change covers all."""
+    return "all" if row_group is None else row_group
 
 
 _SINGULAR: Final = {

@@ -450,9 +450,9 @@ def hex_dump(dump: FilterDump) -> Iterator[str]:
 
 
 def _hex_longs(bitset: bytes) -> Iterator[str]:
-    longs = -(-len(bitset) // 8)
+    bits, longs = len(bitset) * 8, -(-len(bitset) // 8)
     bitset += bytes(8 * longs - len(bitset))
-    yield f"# {plural(longs * 64, 'bit')} in {plural(longs, 'long')}: index of the first, then four longs"
+    yield f"# {plural(bits, 'bit')} in {plural(longs, 'long')}: index of the first, then four longs"
     digits = len(str(max(longs - 1, 0)))
     for index in range(0, longs, 4):
         row = bitset[8 * index : 8 * index + 32]

@@ -35,7 +35,7 @@ from bloomcli.datasets.record_shape import Constant, RecordField, Shape, apply_s
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.extras import install
 from bloomcli.storage.registry import open_source
-from bloomcli.tables.avro import read_blocks
+from bloomcli.storage.avro import read_blocks
 from bloomcli.words import counted
 
 _MAGIC: Final = b"\xd1\xd3\x39\x64"

@@ -6,6 +6,7 @@ hide the folder (DeltaTable.isHiddenDirectory, 4.4.0), and deletes its files, va
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final
 
 from bloomcli.engine_filters.base import EngineFilters
@@ -19,8 +20,9 @@ _REMARK: Final = (
 )
 
 
-def filters_of(file: FilterFile) -> EngineFilters:
+def filters_of(file: FilterFile, columns: Container[str] | None = None) -> EngineFilters:
     """The remark on the folder next to a file of this machine. In other stores, the lookup would take a request."""
+    del columns
     path = file.source.path
     store = store_of(path)
     if store.remote or not store.existing(store.directory(path), {FOLDER: Kind.DIRECTORY}):

@@ -21,19 +21,18 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock
 from decimal import Decimal
 from functools import cached_property
-from itertools import chain
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote_plus
 from uuid import UUID
 
 from bloomcli.concurrency.threads import Threads
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
+from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.extras import needed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
+from bloomcli.storage import avro
 from bloomcli.storage.registry import open_source, store_of
-from bloomcli.tables.avro import read_blocks
 from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
@@ -108,17 +107,8 @@ def _json(path: str) -> dict[str, Any]:
 
 def _avro(path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
     """The schema and the records of a manifest or a manifest list."""
-    data = _read(portable(path))
-    try:
-        with needed("Iceberg's manifests need", "iceberg"):
-            schema, blocks = read_blocks(data)
-        rows = list(chain.from_iterable(blocks))
-    except Exception as error:
-        if isinstance(error, BloomError | MemoryError):
-            raise
-        said = " ".join(str(error).split())[:200] or "it is cut off"
-        raise CorruptFile(f"the manifest can't be read: {said}", path=path) from None
-    return schema, rows
+    with needed("Iceberg's manifests need", "iceberg"):
+        return avro.records(_read(portable(path)), path)
 
 
 class _File(NamedTuple):

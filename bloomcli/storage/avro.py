@@ -10,9 +10,12 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
+
+from bloomcli.errors import BloomError, CorruptFile
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
@@ -68,6 +71,27 @@ def read_blocks(data: bytes, most: int = _MOST) -> tuple[Any, Iterator[list[Any]
             yield [schemaless_reader(records, parsed, None) for _ in range(count)]
 
     return schema, blocks()
+
+
+def records(data: bytes, path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
+    """The schema and the records of a manifest, or of another Avro file of a table's metadata.
+
+    Args:
+        data: the file's bytes.
+        path: the file, for errors.
+
+    Raises:
+        CorruptFile: the file is damaged.
+        ImportError: fastavro isn't installed (see `extras.needed`).
+    """
+    try:
+        schema, blocks = read_blocks(data)
+        return schema, list(chain.from_iterable(blocks))
+    except Exception as error:
+        if isinstance(error, BloomError | MemoryError | ImportError):
+            raise
+        said = " ".join(str(error).split())[:200] or "it is cut off"
+        raise CorruptFile(f"the manifest can't be read: {said}", path=path) from None
 
 
 def _deflated(packed: bytes, most: int) -> bytes:
