@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-import pyarrow as pa
-
 from bloomcli.errors import BloomError, CorruptFile
 
 _MAGIC: Final = b"Obj\x01"
@@ -115,9 +113,18 @@ def _snappy(packed: bytes, most: int) -> bytes:
             break
     if size > most:
         raise ValueError(_TOO_LARGE)
+    import pyarrow as pa
+
     found: bytes = pa.Codec("snappy").decompress(body, size, asbytes=True)
     if struct.pack(">I", zlib.crc32(found)) != checksum:
         raise ValueError("a block's checksum doesn't match")
+    return found
+
+
+def _zstandard(packed: bytes, most: int) -> bytes:
+    import pyarrow as pa
+
+    found: bytes = pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read(most + 1)
     return found
 
 
@@ -125,6 +132,6 @@ _CODECS: Final[Mapping[str, Callable[[bytes, int], bytes]]] = {
     "null": lambda packed, _: packed,
     "deflate": _deflated,
     "snappy": _snappy,
-    "zstandard": lambda packed, most: pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read(most + 1),
+    "zstandard": _zstandard,
 }
 """The codecs of Iceberg's writers. Each unpacks a block; of one that is larger than a limit, only a little more."""
