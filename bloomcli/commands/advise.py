@@ -3,6 +3,7 @@ files."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from bloomcli.checks.additions import Readers
@@ -80,7 +81,7 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
     summed = ColumnExtents(
         column=column.path,
         type=column.logical or column.physical,
-        typed=type_alone(typed),
+        typed=replace(type_alone(typed), variant_path=column.variant_path),
         unfilterable=why,
         loses_rows=refusal is not None,
         values=tuple(extent.values for extent in found),

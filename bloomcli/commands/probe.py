@@ -10,7 +10,7 @@ from bloomcli.commands.columns import only_column, why_none
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.commands.values import texts
 from bloomcli.errors import LiteralError, UsageError
-from bloomcli.formats.answer import NO_VALUES, Answer, UnitAnswers
+from bloomcli.formats.answer import NO_VALUES, Answer, UnitAnswers, of_all_types
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import Command, Hint
@@ -42,7 +42,8 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
             raise _with_column(error, options, file) from None
         if not literals:
             raise UsageError("no values to probe, but for blank ones", path=source.path)
-        report = _report(file, chosen, literals, list(file.look_up(chosen, literals, explain=options.explain)))
+        units = of_all_types(file.look_up(chosen, literals, explain=options.explain), file.other_types(chosen))
+        report = _report(file, chosen, literals, units)
         told = [replace(t, reason=t.reason or how_looked_up(t.value, typed)) for t in report.totals]
         return replace(report, totals=tuple(told))
 
@@ -53,6 +54,7 @@ def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units
         path=file.source.path,
         format=file.format,
         column=column.path,
+        variant_path=column.variant_path,
         physical=column.physical,
         logical=column.logical,
         row_groups=len(units),

@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
 def probe(report: ProbeReport) -> Iterator[Block]:
     """Yield the answer of every row group, the bits with ``--explain``, then one summary line per value."""
+    column = report.variant_path or report.column
     yield Pairs(
         (
             ("file", Cell(report.path, Style.TITLE)),
-            ("column", Cell(f"{report.column}, {type_text(report.physical, report.logical)}")),
+            ("column", Cell(f"{column}, {type_text(report.physical, report.logical)}")),
             ("row groups", Cell(f"{count(report.row_groups)}, {size(report.total_bytes)} compressed")),
             *traffic_pairs(report),
         )
@@ -52,11 +53,11 @@ def probe(report: ProbeReport) -> Iterator[Block]:
     for verdict in report.verdicts:
         if verdict.trail:
             yield Gap()
-            yield from _trails(report.column, verdict)
+            yield from _trails(column, verdict)
     if report.totals:
         yield Gap()
     for totals in report.totals:
-        yield line(_summary(report.column, totals), PRESENCE_STYLE[totals.answer])
+        yield line(_summary(column, totals), PRESENCE_STYLE[totals.answer])
 
 
 def _shown(value: str) -> str:
