@@ -111,8 +111,8 @@ class _AddRequest:
         chosen = self._chosen(file)
         lacking = (why_missing(chosen.missing_columns),) if chosen.missing_columns else ()
         others = [
-            f"{column.name}: in {plural(len(why), 'row group')} a value that the filter doesn't have may still be there:"
-            f" {next(iter(why.values()))}"
+            f"{column.name}: in {plural(len(why), 'row group')} a value that the filter doesn't have may still"
+            f" be there: {next(iter(why.values()))}"
             for column in chosen
             if (why := file.other_types(column))
         ]
