@@ -9,14 +9,13 @@ from typing import Final
 from bloomcli.checks.additions import Readers
 from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
 from bloomcli.commands.advise_units import UnitReader
-from bloomcli.commands.columns import type_alone
+from bloomcli.commands.columns import is_named, type_alone
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.formats.sampling import Extent
 from bloomcli.model.advice import ColumnExtents, FileExtents, SampledRow
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Column
-from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
@@ -61,8 +60,8 @@ def _chosen(file: FilterFile, options: ExtentOptions) -> set[int]:
         c.index
         for c in file.leaves
         if not c.not_in_table
-        and (not options.columns or matches(options.columns, c.path))
-        and not matches(options.exclude, c.path)
+        and (not options.columns or is_named(options.columns, c))
+        and not is_named(options.exclude, c)
     }
 
 

@@ -98,6 +98,11 @@ def _by_path(columns: Sequence[Column]) -> dict[str, list[int]]:
     return found
 
 
+def is_named(names: Sequence[str], column: Column) -> bool:
+    """Whether a name is one of the column's, or a glob that matches one."""
+    return matches(names, column.path) or matches(map(variant_paths.canonical, names), column.name)
+
+
 def _indexes_of(name: str, by_path: dict[str, list[int]]) -> list[int] | None:
     return by_path.get(name) or by_path.get(variant_paths.canonical(name))
 

@@ -57,6 +57,8 @@ def test_a_path_and_its_leaf_are_the_same_column(bloom: Bloom) -> None:
     """Spark's spellings, globs, and the leaf's own name; where paths have no name, the leaf keeps its own."""
     for name in ("v:$.user.id", "v:$['user'].id", 'v:$["user"]["id"]', "v:$.*.id", ID):
         assert bloom("probe", FILE, "-c", name, "42", "-f", "json").json["column"] == ID
+    advised = bloomcli.advise(FILE, columns=["v:$['user'].id"], exclude=["v:$.user.name"]).columns
+    assert [c.variant_path for c in advised] == ["v:$.user.id"]
     chosen = bloomcli.inspect(FILE, columns="*", exclude="v:$.user.*").by_column
     assert [c.variant_path for c in chosen if c.variant_path] == PATHS[2:]
 
