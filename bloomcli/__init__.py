@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bloomcli.errors import BloomError
     from bloomcli.functions.advise import advise
     from bloomcli.functions.changes import add, fold, remove, repair
+    from bloomcli.functions.files import Table
     from bloomcli.functions.find import find
     from bloomcli.functions.gate import gate
     from bloomcli.functions.html import html
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BloomError",
+    "Table",
     "__version__",
     "add",
     "advise",
@@ -55,6 +57,7 @@ _HOMES |= dict.fromkeys(("index_build", "index_inspect", "index_update"), "bloom
 _HOMES |= dict.fromkeys(("add", "fold", "remove", "repair"), "bloomcli.functions.changes")
 _HOMES["dump"] = "bloomcli.commands.dump"
 _HOMES["BloomError"] = "bloomcli.errors"
+_HOMES["Table"] = "bloomcli.functions.files"
 
 
 def __getattr__(name: str) -> object:
