@@ -34,8 +34,8 @@ import pyarrow.parquet as pq
 from bloomcli.datasets.record_shape import Constant, RecordField, Shape, apply_shape
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.extras import install
-from bloomcli.storage.registry import open_source
 from bloomcli.storage.avro import read_blocks
+from bloomcli.storage.registry import open_source
 from bloomcli.words import counted
 
 _MAGIC: Final = b"\xd1\xd3\x39\x64"
