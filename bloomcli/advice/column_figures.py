@@ -154,6 +154,7 @@ def unmeasured(metadata: ColumnMetadata, lookups: int | None, fpp: float) -> Col
         unfilterable=metadata.unfilterable,
         loses_rows=metadata.loses_rows,
         lookups=lookups,
+        variant_path=metadata.typed.variant_path,
         existing=None
         if not metadata.filters
         else ExistingFilters(

@@ -18,6 +18,7 @@ from bloomcli.advice.engine_filters import too_large
 from bloomcli.advice.plan import Plan, plan, some_files
 from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
 from bloomcli.commands.advise_units import literals
+from bloomcli.commands.columns import is_named
 from bloomcli.commands.options import AdviseOptions, policy_of
 from bloomcli.datasets.engine import Engine, plan_files
 from bloomcli.datasets.task import OnRow, Task
@@ -30,7 +31,6 @@ from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import POWER_OF_TWO, TIGHT, Column
 from bloomcli.model.paths import shown
 from bloomcli.model.queries import QueryLog
-from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import Policy
 from bloomcli.rules.readers import any_size_refusal, reader
 from bloomcli.values.literals import parse
@@ -123,7 +123,7 @@ def measure(
     drawn = plan({at: tasks[at].path for at in files}, files, options.sample, options.seed)
     found = all_columns(files.items())
     for name in options.columns:
-        if not any(matches([name], path) for path in found):
+        if not any(is_named([name], replace(one.typed, path=path)) for path, one in found.items()):
             raise UnknownColumn(
                 f"no column {name!r} in any of the files",
                 hint=f"`bloom inspect {quoted(tasks[min(files)].path)}` lists a file's columns",

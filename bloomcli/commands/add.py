@@ -32,7 +32,7 @@ from bloomcli.formats.table_names import why_missing
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.policy.policy import FilePolicy, Policy
-from bloomcli.words import counted
+from bloomcli.words import counted, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,13 @@ class _AddRequest:
         """Remarks for the user about the readers, and about columns that the file doesn't have."""
         chosen = self._chosen(file)
         lacking = (why_missing(chosen.missing_columns),) if chosen.missing_columns else ()
-        return (*lacking, *self._readers(file).remarks(chosen, self.rule.largest_split_block))
+        others = [
+            f"{column.name}: in {plural(len(why), 'row group')} a value that the filter doesn't have may still"
+            f" be there: {next(iter(why.values()))}"
+            for column in chosen
+            if (why := file.other_types(column))
+        ]
+        return (*lacking, *others, *self._readers(file).remarks(chosen, self.rule.largest_split_block))
 
     def _readers(self, file: FilterFile) -> Readers:
         if for_old_readers(self.rule.options):  # a form for old readers implies who reads the file

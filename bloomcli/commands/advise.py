@@ -3,12 +3,13 @@ files."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from bloomcli.checks.additions import Readers
 from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
 from bloomcli.commands.advise_units import UnitReader
-from bloomcli.commands.columns import type_alone
+from bloomcli.commands.columns import is_named, type_alone
 from bloomcli.engine_filters.registry import filters_of
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
@@ -16,7 +17,6 @@ from bloomcli.formats.sampling import Extent
 from bloomcli.model.advice import ColumnExtents, FileExtents, SampledRow
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Column
-from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
@@ -62,8 +62,8 @@ def _chosen(file: FilterFile, options: ExtentOptions) -> set[int]:
         c.index
         for c in file.leaves
         if not c.not_in_table
-        and (not options.columns or matches(options.columns, c.path))
-        and not matches(options.exclude, c.path)
+        and (not options.columns or is_named(options.columns, c))
+        and not is_named(options.exclude, c)
     }
 
 
@@ -82,7 +82,7 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
     summed = ColumnExtents(
         column=column.path,
         type=column.logical or column.physical,
-        typed=type_alone(typed),
+        typed=replace(type_alone(typed), variant_path=column.variant_path),
         unfilterable=why,
         loses_rows=refusal is not None,
         values=tuple(extent.values for extent in found),

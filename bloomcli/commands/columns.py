@@ -11,10 +11,11 @@ from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import ColumnSelection, FilterFile
 from bloomcli.formats.table_names import why_missing
-from bloomcli.hints import Command, Hint, listed
+from bloomcli.hints import Command, Hint, extended, listed
 from bloomcli.model.file import Column, Severity
 from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
+from bloomcli.values import variant_paths
 
 _GLOB: Final = frozenset("*?[")
 _NEAR: Final = 3
@@ -32,9 +33,9 @@ def select(
     """The leaf columns that names and globs match, in schema order, each once.
 
     A name that is a leaf's whole path matches that leaf, even with glob characters. Several leaves may have one path
-    (a column named ``a.b`` and a field ``b`` of ``a``): the name matches all of them. Globs leave out columns that
-    are `unfilterable`; names don't. In a file that was opened with a table's names, these select columns of the table
-    only.
+    (a column named ``a.b`` and a field ``b`` of ``a``): the name matches all of them. A leaf of a shredded VARIANT
+    has a second name, ``v:$.user.id`` (see `Column.variant_path`). Globs leave out columns that are `unfilterable`;
+    names don't. In a file that was opened with a table's names, these select columns of the table only.
 
     Args:
         columns: the columns to choose from.
@@ -56,14 +57,14 @@ def select(
     out = excluded(columns, exclude, path=path, lacking=lacking)
     missing: set[str] = set()
     for name in names:
-        if name in by_path:
-            chosen.update(by_path[name])
+        if (known := _indexes_of(name, by_path)) is not None:
+            chosen.update(known)
             continue
         if name in lacking:
             missing.add(name)
             continue
         is_glob = _GLOB & set(name)
-        matched = {c.index for c in columns if fnmatchcase(c.path, name)} if is_glob else set()
+        matched = _matching(columns, name) if is_glob else set()
         not_there = {p for p in lacking if fnmatchcase(p, name)} if is_glob else set()
         if not matched and not not_there:
             raise UnknownColumn(f"no column {name!r}", path=path, hint=_hint(name, [*by_path, *lacking]))
@@ -88,11 +89,28 @@ def select(
 
 
 def _by_path(columns: Sequence[Column]) -> dict[str, list[int]]:
-    """The ordinals of the columns with each path: a file may have several of one name."""
+    """The ordinals of the columns with each name: a file may have several of one path."""
     found: dict[str, list[int]] = {}
     for column in columns:
         found.setdefault(column.path, []).append(column.index)
+    for column in columns:
+        if column.variant_path is not None:
+            found.setdefault(column.variant_path, []).append(column.index)
     return found
+
+
+def is_named(names: Sequence[str], column: Column) -> bool:
+    """Whether a name is one of the column's, or a glob that matches one."""
+    return matches(names, column.path) or matches(map(variant_paths.canonical, names), column.name)
+
+
+def _indexes_of(name: str, by_path: dict[str, list[int]]) -> list[int] | None:
+    return by_path.get(name) or by_path.get(variant_paths.canonical(name))
+
+
+def _matching(columns: Sequence[Column], glob: str) -> set[int]:
+    """The ordinals of the columns of which a glob matches a name."""
+    return {c.index for c in columns if fnmatchcase(c.path, glob) or fnmatchcase(c.name, glob)}
 
 
 def _refused(
@@ -117,13 +135,13 @@ def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str, lack
     columns = [column for column in columns if not column.not_in_table]
     by_path = _by_path(columns)
     for name in names:
-        found = set(by_path.get(name, ()))
+        found = set(_indexes_of(name, by_path) or ())
         if not found and _GLOB & set(name):
-            found = {c.index for c in columns if fnmatchcase(c.path, name)}
+            found = _matching(columns, name)
         elif not found and name not in lacking:
             hint = _hint(name, list(dict.fromkeys([*by_path, *lacking])))
             raise UnknownColumn(
-                f"no column {name!r} to exclude", path=path, hint=f"{hint}; only a glob may match none"
+                f"no column {name!r} to exclude", path=path, hint=extended(hint, ["only a glob may match none"])
             )
         out |= found
     return out
@@ -138,6 +156,10 @@ def why_none(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] =
 
 
 def _hint(name: str, paths: list[str]) -> str:
+    if variant_paths.ROOT in name:
+        paths = [p for p in paths if variant_paths.ROOT in p]
+        if not paths:
+            return Hint(Command("inspect", ("--schema",)), " shows its columns", "the file has no shredded VARIANT; ")
     below = [p for p in paths if p.startswith(name + ".")]
     if below:
         return f"{name} is a group; its leaves: {', '.join(below[:_NEAR])}" + (", ..." if len(below) > _NEAR else "")
@@ -172,7 +194,7 @@ def indexes(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = 
 
 def type_alone(column: Column) -> Column:
     """The column without its name, position and filter facts. Equal for columns of the same type."""
-    return replace(column, path="", index=0, field_id=None, unfilterable=None)
+    return replace(column, path="", index=0, field_id=None, unfilterable=None, variant_path=None, untyped=None)
 
 
 def kind_of(file: FilterFile, column: Column) -> object:

@@ -186,6 +186,7 @@ def _summary(facts: ColumnFacts, filters: _Filters, row_groups: int) -> ColumnSu
         bitset_bytes=filters.bytes,
         max_fpp=filters.max_fpp,
         untrusted=filters.untrusted,
+        variant_path=facts.column.variant_path,
     )
 
 

@@ -259,6 +259,11 @@ class WriteOptions(ColumnOptions):
         common=True,
     )
 
+    @property
+    def reads_to_plan(self) -> bool:
+        """Whether only the values of columns show what there is to do."""
+        return False
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveOptions(WriteOptions):
@@ -334,6 +339,11 @@ class RepairOptions(WriteOptions):
         common=True,
     )
     threads: int | None = threads_option()
+
+    @property
+    def reads_to_plan(self) -> bool:
+        """True for a mend: only values show what is wrong."""
+        return not self.add
 
     def checked(self) -> Self:
         """The same options. Raises UsageError."""

@@ -11,7 +11,7 @@ from bloomcli.commands.options import ProbeOptions
 from bloomcli.commands.values import texts
 from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import LiteralError, UsageError
-from bloomcli.formats.answer import NO_VALUES, Answer, UnitAnswers, with_engine_filters
+from bloomcli.formats.answer import NO_VALUES, Answer, UnitAnswers, of_all_types, with_engine_filters
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import Command, Hint
@@ -47,6 +47,7 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
         engines, excluded = _by_engines(file, chosen, literals, explain=options.explain)
         if excluded:
             units = list(with_engine_filters(units, excluded))
+        units = of_all_types(units, file.other_types(chosen))
         report = replace(_report(file, chosen, literals, units), engine_filters=engines)
         told = [replace(t, reason=t.reason or how_looked_up(t.value, typed)) for t in report.totals]
         return replace(report, totals=tuple(told))
@@ -80,6 +81,7 @@ def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units
         path=file.source.path,
         format=file.format,
         column=column.path,
+        variant_path=column.variant_path,
         physical=column.physical,
         logical=column.logical,
         row_groups=len(units),

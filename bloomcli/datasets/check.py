@@ -3,7 +3,8 @@
     plan -> check: a dry run of each task -> run the remaining tasks
 
 The check reads footers, and existing filters if the command measures them. It doesn't see damage in a
-column's pages, or later changes of a file.
+column's pages, or later changes of a file. A plan that has to read columns is made once, with the change, unless the
+first failure ends the run.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.traffic import current
 
 
-def check(tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport]) -> Sequence[Task]:
+def check(
+    tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport], *, fail_fast: bool
+) -> Sequence[Task]:
     """Dry-run the tasks. A task whose file is refused or needs no change gets its row.
 
     Args:
         tasks: tasks that change files. A single task isn't checked: its file is planned before it is changed anyway.
         run: an engine's function that runs tasks and returns a row for each.
+        fail_fast: nothing is changed if a file is refused.
 
     The requests of the check are counted at `storage.traffic.current()`, except those of files that got their row:
     the row has them. In a dry run, rows have the requests of both the check and the change.
@@ -33,7 +37,7 @@ def check(tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport])
     for task in tasks:
         if not isinstance(task.options, WriteOptions):
             return tasks
-        open_ += task.row is None
+        open_ += task.row is None and (fail_fast or not task.options.reads_to_plan)
         dry_run = dry_run or task.dry_run
     if open_ < 2:
         return tasks

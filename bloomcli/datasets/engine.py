@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from bloomcli.commands.options import Options
@@ -79,7 +80,8 @@ class LocalEngine:
         from bloomcli.datasets.check import check
 
         with counted_by(self.meter):
-            return check(tasks, lambda dry: local.run(dry, jobs=self.jobs, on_row=on_row))
+            run = partial(local.run, jobs=self.jobs, on_row=on_row)
+            return check(tasks, run, fail_fast=self.fail_fast)
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks."""

@@ -91,7 +91,7 @@ class SparkEngine:
         """Check every file to change, in a separate job. `on_row` isn't called."""
         del on_row
         with counted_by(self.meter):
-            return check(tasks, lambda dry: run(dry, self.session))
+            return check(tasks, lambda dry: run(dry, self.session), fail_fast=self.fail_fast)
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks on the executors. `on_row` is called only for heavy rows; other rows arrive together."""

@@ -18,7 +18,7 @@ from bloomcli.commands.partitions import with_partitions
 from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.datasets.task import OTHER_KIND, skip_reason
 from bloomcli.datasets.workers import default_jobs
-from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
+from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UnsupportedError, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
 from bloomcli.finding.found_values import FoundValues
 from bloomcli.finding.pruning import Pruning
@@ -118,7 +118,8 @@ class Search:
     def report(self) -> FindReport:
         """The totals so far."""
         sums = {name: getattr(self._report, name) + number for name, number in self._sums.items()}
-        return replace(self._report, **sums, errors=tuple(self._errors), exit_code=self._code)
+        code = UnsupportedError.exit_code if self._code == 1 and sums.get("other_types") else self._code
+        return replace(self._report, **sums, errors=tuple(self._errors), exit_code=code)
 
     @staticmethod
     def checked_values(values: Values) -> Values:
@@ -315,6 +316,7 @@ class Search:
             pages_left_out=found.pages_left_out,
             bytes_read=found.bytes_read,
             scan_bytes=found.scan_bytes,
+            other_types=found.other_types,
         )
         if found.error is not None:
             self._errors.append(found)

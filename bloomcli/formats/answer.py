@@ -37,7 +37,7 @@ statistics can be read; True for a unit without values or with only nulls, unles
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -155,6 +155,25 @@ class Answer(NamedTuple):
     def excludes(self) -> bool:
         """Whether filter, statistics and dictionary together exclude the value."""
         return self.together is Presence.ABSENT
+
+
+def of_all_types(units: Iterable[UnitAnswers], others: Mapping[int, str]) -> list[UnitAnswers]:
+    """Return the answers for a path in a VARIANT, given those of the column with its values of one type.
+
+    In the row groups in `others` (see `FilterFile.other_types`) another column may have the value, so that an absent
+    value of the column proves nothing.
+    """
+
+    def weakened(found: Answer, why: str | None) -> Answer:
+        if why is None or not found.excludes:
+            return found
+        unfiltered = found.presence is Presence.NO_FILTER
+        return Answer(Presence.NO_FILTER if unfiltered else Presence.UNKNOWN, None, why, found.trail)
+
+    return [
+        unit._replace(answers=tuple(weakened(found, others.get(unit.row_group)) for found in unit.answers))
+        for unit in units
+    ]
 
 
 _MANY: Final = 8

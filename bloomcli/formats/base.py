@@ -427,6 +427,12 @@ class FilterFile(Indexable, ABC):
     ) -> Iterator[UnitFacts]:
         """Yield the facts of a column in each row group (or only in `units`), with the lookups of the literals."""
 
+    def other_types(self, column: Column) -> Mapping[int, str]:
+        """The row groups that may have values of the column's path in a VARIANT (`Column.variant_path`) which the
+        column doesn't have, as they have another type; each with the reason. None by default."""
+        del column
+        return {}
+
     def look_up(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
         """Look literals up in each unit. With `explain`, the answers have the bits that were tested."""
         return answers(self.unit_facts(column, literals), explain=explain)

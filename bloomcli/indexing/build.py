@@ -138,10 +138,12 @@ def _similar(name: str, path: str) -> str:
     """The hint for a column that no file has: similar names in a file, or how to list its columns."""
     with suppress(BloomError), open_source(path) as source:
         try:
-            select(open_file(source).columns, [name], path=path)
+            first, *_ = select(open_file(source).columns, [name], path=path)
         except UnknownColumn as error:
             if "did you mean" in (error.hint or ""):
                 return str(error.hint)
+        else:
+            return f"an index takes columns by their leaf paths: {first.path}"
     return f"`bloom inspect {quoted(path)}` lists a file's columns"
 
 

@@ -278,6 +278,8 @@ class ColumnAdvice(Brief):
     """Bytes that one lookup reads with the filter, those of the filter included."""
     lookups: int | None = None
     """Lookups of the column in the queries, one for each literal; None without queries."""
+    variant_path: str | None = None
+    """The path of a VARIANT whose values of one type the column has: ``v:$.user.id``."""
     existing: ExistingFilters | None = None
     page_index: PageIndexGain | None = None
     """What a page index saves; None if the sampled row groups have one, or can't have one."""

@@ -152,6 +152,8 @@ class ColumnSummary(Brief):
     """The highest measured false-positive rate."""
     untrusted: str | None = None
     """Why readers must not use a filter of the column, for the first such filter."""
+    variant_path: str | None = None
+    """The path of a VARIANT whose values of one type the column has: ``v:$.user.id``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,6 +294,15 @@ class Column:
     glob selects it."""
     wide: str | None = None
     """The type of the table's column, as in `bloomcli.model.schema.ColumnName`; None without a table's names."""
+    variant_path: str | None = None
+    """The path of a VARIANT whose values of one type the leaf has: ``v:$.user.id``; None for other leaves."""
+    untyped: int | None = None
+    """The ordinal of the leaf that has the path's values of other types; None if there is none."""
+
+    @property
+    def name(self) -> str:
+        """The name in reports: the path in a VARIANT, else the leaf's path."""
+        return self.variant_path or self.path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

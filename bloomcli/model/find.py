@@ -32,6 +32,9 @@ class FileFound:
     scan_bytes: int = 0
     """Compressed bytes of the column and of the selected columns: what a reader without filters and statistics
     reads."""
+    other_types: int = 0
+    """Row groups that have values of the column's path in a VARIANT which weren't searched, as they have other types
+    than the column."""
     reason: str | None = None
     """Why the file was skipped."""
     error: str | None = None
@@ -102,10 +105,13 @@ class FindReport(Rows):
     """Files that changed since they were indexed. They were searched without the index."""
     limited: bool = False
     """The limit ended the search."""
+    other_types: int = 0
+    """Row groups that have values of the column's path in a VARIANT which weren't searched, as they have other types
+    than the column."""
     errors: tuple[FileFound, ...] = ()
     """Files that failed."""
     exit_code: int = 1
-    """0: found, 1: nothing found; else the exit code of the gravest error."""
+    """0: found, 1: nothing found, 4: nothing found, but `other_types`; else the exit code of the gravest error."""
 
     def _rows(self) -> tuple[type, Sequence[ValueFound]]:
         return ValueFound, self.by_value

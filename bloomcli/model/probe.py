@@ -115,6 +115,8 @@ class ProbeReport(Rows):
     """Bytes of objects that went to the store."""
     bytes_copied_by_store: int | None = None
     """Bytes that the store copied from object to object, and that didn't pass through this machine."""
+    variant_path: str | None = None
+    """The path of a VARIANT that was looked up, ``v:$.user.id``; `column` has its values of one type."""
 
     @property
     def absent_everywhere(self) -> bool:

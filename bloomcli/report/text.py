@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
 def probe(report: ProbeReport) -> Iterator[Block]:
     """Yield the answer of every row group, the bits with ``--explain``, then one summary line per value."""
+    column = report.variant_path or report.column
     yield Pairs(
         (
             ("file", Cell(report.path, Style.TITLE)),
-            ("column", Cell(f"{report.column}, {type_text(report.physical, report.logical)}")),
+            ("column", Cell(f"{column}, {type_text(report.physical, report.logical)}")),
             ("row groups", Cell(f"{count(report.row_groups)}, {size(report.total_bytes)} compressed")),
             *traffic_pairs(report),
         )
@@ -52,21 +53,19 @@ def probe(report: ProbeReport) -> Iterator[Block]:
     for verdict in report.verdicts:
         if verdict.trail:
             yield Gap()
-            yield from _trails(report.column, verdict)
+            yield from _trails(column, verdict)
     for one in report.engine_filters:
         if one.trail:
             yield Gap()
-            yield from _trail_lines(
-                f"{one.kind}, {report.column} = {_shown(one.value)}: {one.presence.value}", one.trail
-            )
+            yield from _trail_lines(f"{one.kind}, {column} = {_shown(one.value)}: {one.presence.value}", one.trail)
     if report.totals:
         yield Gap()
     for one in report.engine_filters:
         why = "" if one.reason is None else f" ({one.reason})"
-        text = f"{one.kind}, of the whole file: {report.column} = {_shown(one.value)}: {one.presence.value}{why}"
+        text = f"{one.kind}, of the whole file: {column} = {_shown(one.value)}: {one.presence.value}{why}"
         yield line(text, PRESENCE_STYLE[one.presence])
     for totals in report.totals:
-        yield line(_summary(report.column, totals), PRESENCE_STYLE[totals.answer])
+        yield line(_summary(column, totals), PRESENCE_STYLE[totals.answer])
 
 
 def _shown(value: str) -> str:

@@ -194,7 +194,7 @@ def _by_column(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Grid:
         time = column.seconds_to_add
         today, then = column.today_bytes or 0.0, column.with_filter_bytes or 0.0
         grid.add(
-            column.column,
+            column.variant_path or column.column,
             column.type,
             *([count(column.lookups)] * queried),
             size(round(today)),
@@ -236,7 +236,7 @@ def _to_leave(columns: Sequence[ColumnAdvice]) -> Grid:
     grid = Grid((Head("column"), Head("because", prose=True)), complete="--format csv")
     for column in columns:
         bad = column.reason_id == "loses-rows"
-        grid.add(column.column, Cell(column.reason, Style.WARN if bad else Style.PLAIN))
+        grid.add(column.variant_path or column.column, Cell(column.reason, Style.WARN if bad else Style.PLAIN))
     return grid
 
 

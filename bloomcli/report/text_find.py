@@ -34,6 +34,11 @@ def lines(report: FindReport) -> Iterator[str]:
         yield f"object store: {requests}"
     if report.index is not None:
         yield from _by_index(report)
+    if report.other_types:
+        yield (
+            f"not searched: values of {report.column} that have other types than the column, in"
+            f" {plural(report.other_types, 'row group')}"
+        )
     if report.skipped:
         yield f"skipped: {plural(report.skipped, 'path')} without a file of a known format"
     if report.failed:

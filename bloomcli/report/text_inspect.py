@@ -88,7 +88,10 @@ def columns(report: InspectReport) -> Iterator[Block]:
     for item in items:
         with_filter = f"{count(item.row_groups_with_filter)} of {count(report.row_groups)}"
         grid.add(
-            Cell(item.column, Style.BAD if item.untrusted is not None or item.unreadable else Style.PLAIN),
+            Cell(
+                item.variant_path or item.column,
+                Style.BAD if item.untrusted is not None or item.unreadable else Style.PLAIN,
+            ),
             item.logical or item.physical,
             count(item.nulls),
             _bound(item.min, item.min_exact),

@@ -6,6 +6,7 @@ import csv
 import io
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,9 @@ from support.cli import Bloom
 from support.golden import ORC, WRITERS
 from support.thrift import I64, Fields
 from support.wrong_structures import KINDS
+
+from bloomcli.formats.parquet import mended
+from bloomcli.formats.parquet.bloom_filter import Filters
 
 NAN = WRITERS / "polars_1.38.1_nan.parquet"
 
@@ -37,6 +41,7 @@ def path(tmp_path: Path) -> Path:
 def test_the_report_says_what_was_wrong(bloom: Bloom, tmp_path: Path) -> None:
     planned = bloom("repair", NAN, "--dry-run")
     assert planned.code == 0
+    assert "would decode 0 B" not in planned.out
     assert "what is wrong" in planned.out
     assert "dry run, nothing written" in planned.out
     done = bloom("repair", NAN, "-o", tmp_path / "out.parquet")
@@ -85,6 +90,26 @@ def test_many_files_are_repaired_and_those_without_need_are_skipped(bloom: Bloom
     again = bloom("repair", lake, "--add", "page-index,statistics", "--in-place", "-f", "json").json
     assert (again["done"], again["skipped"]) == (0, 5)
     assert datasets.temporary(lake) == []
+
+
+def test_each_file_of_many_is_read_once_to_be_mended(
+    bloom: Bloom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, read = tmp_path / "lake", []
+    lake.mkdir()
+    for name in ("a", "b", "c"):
+        shutil.copy(NAN, lake / f"{name}.parquet")
+
+    def counted(filters: Filters, *rest: Any) -> Any:
+        read.append(Path(filters.source.path).stem)
+        return measured(filters, *rest)
+
+    measured = mended.measured
+    monkeypatch.setattr(mended, "measured", counted)
+    for options, done in ((["--dry-run"], 0), (["-o", tmp_path / "out"], 3), (["--in-place"], 3)):
+        assert bloom("repair", lake, *options, "-f", "json").json["done"] == done
+        assert sorted(read) == ["a", "b", "c"]
+        read.clear()
 
 
 def test_outputs_of_an_earlier_run_are_kept_or_made_again(bloom: Bloom, tmp_path: Path) -> None:

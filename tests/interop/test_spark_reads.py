@@ -216,3 +216,28 @@ def test_a_file_that_spark_wrote_with_a_checksum_file_is_rewritten_in_place(
     (broken / sidecar.name).write_bytes(stale)
     with pytest.raises(Exception, match=r"(?i)checksum"):
         spark.read.parquet(str(broken)).count()
+
+
+def test_lookups_by_the_path_in_a_variant_find_what_variant_get_finds(
+    spark: SparkSession, fixtures: Path, tmp_path: Path
+) -> None:
+    """Of values of other types, which `variant_get` converts, the report says that they aren't searched."""
+    file = bloomcli.add(
+        fixtures / "parquet" / "spark_variant.parquet", ["v:$['a.b']"], output=tmp_path / "variant.parquet"
+    ).output
+    pushdown(spark, True)
+    cases = [
+        ("v:$.user.id", "bigint", ["42", "199", "200", "201", "299", "5000"], ["5000"]),
+        ("v:$.user.name", "string", ["n0", "n201", "n299", "nobody"], []),
+        ("v:$['a.b']", "string", ["q0", "q202", "q299", "a.b"], []),
+    ]
+    for column, kind, values, converted in cases:
+        path = column.partition(":")[2].replace("'", '"')
+        for value in values:
+            got = spark.read.parquet(str(file)).where(f"try_variant_get(v, '{path}', '{kind}') = '{value}'")
+            found = bloomcli.find(str(file), [value], column=column, select=["n"], jobs=1)
+            ours = [row["record"]["n"] for batch in found for row in batch.to_pylist()]
+            if value in converted:
+                assert (ours, found.report.other_types, got.count()) == ([], 1, 1)
+            else:
+                assert ours == [row.n for row in got.collect()], (column, value)

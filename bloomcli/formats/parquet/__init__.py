@@ -7,6 +7,7 @@ Each module imports only modules that stand above it:
     spec            Thrift structures: walks of fields, with checks
     compact         the encoding of new Thrift structures
     index_encoding  the encoding of new page indexes
+    variant         the leaves of shredded VARIANTs, and their paths
     schema          leaf columns and their types
     statistics      which bounds and null counts are believed; which bounds a filter must have
     footer          the footer: row groups, metadata of column chunks, byte ranges, extensions

@@ -551,8 +551,11 @@ class Filters:
         self, columns: set[int] | None, units: Container[int] | None
     ) -> Iterator[tuple[ChunkKey, ColumnChunk]]:
         """Yield the chunks of these columns (None: of those with a filter anywhere) in the row groups `units`, whose
-        values prove the filters and the other metadata by which readers skip."""
-        for key in self.footer.chunk_keys(self.columns() if columns is None else columns):
+        values prove the filters and the other metadata by which readers skip: those of a path in a VARIANT prove
+        nothing without the null count of its values of other types."""
+        chosen = self.columns() if columns is None else columns
+        chosen = chosen | {c.untyped for c in self.footer.columns if c.index in chosen and c.untyped is not None}
+        for key in self.footer.chunk_keys(chosen):
             if units is None or key.row_group in units:
                 yield key, self.footer.chunk(key)
 

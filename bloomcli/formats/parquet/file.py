@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from bloomcli.storage.sources import ExtendedSource
 
 
+_VARIANT_NULL: Final = b"\0"
+
+
 class ParquetFile(LocatedFile):
     """An open Parquet file. Opening reads the tail and the footer; filters are read on demand."""
 
@@ -221,6 +224,24 @@ class ParquetFile(LocatedFile):
                     else None
                 ),
             )
+
+    def other_types(self, column: Column) -> Mapping[int, str]:
+        """The row groups in which the sibling `value` of a shredded VARIANT's leaf isn't known to have only nulls.
+
+        Source: VariantShredding.md, Data Skipping. The VARIANT null, a byte of 0, equals no value. Fields that are
+        shredded are never in the `value` of an object that they belong to.
+        """
+        if column.untyped is None:
+            return {}
+        found, name = {}, self.columns[column.untyped].path
+        chunks = zip(self.filters.chunks_of(column.index), self.filters.chunks_of(column.untyped), strict=True)
+        for typed, chunk in chunks:
+            others = statistics.non_null_values(chunk)
+            if chunk.encrypted or chunk.null_count is None or chunk.num_values != typed.num_values:
+                found[chunk.row_group] = f"{name} may have values of other types"
+            elif others and not chunk.min_value == chunk.max_value == _VARIANT_NULL:
+                found[chunk.row_group] = f"{name} has {plural(others, 'value')} of other types"
+        return found
 
     def extents(self, column: Column) -> Iterator[Extent]:
         """Yield the extent of each chunk of a column, from the footer."""

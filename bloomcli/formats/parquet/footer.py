@@ -132,6 +132,7 @@ class Footer:
         self.rows = self.top.required_int("num_rows")
         self._groups = self.top.list_starts("row_groups")
         self._row_groups: dict[int, RowGroup] = {}
+        self._latest_group: tuple[int, Struct] | None = None
         self._chunks_walked = 0
         self._trust: dict[int, Trust] = {}
 
@@ -195,8 +196,12 @@ class Footer:
         return len(self.row_group(0).chunks) if self.row_group_count else len(self.columns)
 
     def group_struct(self, index: int) -> Struct:
-        """One row group's metadata, walked."""
-        return Struct("RowGroup", self.raw, self._groups[index], self.location.at(f"row_groups[{index}]"))
+        """One row group's metadata, walked; the latest is kept, because each of its columns asks for it."""
+        kept = self._latest_group  # other threads can replace it
+        if kept is None or kept[0] != index:
+            walked = Struct("RowGroup", self.raw, self._groups[index], self.location.at(f"row_groups[{index}]"))
+            kept = self._latest_group = index, walked
+        return kept[1]
 
     def row_group(self, index: int) -> RowGroup:
         """One row group's sizes, and the positions of its chunks' metadata; walked once for all columns."""

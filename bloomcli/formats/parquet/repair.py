@@ -86,7 +86,7 @@ class RepairPlan(Change):
         if self._work:
             self.remarks = footers.extension_remarks(filters.footer, "page indexes")
         self._estimated = ()
-        self.bytes_to_decode = 0 if self._mended is not None else sum(one.bytes_to_decode for one in self._work)
+        self.bytes_to_decode = sum(one.bytes_to_decode for one in self._work)  # to mend, they were read already
 
     def _choose(self) -> Iterator[Work]:
         """Yield the chunks in which something is added or judged. Raises CorruptFile, UnsupportedError."""
@@ -215,8 +215,8 @@ class RepairPlan(Change):
         return fixed + rows + sum(_CHUNK_BYTES + made.held for made in self._mended if made.changes)
 
     def reads(self) -> Iterator[tuple[int, int]]:
-        """The chunks that are decoded, or whose page headers are read."""
-        return (chunk_range(work.chunk) for work in self._work)
+        """The chunks that are decoded, or whose page headers are read; none once they were."""
+        return (chunk_range(work.chunk) for work in self._work if self._mended is None)
 
     def failed(self) -> bool:
         """Whether a column couldn't be read."""
@@ -234,6 +234,7 @@ class RepairPlan(Change):
                 else:
                     yield piece
         else:
+            tick(self.bytes_to_decode)
             yield from kept
         for structure, kind in _KINDS.items():
             for one in made:

@@ -10,6 +10,7 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location, Struct
+from bloomcli.formats.parquet.variant import Leaf, with_paths
 from bloomcli.model.file import Column
 from bloomcli.model.schema import SchemaNode
 
@@ -53,6 +54,8 @@ class _Group(NamedTuple):
     left: int
     definition: int
     repetition: int
+    repeated: tuple[int, ...] = ()
+    """The positions of repeated groups in `path`."""
 
 
 _ENUM_AS_TEXT: Final = (("converted_type", 0x08, 0x00), ("logicalType", 0x4C, 0x1C))
@@ -94,7 +97,7 @@ def with_enums_as_text(top: Struct) -> bytes:
 
 def _read(top: Struct, starts: list[int]) -> tuple[Column, ...]:
     stack: list[_Group] = []
-    leaves: list[Column] = []
+    leaves: list[Leaf] = []
     for index, start in enumerate(starts):
         element = Struct("SchemaElement", top.data, start, top.location.at(f"schema[{index}]"))
         children = element.integer("num_children") or 0
@@ -115,10 +118,10 @@ def _read(top: Struct, starts: list[int]) -> tuple[Column, ...]:
                 raise element.location.fault(f"the schema nests deeper than {limits.SCHEMA_MAX_DEPTH}", start)
             stack.append(node._replace(left=children))
         else:
-            leaves.append(_leaf(element, node, len(leaves)))
+            leaves.append(Leaf(_leaf(element, node, len(leaves)), node.path, node.repeated))
     if any(group.left for group in stack):
         raise top.location.fault("the schema ends before its groups are full", top.start, "schema")
-    return tuple(leaves)
+    return with_paths(leaves)
 
 
 def _node(element: Struct, parent: _Group) -> _Group:
@@ -136,6 +139,7 @@ def _node(element: Struct, parent: _Group) -> _Group:
         0,
         parent.definition + (repetition != "REQUIRED"),
         parent.repetition + (repetition == "REPEATED"),
+        (*parent.repeated, len(parent.path)) if repetition == "REPEATED" else parent.repeated,
     )
 
 

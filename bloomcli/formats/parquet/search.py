@@ -264,7 +264,9 @@ class ParquetSearch(ColumnSearch):
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
         """The lookup in the filters of files like this one; None if they can't answer it, and without filters and
-        bounds of integers."""
+        bounds of integers, and for a path in a VARIANT: each file tells whether there are values of other types."""
+        if self._column.untyped is not None:
+            return None
         if not _bounded(self._column, wanted) and all(c.bloom_filter_offset is None for c in self._every_chunk()):
             return None
         return _filter_lookup(self._filters.footer, self._column, wanted, self._scanned(columns))

@@ -19,8 +19,10 @@ from support.thrift import BINARY, I32, I64, STRUCT, Fields
 
 import bloomcli
 from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.formats.parquet import footer
 from bloomcli.formats.parquet.footer import ChunkKey, read_footer
 from bloomcli.formats.parquet.page_index import column_index, offset_index
+from bloomcli.formats.parquet.spec import Struct
 from bloomcli.model.change import ChangeReport, StructureChange
 from bloomcli.storage.registry import open_source
 from bloomcli.values.short_bounds import BOUND_BYTES
@@ -146,6 +148,30 @@ def test_only_chosen_columns_are_decoded_and_every_column_gets_an_offset_index(t
     assert findings(tmp_path / "out") == []
     first, *_ = [one for one in report.structures if one.structure == "column_index"]
     assert (first.pages, first.lookup_bytes) == (9, first.page_bytes // 9)  # each value lies in one page
+
+
+def test_the_metadata_of_a_row_group_are_walked_once_and_not_for_each_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each walk passes all columns, so that a walk for each one takes the square of their number."""
+    walked: list[str] = []
+
+    class Counted(Struct):
+        """A structure whose walks are counted."""
+
+        def __init__(self, name: str, *rest: Any) -> None:
+            walked.append(name)
+            super().__init__(name, *rest)
+
+    path = tmp_path / "in"
+    pq.write_table(pa.table({f"c{n}": [1, 2] for n in range(50)}), path, row_group_size=1)
+    monkeypatch.setattr(footer, "Struct", Counted)
+    bloomcli.repair(path, add=BOTH, output=tmp_path / "out", threads=1)
+    assert "RowGroup" in walked
+    assert walked.count("RowGroup") < 20
+    walked.clear()
+    bloomcli.validate(path, deep=True, columns=["*"], threads=1)
+    assert walked.count("RowGroup") < 20
 
 
 @pytest.mark.parametrize("path", sorted(WRITERS.glob("*.parquet")), ids=lambda path: path.stem)
