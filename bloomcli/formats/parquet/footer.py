@@ -328,6 +328,7 @@ class Footer:
                 bloom_filter_offset=None,
                 bloom_filter_length=None,
                 encrypted=True,
+                key_hint=self._key_hint(column),
             )
         if found.file_path:  # an empty path is none, as Arrow and parquet-java see it
             raise UnsupportedError(
@@ -371,7 +372,11 @@ class Footer:
             only_dictionary_encoded=self.only_dictionary(key, found),
             encodings_known=found.has_encoding_stats,
             encrypted=found.encrypted,
+            key_hint=self._key_hint(column) if found.encrypted else None,
         )
+
+    def _key_hint(self, column: Column) -> str | None:
+        return None if self.encryption is None else self.encryption.hint(column.path)
 
     def only_dictionary(self, key: ChunkKey, found: ChunkMetadata) -> bool:
         """Whether a chunk's encoding statistics exist and say that every data page is dictionary-encoded."""
