@@ -22,7 +22,7 @@ from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, statistics
-from bloomcli.formats.parquet.encryption import Encryption
+from bloomcli.formats.parquet.encryption import Encryption, key_hint
 from bloomcli.formats.parquet.schema import leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
@@ -375,8 +375,8 @@ class Footer:
             key_hint=self._key_hint(column) if found.encrypted else None,
         )
 
-    def _key_hint(self, column: Column) -> str | None:
-        return None if self.encryption is None else self.encryption.hint(column.path)
+    def _key_hint(self, column: Column) -> str:
+        return key_hint(None, column.path) if self.encryption is None else self.encryption.hint(column.path)
 
     def only_dictionary(self, key: ChunkKey, found: ChunkMetadata) -> bool:
         """Whether a chunk's encoding statistics exist and say that every data page is dictionary-encoded."""
