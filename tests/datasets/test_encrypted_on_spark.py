@@ -17,7 +17,7 @@ from bloomcli.formats.keys import seal
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")]
 NAME = "java_columns_gcm"
 
 
