@@ -187,7 +187,7 @@ def _change_beside(source: Source, request: ChangeRequest, target: Target) -> Ch
     in_place = target.in_place or target.dry_run
     if target.output is not None or not in_place or target.force or target.no_table or not may_rewrite(source.path):
         return None
-    file = open_file(source, request.names)
+    file = open_file(source, request.names, request.keys)
     found = request.rewrite(file)
     if found is None:
         return None
