@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, statistics
-from bloomcli.formats.parquet.encryption import Encryption, key_hint
 from bloomcli.formats.parquet.schema import leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
@@ -30,6 +29,9 @@ from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.rules.writer_table import Part, faults, has_fault
 from bloomcli.storage.base import Source
+
+if TYPE_CHECKING:
+    from bloomcli.formats.parquet.encryption import Encryption
 
 _ANY: Final = -(1 << 63)
 _Required = Literal[
@@ -383,6 +385,8 @@ class Footer:
         )
 
     def _key_hint(self, column: Column) -> str:
+        from bloomcli.formats.parquet.encryption import key_hint
+
         return key_hint(None, column.path) if self.encryption is None else self.encryption.hint(column.path)
 
     def only_dictionary(self, key: ChunkKey, found: ChunkMetadata) -> bool:
