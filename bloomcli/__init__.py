@@ -18,6 +18,7 @@ from bloomcli.version import __version__
 if TYPE_CHECKING:
     from bloomcli.commands.dump import dump
     from bloomcli.errors import BloomError
+    from bloomcli.formats.keys import Keys
     from bloomcli.functions.advise import advise
     from bloomcli.functions.changes import add, fold, remove, repair
     from bloomcli.functions.files import Table
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BloomError",
+    "Keys",
     "Table",
     "__version__",
     "add",
@@ -57,6 +59,7 @@ _HOMES |= dict.fromkeys(("index_build", "index_inspect", "index_update"), "bloom
 _HOMES |= dict.fromkeys(("add", "fold", "remove", "repair"), "bloomcli.functions.changes")
 _HOMES["dump"] = "bloomcli.commands.dump"
 _HOMES["BloomError"] = "bloomcli.errors"
+_HOMES["Keys"] = "bloomcli.formats.keys"
 _HOMES["Table"] = "bloomcli.functions.files"
 
 

@@ -37,6 +37,7 @@ Examples:
     help="Of a filter that an engine keeps for the file, as `bloom inspect` names it.",
 )
 @options.format_option("hex", "raw", "json", "npy", "csv", "png")
+@options.key_options
 @output_option
 def command(
     file: str,
@@ -46,6 +47,7 @@ def command(
     engine_filter: str | None,
     form: str,
     target: str | None,
+    keys: Any,
 ) -> int:
     """Dump one filter's bits.
 
@@ -66,7 +68,7 @@ def command(
         raise UsageError(f"--format {form} is binary, not for a terminal", hint="name a file with -o")
     if target is not None:
         check_new_file(target)
-    found = dump(file, column=column, row_group=row_group, stripe=stripe, engine_filter=engine_filter)
+    found = dump(file, column=column, row_group=row_group, stripe=stripe, engine_filter=engine_filter, keys=keys)
     with new_output(target, binary=binary) as stream:
         if binary:
             _write_bytes(found, form, stream)

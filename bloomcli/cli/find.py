@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
@@ -80,6 +80,7 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     help="With --table: look in all that the table still reaches: older snapshots, branches, tags, deleted rows,"
     " delete files, bounds in the metadata. -o writes a certificate if nothing is left.",
 )
+@options.key_options
 @table_options(values=True)
 @engine_options
 @grouped.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.", group=OUTPUT)
@@ -90,10 +91,6 @@ def command(
     source: str | None,
     values_column: str | None,
     files_from: str | None,
-    select: tuple[str, ...],
-    limit: int | None,
-    files_only: bool,
-    maybe: bool,
     form: str,
     target: str | None,
     index: str | None,
@@ -105,6 +102,7 @@ def command(
     master: str | None,
     conf: tuple[str, ...],
     quiet: bool,
+    **options_: Any,
 ) -> int:
     """Find the rows whose column equals a value.
 
@@ -138,14 +136,7 @@ def command(
         raise UsageError(
             "--values-from and --files-from can't both read standard input", hint="write one of them to a file"
         )
-    chosen = FindOptions(
-        column=options.as_text(column),
-        select=select,
-        limit=limit,
-        files_only=files_only,
-        maybe=maybe,
-        as_files=as_files,
-    )
+    chosen = FindOptions(column=options.as_text(column), as_files=as_files, **options_)
     _check_output(form, target, rows=chosen.checked().rows, reachable=reachable)
     sought = Values(wanted) if source is None else _read_values(source, values_column, chosen.column)
     where = Dataset(
@@ -161,7 +152,7 @@ def command(
     if reachable:
         return _find_reachable(where, sought, chosen, form, target)
     search = _search(where, sought, chosen, index)
-    _write(search, form, target, rows=chosen.rows, maybe=maybe)
+    _write(search, form, target, rows=chosen.rows, maybe=chosen.maybe)
     return _report(search, form, quiet=quiet)
 
 

@@ -8,6 +8,7 @@ from bloomcli.commands.columns import only_column
 from bloomcli.engine_filters.base import EngineFilter
 from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import CorruptFile, UsageError
+from bloomcli.formats.keys import Keys, keys_of
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import Command, Hint
 from bloomcli.model.file import Column, FilterFacts
@@ -25,6 +26,7 @@ def dump(
     column: str | None = None,
     row_group: int = 0,
     stripe: int = 0,
+    keys: Keys | None = None,
     engine_filter: str | None = None,
 ) -> FilterDump:
     """Read one filter's header and bitset.
@@ -34,6 +36,7 @@ def dump(
         column: leaf path; optional if only one column has filters.
         row_group: counted from 0; in ORC within its stripe.
         stripe: ORC: the stripe, counted from 0.
+        keys: the keys of an encrypted file: a `Keys`, or a mapping of its fields.
         engine_filter: the kind of a filter that an engine keeps for the file, as `inspect` names it. Without it, such
             a filter is read only where the column has no other.
 
@@ -45,7 +48,7 @@ def dump(
         CorruptFile: the filter can't be read.
     """
     with open_source(path) as source:
-        file = open_file(source)
+        file = open_file(source, keys=None if keys is None else keys_of(keys))
         chosen = only_column(file, column, purpose="dump")
         if engine_filter is not None or chosen.index not in file.filtered_columns():
             kept = filters_of(file, {chosen.index}).filters

@@ -17,6 +17,7 @@ from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FooterEntry, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
+from bloomcli.formats.keys import Keys
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.parquet import describe, index_input, sampling, statistics, values
 from bloomcli.formats.parquet import limits as parquet_limits
@@ -33,14 +34,14 @@ from bloomcli.formats.parquet.bloom_filter import (
     unknown_kind,
     unreadable,
 )
-from bloomcli.formats.parquet.footer import Footer, extension_of, first_page, read_footer
+from bloomcli.formats.parquet.footer import Footer, extension_of, first_page, read_stored
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.parquet.pages import header_ranges
 from bloomcli.formats.parquet.schema import schema_tree
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts, IndexEntry, PageFacts, Severity
+from bloomcli.model.file import Column, ColumnChunk, FilterFacts, IndexEntry, PageFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal, exclusions
@@ -70,10 +71,9 @@ class ParquetFile(LocatedFile):
     footer: Footer
     filters: Filters
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.footer = read_footer(source)
-        self.filters = Filters(source, self.footer)
+    def __init__(self, source: Source, keys: Keys | None = None) -> None:
+        self.footer, self.source = _opened(source, keys)
+        self.filters = Filters(self.source, self.footer)
         self.rows = self.footer.rows
         self.row_group_count = self.footer.row_group_count
         self.column_count = self.footer.column_count
@@ -105,14 +105,12 @@ class ParquetFile(LocatedFile):
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
-        """The footer's signature and its extension, if it has them."""
-        signed = ((SIGNATURE, "any change breaks it: no filters can be added"),) if self.footer.signed else ()
-        found = extension_of(self.footer)
-        return (
-            signed
-            if found is None
-            else (*signed, ("footer extension", f"field 32767, {plural(found.bytes, 'byte')}"))
-        )
+        """How the file is encrypted, and the footer's extension."""
+        encryption, found = self.footer.encryption, extension_of(self.footer)
+        details = () if encryption is None else encryption.details()
+        if found is None:
+            return details
+        return *details, ("footer extension", f"field 32767, {plural(found.bytes, 'byte')}")
 
     @property
     def columns(self) -> Sequence[Column]:
@@ -188,6 +186,11 @@ class ParquetFile(LocatedFile):
     def why_unreadable(self, column: Column) -> str | None:
         """Why a column's values can't be read: it is encrypted, or compressed with an unsupported codec."""
         return unreadable(self.footer, column)
+
+    def is_encrypted(self, column: Column) -> bool:
+        """Whether a column is encrypted by a key that is known."""
+        encryption = self.footer.encryption
+        return encryption is not None and any(index == column.index for _, index in encryption.ciphers)
 
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
@@ -345,6 +348,7 @@ class ParquetFile(LocatedFile):
             else:
                 yield from check.without_location(chunk, claim.offset, claim.length)
         yield from check.overlaps(self.filters, columns)
+        yield from check.closed(self.filters, columns)
         yield from check.rows(self.filters)
 
     def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
@@ -410,6 +414,18 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.repair import RepairPlan
 
         return RepairPlan(self.filters, columns, repair, appends=self.appends_only)
+
+
+def _opened(source: Source, keys: Keys | None) -> tuple[Footer, Source]:
+    """The footer, and the source of the rest: the file's view in plain text if keys open parts of it."""
+    start, raw, encrypted = read_stored(source)
+    if not encrypted:
+        footer = Footer(source.path, source.size, start, raw)
+        if not footer.signed:
+            return footer, source
+    from bloomcli.formats.parquet.decryption import open_encrypted
+
+    return open_encrypted(source, start, raw, keys or Keys(), plaintext_footer=not encrypted)
 
 
 _COLUMN: Final = Column(path="(filter)", index=0, physical="BYTE_ARRAY")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -29,6 +29,9 @@ from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.rules.writer_table import Part, faults, has_fault
 from bloomcli.storage.base import Source
+
+if TYPE_CHECKING:
+    from bloomcli.formats.parquet.encryption import Encryption
 
 _ANY: Final = -(1 << 63)
 _Required = Literal[
@@ -116,7 +119,8 @@ class Footer:
         path: the file, as the user named it.
         file_bytes: its size.
         start: file offset of FileMetaData's first byte; data can only lie before it.
-        raw: FileMetaData as stored.
+        raw: FileMetaData as stored; in plain text, with the metadata of columns whose keys are known.
+        encryption: how the file is encrypted; None if it isn't.
     """
 
     def __init__(self, path: str, file_bytes: int, start: int, raw: bytes) -> None:
@@ -135,6 +139,7 @@ class Footer:
         self._latest_group: tuple[int, Struct] | None = None
         self._chunks_walked = 0
         self._trust: dict[int, Trust] = {}
+        self.encryption: Encryption | None = None
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -170,8 +175,8 @@ class Footer:
 
     @property
     def signed(self) -> bool:
-        """Whether the footer is plain text with a signature, which any change breaks."""
-        return self.top.span("encryption_algorithm") is not None
+        """Whether the file is encrypted, or its footer is plain text with a signature, which any change breaks."""
+        return self.encryption is not None or self.top.span("encryption_algorithm") is not None
 
     @property
     def signed_error(self) -> UnsupportedError | None:
@@ -337,6 +342,7 @@ class Footer:
                 bloom_filter_offset=None,
                 bloom_filter_length=None,
                 encrypted=True,
+                key_hint=self._key_hint(column),
             )
         if found.file_path:  # an empty path is none, as Arrow and parquet-java see it
             raise UnsupportedError(
@@ -380,7 +386,13 @@ class Footer:
             only_dictionary_encoded=self.only_dictionary(key, found),
             encodings_known=found.has_encoding_stats,
             encrypted=found.encrypted,
+            key_hint=self._key_hint(column) if found.encrypted else None,
         )
+
+    def _key_hint(self, column: Column) -> str:
+        from bloomcli.formats.parquet.encryption import key_hint
+
+        return key_hint(None, column.path) if self.encryption is None else self.encryption.hint(column.path)
 
     def only_dictionary(self, key: ChunkKey, found: ChunkMetadata) -> bool:
         """Whether a chunk's encoding statistics exist and say that every data page is dictionary-encoded."""
@@ -515,14 +527,7 @@ def read_tail(source: Source) -> Tail:
     at = source.size - spec.FOOTER_TAIL_BYTES
     raw = source.read_at(at, spec.FOOTER_TAIL_BYTES)
     tail = Tail(int.from_bytes(raw[:4], "little"), raw[4:])
-    if tail.magic == spec.MAGIC_ENCRYPTED:
-        raise UnsupportedError(
-            "the footer is encrypted",
-            path=source.path,
-            offset=at + 4,
-            hint="bloom has no keys; decrypt the file with the engine that wrote it",
-        )
-    if tail.magic != spec.MAGIC:
+    if tail.magic not in {spec.MAGIC, spec.MAGIC_ENCRYPTED}:
         raise CorruptFile(
             f"not a Parquet file, or cut off: it ends in {tail.magic!r}, not {spec.MAGIC!r}",
             path=source.path,
@@ -546,10 +551,18 @@ def read_tail(source: Source) -> Tail:
 
 
 def read_footer(source: Source) -> Footer:
-    """Read and walk the footer: two reads, the tail and FileMetaData."""
+    """Read and walk a footer in plain text. Raises UnsupportedError for an encrypted one."""
+    start, raw, encrypted = read_stored(source)
+    if encrypted:
+        raise UnsupportedError("the footer is encrypted", path=source.path, offset=start)
+    return Footer(source.path, source.size, start, raw)
+
+
+def read_stored(source: Source) -> tuple[int, bytes, bool]:
+    """The footer's offset, its bytes as stored, and whether they are encrypted: two reads."""
     tail = read_tail(source)
     start = source.size - spec.FOOTER_TAIL_BYTES - tail.footer_length
-    return Footer(source.path, source.size, start, source.read_at(start, tail.footer_length))
+    return start, source.read_at(start, tail.footer_length), tail.magic == spec.MAGIC_ENCRYPTED
 
 
 _EXTENSION_FIELDS: Final = (32767, -16384)
