@@ -84,7 +84,7 @@ WHERE: Final[dict[tuple[str, str], Where]] = {
     ("filter-draft", "parquet"): _IN_BOTH,
     ("filter-draft", ALONE): {(None, None, "(filter)")},
     ("filter-untrusted", "orc"): {(s, None, c) for s in (0, 1) for c in ("id", "name")},
-    ("filter-encrypted", "orc"): {(0, None, "name"), (1, None, "name")},
+    ("filter-plaintext", "orc"): {(0, None, "name"), (1, None, "name")},
     ("filter-not-checked", "orc"): {(0, None, "name.0"), (1, None, "name.0")},
     ("filter-column", "orc"): {(1, None, "column 9")},
     ("reader-null-structs", "orc"): {(1, 1, "who.name")},
@@ -131,7 +131,10 @@ MOSAIC: Final = [
     for entry in ENTRIES
     if entry["path"].endswith(".mosaic") and Path(entry["path"]).parent.name not in WITH_STATISTICS
 ]
-NO_ROWS: Final = {("filter-draft", ALONE), ("filter-encrypted", "parquet"), ("statistics-not-checked", "parquet")}
+NO_ROWS: Final = {
+    ("filter-draft", ALONE),
+    *((rule, "parquet") for rule in ("filter-encrypted", "filter-plaintext", "statistics-not-checked")),
+}
 """Pairs whose rows nobody reads: there are none; Arrow has no key."""
 OTHER_ROWS: Final = {
     "profit-constant": "one name for many is what it is about",
@@ -146,7 +149,6 @@ WITHOUT_COMMAND: Final = {
     ): "the type has no one form to hash, so that nothing says whether the filter is wrong",
     ("filter-draft", "bin"): "a filter alone in a file has no values to build another from",
     ("filter-encrypted", "parquet"): "the keys are needed",
-    ("filter-encrypted", "orc"): "the keys are needed",
     ("filter-no-row-index", "orc"): "a writer has to make the row index, which filters belong to",
     ("page-header", "parquet"): "the data are damaged",
     ("page-checksum", "parquet"): "the data are damaged",

@@ -42,7 +42,7 @@ from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.hints import replacing
+from bloomcli.hints import removing, replacing
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import are, counted
@@ -275,15 +275,6 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
     def problem(reason: str, id: str, at: int = offset) -> FilterProblem:  # noqa: A002
         return FilterProblem(reason, path=source.path, offset=at, field=field, id=id)
 
-    if chunk.encrypted:
-        raise FilterProblem(
-            "the filter is encrypted with its column",
-            path=source.path,
-            offset=offset,
-            field=field,
-            hint="bloom has no keys; decrypt the file with the engine that wrote it",
-            id="filter-encrypted",
-        )
     if offset < len(spec.MAGIC) or offset >= data_end:
         raise problem(f"the filter's offset, {offset}, is outside the file's data", "filter-offset")
     room = data_end - offset
@@ -300,6 +291,27 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
         )
     first = min(parquet_limits.FILTER_HEADER_MAX_BYTES if claimed is None or claimed > most else claimed, room)
     data = source.read_at(offset, first)
+    if chunk.encrypted:
+        # arrow-rs writes the filters of encrypted columns in plain text; modules begin with their length
+        raise (
+            FilterProblem(
+                "the column is encrypted, and its filter isn't: anybody can look guesses up",
+                path=source.path,
+                offset=offset,
+                field=field,
+                hint=removing(chunk.column.path, after=" takes it out, without the column's key"),
+                id="filter-plaintext",
+            )
+            if _USUAL.match(data)
+            else FilterProblem(
+                "the filter is encrypted with its column",
+                path=source.path,
+                offset=offset,
+                field=field,
+                hint="bloom has no keys; decrypt the file with the engine that wrote it",
+                id="filter-encrypted",
+            )
+        )
     try:
         header = parse_header(data[: parquet_limits.FILTER_HEADER_MAX_BYTES], Location(source.path, offset, field))
     except CorruptFile as error:
@@ -575,6 +587,14 @@ class Filters:
         except FilterProblem:
             return None
         return header.header_bytes + header.num_bytes
+
+    def gives_away(self, key: ChunkKey) -> bool:
+        """Whether a chunk is encrypted and its filter isn't."""
+        try:
+            load_header(self.source, self.footer.chunk(key), self.footer.start)
+        except FilterProblem as error:
+            return error.id == "filter-plaintext"
+        return False
 
     def bitset_bytes(self, chunk: ColumnChunk) -> int | None:
         """The size of a filter's bitset, from the header; None if it can't be read."""

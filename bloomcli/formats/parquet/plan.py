@@ -141,7 +141,9 @@ class Change(PlanBase):
         self.appends = appends
         self._earlier: int | None = None
         """The size of an earlier version of the file, if the change restores it."""
-        self.keep = splice.plan(filters.footer, {}, self._gone, self.lengths, appends=appends).keep
+        plan = splice.plan(filters.footer, {}, self._gone, self.lengths, appends=appends)
+        self.keep = plan.keep
+        self._erased = [r for r in plan.unused if r.kind == FILTER and filters.gives_away(r.key)]
         self.bytes_to_copy = sum(length for _, length in self.keep)
         self.variant = CURRENT
         self._new: dict[Part, _Digest] = {}
@@ -149,8 +151,22 @@ class Change(PlanBase):
 
     def outline(self) -> Iterator[KeptRange | int]:
         """Yield the ranges that are kept, then the maximum size of new parts and footer."""
-        yield from itertools.starmap(KeptRange, self.keep)
+        for piece in self.kept():
+            yield piece if isinstance(piece, KeptRange) else len(piece)
         yield self.new_bytes_bound
+
+    def kept(self) -> Iterator[KeptRange | bytes]:
+        """Yield the ranges that are copied, with zeros for the bits that an encrypted column gave away."""
+        for start, length in self.keep:
+            end = start + length
+            for region in self._erased:
+                if start <= region.start and region.end <= end:
+                    if start < region.start:
+                        yield KeptRange(start, region.start - start)
+                    yield bytes(region.end - region.start)
+                    start = region.end
+            if start < end:
+                yield KeptRange(start, end - start)
 
     def give_back(self) -> None:
         """Plan to restore an earlier version of the file, if only the removed filters were appended to it."""
@@ -355,6 +371,7 @@ class AddPlan(Change):
         self._ahead: BuildQueue[_BuiltFilter] | None = None
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
         removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
+        appends = appends and not any(map(filters.gives_away, removed))  # appending would keep the old bits
         super().__init__(filters, removed, puts=True, appends=appends)
         if self.chunks:
             self.remarks = extension_remarks(filters.footer, "filters")
@@ -466,8 +483,8 @@ class AddPlan(Change):
             self._ahead = ahead
             try:
                 ahead.start_jobs()
-                for piece in itertools.chain.from_iterable(itertools.starmap(slices, self.keep)):
-                    yield piece
+                for piece in self.kept():
+                    yield from slices(*piece) if isinstance(piece, KeptRange) else (piece,)
                     ahead.start_jobs()
                     while ahead.full and ahead.ready:
                         yield from following(early=True)
@@ -684,7 +701,7 @@ class RemovePlan(Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The file without the filters. No column is read."""
         del threads, tick
-        yield from itertools.starmap(KeptRange, self.keep)
+        yield from self.kept()
         yield from self.finish(self.estimate, 0)
 
 
@@ -716,7 +733,7 @@ class FoldPlan(Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The rest of the file, then the folded filters."""
         del threads, tick
-        yield from itertools.starmap(KeptRange, self.keep)
+        yield from self.kept()
         for key in self._folding.sizes:
             bits = self._folding.take(key)
             yield from self.put(key, bits)

@@ -108,6 +108,8 @@ class Splice(NamedTuple):
     footer: bytes
     unreclaimed: int
     """Bytes of parts that are no longer used but could not be cut out."""
+    unused: tuple[Region, ...]
+    """Those of these parts that share no byte with others: the file has no use for their bytes."""
     offsets: dict[Part, int]
     """The offset of each new part in the new file."""
     changed: Changed
@@ -282,7 +284,7 @@ def plan(
         claims = regions(footer, filter_lengths.get)
         claims = [r for r in claims if r.kind == PAGES or r.start < footer.start]
     movable = movable_start(claims, footer.start) if removed else footer.start
-    cuts, unreclaimed = _cuts(claims, removed, movable)
+    cuts, unreclaimed, unused = _cuts(claims, removed, movable)
     body = footer.file_bytes if appends else footer.start
     if appends:
         unreclaimed += body - footer.start + sum(end - start for start, end in cuts)
@@ -317,6 +319,7 @@ def plan(
         new_bytes=sum(new.values()),
         footer=apply_edits(footer.raw, edits),
         unreclaimed=unreclaimed,
+        unused=tuple(unused),
         offsets=offsets,
         changed=changed,
     )
@@ -329,24 +332,30 @@ def _stripped(footer: Footer, key: ChunkKey | None, name: str) -> str:
     return STATISTICS
 
 
-def _cuts(claims: list[Region], removed: Collection[Part], movable: int) -> tuple[list[tuple[int, int]], int]:
-    """(merged ranges to cut, bytes of removed parts that stay in the file). `claims` are sorted by start."""
+def _cuts(
+    claims: list[Region], removed: Collection[Part], movable: int
+) -> tuple[list[tuple[int, int]], int, list[Region]]:
+    """(merged ranges to cut, bytes of removed parts that stay in the file, those of these parts that share no byte
+    with others). `claims` are sorted by start."""
     kept = [r for r in claims if Part(r.kind, r.key) not in removed]
     starts = [r.start for r in kept]
     reach = [0, *accumulate((r.end for r in kept), max)]  # reach[n]: the end of the first n ranges that stay
     cuts: list[tuple[int, int]] = []
     unreclaimed = 0
+    unused: list[Region] = []
     for region in claims:
         if Part(region.kind, region.key) not in removed:
             continue
         shared = reach[bisect_left(starts, region.end)] > region.start
         if region.start < movable or shared:
             unreclaimed += region.end - region.start
+            if not shared:
+                unused.append(region)
         elif cuts and region.start <= cuts[-1][1]:
             cuts[-1] = (cuts[-1][0], max(cuts[-1][1], region.end))
         else:
             cuts.append((region.start, region.end))
-    return cuts, unreclaimed
+    return cuts, unreclaimed, unused
 
 
 def _moves(claims: list[Region], cuts: list[tuple[int, int]]) -> Iterator[tuple[Part, int]]:
