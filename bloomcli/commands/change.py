@@ -332,8 +332,7 @@ def _estimated_traffic(source: Source, plan: Plan, target: Target) -> Traffic:
     """An estimate of the traffic of a change: reading for its plan, reading columns, and writing the new file."""
     output = source.path if target.output is None else os.fspath(target.output)
     outline = source.outline(plan.outline()) if isinstance(source, ExtendedSource) else plan.outline()
-    original = source.original if isinstance(source, ExtendedSource) else source
-    writing = store_of(output).estimate(output, outline, source=original)
+    writing = store_of(output).estimate(output, outline, source=source.stored)
     return current().total + source.estimate(plan.reads()) + writing
 
 
@@ -403,11 +402,11 @@ def _carry_out(
     decoded = Meter(progress, "decode", plan.bytes_to_decode)
     pieces = plan.pieces(threads, decoded.tick)
     if isinstance(source, ExtendedSource):
-        pieces, source = source.pieces(pieces), source.original
+        pieces = source.pieces(pieces)
     size = store_of(output).replace(
         output,
         pieces,
-        source=source,
+        source=source.stored,
         overwrite=target.overwrite or target.in_place,
         verify=lambda written: plan.result().verify(written),
         cancelled=plan.failed,

@@ -207,7 +207,10 @@ class RepairPlan(Change):
         doesn't count them. Nothing is read for it."""
         footer = self.filters.footer
         fixed = (
-            len(footer.raw) + FOOTER_TAIL_BYTES + (_ORDER_BYTES * footer.column_count if self._orders.added else 0)
+            len(footer.raw)
+            + FOOTER_TAIL_BYTES
+            + (_ORDER_BYTES * footer.column_count if self._orders.added else 0)
+            + sealing.overhead(footer, len(self._work))
         )
         if self._mended is None:
             return fixed + sum(_CHUNK_BYTES + _index_bound(footer, work) for work in self._work)

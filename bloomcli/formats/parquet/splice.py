@@ -60,12 +60,12 @@ _FIELDS: Final = {FILTER: (OFFSET, LENGTH)} | {
     kind: (field, field.replace("_offset", "_length")) for kind, field in OFFSET_FIELDS.items()
 }
 """The fields that locate each kind of part: of a filter in ColumnMetaData, of a page index in ColumnChunk."""
-_OF_CHUNK: Final = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX])
+OF_CHUNK: Final = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX])
 _OF_ROW_GROUP: Final = ("sorting_columns", "num_rows")
 STATISTICS: Final = "statistics"
 COLUMN_ORDERS: Final = "column_orders"
 _MENDED: Final = (
-    *(*_OF_CHUNK, OFFSET, STATISTICS),
+    *(*OF_CHUNK, OFFSET, STATISTICS),
     *("geospatial_statistics", "encodings", "encoding_stats", "size_statistics", "num_values"),
 )
 """The fields of a chunk that `repair` changes."""
@@ -117,7 +117,7 @@ class Splice(NamedTuple):
 
     @property
     def tail(self) -> bytes:
-        """FileMetaData, its length, the magic."""
+        """FileMetaData, its length, the magic, of a file that isn't encrypted."""
         return self.footer + len(self.footer).to_bytes(4, "little") + spec.MAGIC
 
     @property
@@ -125,10 +125,6 @@ class Splice(NamedTuple):
         """Bytes copied from the original."""
         return sum(length for _, length in self.keep)
 
-    @property
-    def total_bytes(self) -> int:
-        """Size of the new file."""
-        return self.copied_bytes + self.new_bytes + len(self.tail)
 
 
 def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -> bytes:
@@ -216,7 +212,7 @@ def _edits_of(footer: Footer, key: ChunkKey | None, values: Values) -> list[Edit
     """Edits that set fields of a chunk's structures; of FileMetaData if `key` is None."""
     if key is None:
         return set_fields(footer.top, values)
-    of_chunk = {name: value for name, value in values.items() if name in _OF_CHUNK}
+    of_chunk = {name: value for name, value in values.items() if name in OF_CHUNK}
     of_statistics = {
         name.removeprefix(f"{STATISTICS}."): value
         for name, value in values.items()
