@@ -18,6 +18,7 @@ from bloomcli.version import __version__
 if TYPE_CHECKING:
     from bloomcli.commands.dump import dump
     from bloomcli.errors import BloomError
+    from bloomcli.formats.keys import Keys
     from bloomcli.functions.advise import advise
     from bloomcli.functions.changes import add, fold, remove, repair
     from bloomcli.functions.find import find
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BloomError",
+    "Keys",
     "__version__",
     "add",
     "advise",
@@ -55,6 +57,7 @@ _HOMES |= dict.fromkeys(("index_build", "index_inspect", "index_update"), "bloom
 _HOMES |= dict.fromkeys(("add", "fold", "remove", "repair"), "bloomcli.functions.changes")
 _HOMES["dump"] = "bloomcli.commands.dump"
 _HOMES["BloomError"] = "bloomcli.errors"
+_HOMES["Keys"] = "bloomcli.formats.keys"
 
 
 def __getattr__(name: str) -> object:

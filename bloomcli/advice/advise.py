@@ -132,7 +132,7 @@ def _columns(engine: Engine, listed: Sequence[FileEntry]) -> list[Column]:
     for task in engine.plan(_some(listed), InspectOptions()):  # the tasks of a table have its column names
         try:
             with open_source(task.path) as source:
-                for column in open_file(source, task.options.names).leaves:
+                for column in open_file(source, task.options.names, task.options.keys).leaves:
                     if not column.not_in_table:
                         found.setdefault(column.path, column)
         except BloomError:  # measuring reports it

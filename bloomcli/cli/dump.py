@@ -32,8 +32,11 @@ Examples:
     "-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0."
 )
 @options.format_option("hex", "raw", "json", "npy", "csv", "png")
+@options.key_options
 @output_option
-def command(file: str, column: str | None, row_group: int, stripe: int, form: str, target: str | None) -> int:
+def command(
+    file: str, column: str | None, row_group: int, stripe: int, form: str, target: str | None, keys: Any
+) -> int:
     """Dump one filter's bits.
 
     hex: one block of 256 bits per line, its eight words as hexadecimal numbers. raw: the bitset's
@@ -53,7 +56,7 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
         raise UsageError(f"--format {form} is binary, not for a terminal", hint="name a file with -o")
     if target is not None:
         check_new_file(target)
-    found = dump(file, column=column, row_group=row_group, stripe=stripe)
+    found = dump(file, column=column, row_group=row_group, stripe=stripe, keys=keys)
     with new_output(target, binary=binary) as stream:
         if binary:
             _write_bytes(found, form, stream)

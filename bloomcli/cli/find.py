@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
@@ -80,6 +80,7 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     help="With --table: look in all that the table still reaches: older snapshots, branches, tags, deleted rows,"
     " delete files, bounds in the metadata. -o writes a certificate if nothing is left.",
 )
+@options.key_options
 @table_options(values=True)
 @engine_options
 @grouped.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.", group=OUTPUT)
@@ -105,6 +106,7 @@ def command(
     master: str | None,
     conf: tuple[str, ...],
     quiet: bool,
+    keys: Any,
 ) -> int:
     """Find the rows whose column equals a value.
 
@@ -145,6 +147,7 @@ def command(
         files_only=files_only,
         maybe=maybe,
         as_files=as_files,
+        keys=keys,
     )
     _check_output(form, target, rows=chosen.checked().rows, reachable=reachable)
     sought = Values(wanted) if source is None else _read_values(source, values_column, chosen.column)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -57,6 +57,7 @@ Examples:
 @options.options_of(IndexTarget, only=("output",))
 @options.options_of(IndexOptions, only=("fpp",))
 @options.options_of(IndexTarget, only=("overwrite", "force"))
+@options.options_of(IndexOptions, only=("allow_plaintext_index", "keys"))
 @_dry_run
 @options.format_option("text", "json")
 @dataset_options
@@ -69,6 +70,7 @@ def build(
     force: bool,
     dry_run: bool,
     form: str,
+    **encrypted: Any,
 ) -> int:
     """Build an index of columns of many Parquet, ORC and Mosaic files.
 
@@ -79,7 +81,7 @@ def build(
     """
     from bloomcli.indexing import build as indexing
 
-    chosen = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)
+    chosen = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run, **encrypted)
     hint = "give -o INDEX, or --dry-run to only see what would be read"
     target = IndexTarget(output=output, overwrite=overwrite, force=force).checked(dry_run=dry_run, hint=hint)
 
@@ -109,10 +111,11 @@ Examples:
     common=True,
 )
 @_force
+@options.options_of(IndexOptions, only=("allow_plaintext_index", "keys"))
 @_dry_run
 @options.format_option("text", "json")
 @dataset_options
-def update(dataset: Dataset, target: str, force: bool, dry_run: bool, form: str) -> int:
+def update(dataset: Dataset, target: str, force: bool, dry_run: bool, form: str, **encrypted: Any) -> int:
     """Bring an index up to date with the files that paths name.
 
     Only files that are new or changed are read. Files that are gone, or that the paths don't name,
@@ -125,7 +128,9 @@ def update(dataset: Dataset, target: str, force: bool, dry_run: bool, form: str)
     written = IndexTarget(output=target, overwrite=True, force=force)
 
     def work(on_tasks: OnTasks) -> IndexReport:
-        return indexing.update(engine_of(dataset), named_paths(dataset), written, dry_run=dry_run, on_tasks=on_tasks)
+        return indexing.update(
+            engine_of(dataset), named_paths(dataset), written, dry_run=dry_run, on_tasks=on_tasks, **encrypted
+        )
 
     return _run(form, work)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
 from bloomcli.cli.completion import complete_columns, complete_readers, complete_reports
 from bloomcli.cli.grouped import GroupedCommand, GroupedOption, option
-from bloomcli.commands.option import DRAFTS, OUTPUT, POLICY, Option, options_in
+from bloomcli.commands.option import DRAFTS, ENCRYPTION, OUTPUT, POLICY, Option, options_in
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import own_options
 from bloomcli.formats.format import Option as FormatOption
@@ -266,6 +267,9 @@ def _decorators(name: str, one: Option, default: Any, before: str) -> Iterator[A
     if one.form == "formats":
         yield format_options
         return
+    if one.form == "keys":
+        yield key_options
+        return
     flags = one.flags or ("--" + name.replace("_", "-"),)
     keywords: dict[str, Any] = {
         "metavar": one.metavar,
@@ -384,6 +388,71 @@ def value_options(text: str, source_text: str) -> Callable[[F], F]:
             metavar="NAME",
             help="The column of --values-from's CSV file, which has a header, or Parquet file.",
         ),
+    )
+
+
+_KEY_FORMS: Final = "hex:..., base64:..., env:NAME or @FILE"
+
+
+def key_options(function: F) -> F:
+    """Add the options of the keys of encrypted files. The command gets them as one argument, `keys`."""
+    several: dict[str, Any] = {"multiple": True, "group": ENCRYPTION}
+
+    @functools.wraps(function)
+    def with_keys(*args: Any, **arguments: Any) -> Any:
+        given = {name: arguments.pop(name) for name in _KEY_OPTIONS}
+        return function(*args, keys=_keys(**given), **arguments)
+
+    add: Callable[[F], F] = bundle(
+        option("--footer-key", metavar="KEY", help=f"The footer's key: {_KEY_FORMS}.", group=ENCRYPTION),
+        option("--column-key", metavar="PATH=KEY", help="The key of a column; repeats.", **several),
+        option(
+            "--key",
+            metavar="ID=KEY",
+            help="A key by its id in the files' key metadata, or a master key by its id; repeats.",
+            **several,
+        ),
+        option(
+            "--aad-prefix",
+            metavar="PREFIX",
+            help="The AAD prefix, if the files don't store it: like a key, or text:WORDS.",
+            group=ENCRYPTION,
+        ),
+        option(
+            "--kms",
+            metavar="MODULE:CLASS",
+            help="The key management service: a subclass of pyarrow's KmsClient, on PYTHONPATH.",
+            group=ENCRYPTION,
+        ),
+        option("--kms-config", metavar="NAME=VALUE", help="A setting of the class; repeats.", **several),
+    )
+    return add(cast("F", with_keys))
+
+
+_KEY_OPTIONS: Final = ("footer_key", "column_key", "key", "aad_prefix", "kms", "kms_config")
+
+
+def _keys(
+    *,
+    footer_key: str | None,
+    column_key: tuple[str, ...],
+    key: tuple[str, ...],
+    aad_prefix: str | None,
+    kms: str | None,
+    kms_config: tuple[str, ...],
+) -> Any:
+    """The keys; None if none of the options is given. Raises UsageError."""
+    if not (footer_key or column_key or key or aad_prefix or kms or kms_config):
+        return None
+    from bloomcli.formats.keys import Keys, pairs
+
+    return Keys(
+        footer_key=footer_key,
+        column_keys=pairs(map(as_text, column_key), "--column-key"),
+        keys=pairs(map(as_text, key), "--key"),
+        aad_prefix=aad_prefix,
+        kms=kms,
+        kms_config=pairs(kms_config, "--kms-config"),
     )
 
 

@@ -6,6 +6,7 @@ import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import click
 
@@ -45,7 +46,7 @@ empty value. A byte order mark is not part of the first line.""",
     "A value to look up; repeats. With it, all arguments are paths.",
     "Read values from a UTF-8 file, one per line; - is standard input.",
 )
-@options.options_of(ProbeOptions, only=("explain",))
+@options.options_of(ProbeOptions, only=("explain", "keys"))
 @grouped.option(
     "-l",
     "--files-with-matches",
@@ -70,6 +71,7 @@ def command(
     matches: bool,
     every: bool,
     form: str,
+    keys: Any,
 ) -> int:
     """Look up values in the filters.
 
@@ -102,7 +104,7 @@ def command(
         raise no_files(paths[0])
     where = replace(dataset, paths=tuple(paths))
     probe_options = ProbeOptions(
-        values=wanted, column=column, exclude=exclude, explain=explain, skip_blank=source is not None
+        values=wanted, column=column, exclude=exclude, explain=explain, skip_blank=source is not None, keys=keys
     )
     if matches and (explain or form != "text"):
         raise UsageError("--files-with-matches prints paths alone", hint="leave out --explain and --format")

@@ -184,6 +184,7 @@ def _change_request(request: _AddRequest) -> ChangeRequest:
         without=without,
         only_where_needed=not request.options.columns,
         names=request.options.names,
+        keys=request.options.keys,
     )
 
 

@@ -28,7 +28,7 @@ _BOUND_BYTES: Final = 64
 def extents(path: str, options: ExtentOptions) -> SampledRow:
     """Read a file's metadata. Raises UnreadableError, UnsupportedError."""
     with open_source(path) as source:
-        file = open_file(source, options.names)
+        file = open_file(source, options.names, options.keys)
         readers = Readers(file.format, _rules(options.policy, path))
         chosen = _chosen(file, options)
         found = [_column(file, column, readers) for column in file.leaves if column.index in chosen]
@@ -117,7 +117,7 @@ def units(path: str, options: UnitOptions) -> SampledRow:
     Raises UnreadableError, UnsupportedError.
     """
     with open_source(path) as source:
-        file = open_file(source, options.names)
+        file = open_file(source, options.names, options.keys)
         smallest = Readers(file.format, _rules(options.policy, path)).smallest()
         reader = UnitReader(file, options, smallest)
         found = [sample for unit in options.units.get(path, ()) for sample in reader.samples(unit)]

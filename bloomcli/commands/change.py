@@ -14,6 +14,7 @@ from bloomcli.commands.options import Name, WriteOptions
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.errors import BloomError, NoValues, UsageError
 from bloomcli.formats.base import ChangeResult, FilterFile, Plan
+from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import open_file
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.schema import ColumnNames, RowLineage
@@ -93,6 +94,8 @@ class ChangeRequest(NamedTuple):
     """The reason why a plan that keeps everything isn't executed, except to write another file; None if it is."""
     names: ColumnNames | None = None
     """The names that the files' table has for their columns."""
+    keys: Keys | None = None
+    """The keys of encrypted files."""
     lineage: RowLineage | None = None
     """The numbers of the rows, which the new file has to keep."""
     corrects: Callable[[FilterFile, Plan], tuple[str, ...]] = lambda *_: ()
@@ -149,7 +152,7 @@ def _change_file(
         if output is not None:
             # for a dataset, the engine does this once for all files
             remarks = tuple(store_of(output).sweep(output).remarks)
-        file = open_file(source, request.names)
+        file = open_file(source, request.names, request.keys)
         reason = request.why_unchanged(file) if request.only_where_needed else None
         if reason is not None and target.output is None:
             return _unchanged(source, file, request, target, reason)
@@ -204,7 +207,7 @@ def _change_file_where_needed(
     started = time.perf_counter()
     store = store_of(path)
     with store.open(os.fspath(path)) as source:
-        file = open_file(source, request.names)
+        file = open_file(source, request.names, request.keys)
         if request.lineage is not None and request.why_unchanged(file) is None:
             file = _with_lineage(file, request.lineage, request, target)
         if target.output is not None and not target.overwrite:
@@ -238,7 +241,7 @@ def _with_lineage(file: FilterFile, lineage: RowLineage, request: ChangeRequest,
     """The file with columns that number its rows. Raises UnsupportedError if the format can't store them."""
     file.appends_only = _appends_only(file.source, target, target.output)
     extended = file.with_lineage(lineage)
-    return file if extended is None else open_file(extended, request.names)
+    return file if extended is None else open_file(extended, request.names, request.keys)
 
 
 def _appends_only(source: Source, target: Target, output: str | os.PathLike[str] | None) -> bool:
@@ -263,7 +266,7 @@ def _state(file: FilterFile, request: ChangeRequest, output: str) -> _OutputStat
     changed_until = origin.fingerprint.mtime_ns + store_of(origin.path).mtime_step_ns - 1
     try:
         with store_of(output).open(output) as source:
-            made = open_file(source, request.names)
+            made = open_file(source, request.names, request.keys)
             if made.format != file.format:
                 return _OutputState.OTHER
             try:

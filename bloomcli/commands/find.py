@@ -161,7 +161,7 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
 
     with open_source(path) as original:
         source = CountingSource(original)
-        file = open_file(source, options.names)
+        file = open_file(source, options.names, options.keys)
         search = file.search(only_column(file, options.column, purpose="find"))
         record = Partition(path, options).join(search.no_records(selected(file, options)))
         return pa.struct(distinct_fields(record.schema)), source.bytes_read
@@ -183,7 +183,7 @@ def with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
 def lookup_remarks(path: str, options: FindOptions, texts: Sequence[str]) -> list[str]:
     """What was looked up for values that may mean several things in a file's column. Raises as `run`."""
     with open_source(path) as source:
-        file = open_file(source, options.names)
+        file = open_file(source, options.names, options.keys)
         column = file.literal_column(only_column(file, options.column, purpose="find"))
         return [remark for text in texts if (remark := how_looked_up(text, column)) is not None]
 
@@ -230,7 +230,7 @@ def _search(
     from bloomcli.formats.column_search import Scope, numbered
 
     source = CountingSource(original)
-    file = open_file(source, options.names)
+    file = open_file(source, options.names, options.keys)
     column, directory, search = _column_search(file, options)
     wanted = values.of(file, column, search, stop)
     scope = Scope(
@@ -241,7 +241,7 @@ def _search(
         pages_follow=not options.maybe,
     )
     rows = _FileRows(file, search, wanted, options, emit, column, directory)
-    if answer is None or answer.possible is None:
+    if options.keys is None and (answer is None or answer.possible is None):  # else footers are verified first
         values.filter_lookup = search.filter_lookup(wanted, rows.columns) or values.filter_lookup
     every = list(numbered(search.candidates(wanted, scope)))
     possible = [

@@ -44,6 +44,7 @@ def request(options: FoldOptions) -> ChangeRequest:
         is_result=is_result,
         why_idle="no filter can be smaller",
         names=options.names,
+        keys=options.keys,
     )
 
 

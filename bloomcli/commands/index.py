@@ -40,7 +40,7 @@ def run(path: str, options: IndexOptions) -> FileRow:
     """
     _wait_for_clock(path)
     with open_source(path) as source:
-        file = open_file(source, options.names)
+        file = open_file(source, options.names, options.keys)
         identity = _identity(path, source, file) if file.indexable else None
         reason = NO_IDENTITY if identity is None else None
         if not file.indexable:

@@ -31,7 +31,7 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
     """Describe one file. Raises: as `inspect`."""
     options = options.checked()
     with open_source(path) as source:
-        file = open_file(source, options.names)
+        file = open_file(source, options.names, options.keys)
         chosen = indexes(file, options.columns, exclude=options.exclude)
         indexed = tuple(file.indexed_facts(chosen))
         facts = tuple(found for _, found in indexed)

@@ -11,15 +11,17 @@ from typing import TypedDict
 
 from bloomcli.commands.options import Name
 from bloomcli.commands.progress import Progress
+from bloomcli.formats.keys import Keys
 from bloomcli.formats.keywords import FormatKeywords, TableFormatKeywords
 from bloomcli.model.dataset import FileRow
 from bloomcli.policy.policy import Policy
 
 
 class ExcludeKeyword(TypedDict, total=False):
-    """The columns to leave out."""
+    """The columns to leave out, and the keys of encrypted files."""
 
     exclude: Sequence[str]
+    keys: Keys | None
 
 
 class ColumnKeywords(ExcludeKeyword, total=False):
@@ -202,9 +204,11 @@ class AdviseKeywords(AdviseOnSparkKeywords, RunKeywords, total=False):
     """Keywords of `bloomcli.advise`."""
 
 
-class TrialKeywords(ColumnKeywords, QueryKeywords, total=False):
+class TrialKeywords(QueryKeywords, total=False):
     """Keywords of `bloomcli.trial`."""
 
+    columns: Sequence[str]
+    exclude: Sequence[str]
     readers: Sequence[str]
     values: int | None
     seed: int

@@ -38,9 +38,10 @@ SIZE: Final = "How large"
 POLICY: Final = "Policy and readers"
 OUTPUT: Final = "Output"
 RUN: Final = "How to run"
+ENCRYPTION: Final = "Encrypted files"
 TABLES: Final = "Tables and Spark"
 DRAFTS: Final = "Drafts and old readers"
-GROUPS: Final = (WORK, LOOKUPS, CHECKS, WRITE, SIZE, POLICY, OUTPUT, RUN, TABLES, DRAFTS)
+GROUPS: Final = (WORK, LOOKUPS, CHECKS, WRITE, SIZE, POLICY, OUTPUT, RUN, TABLES, ENCRYPTION, DRAFTS)
 """The groups of options in the help, in order."""
 
 _METADATA: Final = "option"
@@ -140,6 +141,10 @@ def taken(name: str, given: Any, one: Option) -> Any:
     Raises:
         UsageError: the option doesn't take this value.
     """
+    if one.form == "keys":
+        from bloomcli.formats.keys import keys_of
+
+        return keys_of(given)
     if one.form in _SEVERAL:
         what, kind = _SEVERAL[one.form]
         found: tuple[Any, ...] = several(given)

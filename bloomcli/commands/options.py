@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, Self
 from bloomcli import limits
 from bloomcli.commands.option import (
     CHECKS,
+    ENCRYPTION,
     LOOKUPS,
     OUTPUT,
     POLICY,
@@ -34,6 +35,7 @@ from bloomcli.commands.values import Value, texts
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import checked_options, own_options
 from bloomcli.formats.format import OptionValues
+from bloomcli.formats.keys import Keys
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import ADDITIONS
 from bloomcli.model.file import POWER_OF_TWO, SIZES
@@ -53,6 +55,10 @@ class Options(Checked):
     names: ColumnNames | None = None
     """The names that the files' table has for their columns. `columns` and the policy then contain the table's paths.
     These names come from the table, not from the user."""
+    keys: Keys | None = option(
+        None, "The keys of encrypted files: a `bloomcli.Keys`, or a mapping of its fields.", "keys", group=ENCRYPTION
+    )
+    """On the command line several options: `bloomcli.cli.options.key_options`."""
 
     def checked(self) -> Self:
         """The same options, complete.
@@ -730,6 +736,8 @@ class TrialOptions(ColumnOptions):
     timeout: float = option(
         300, "Time limit for the start of a reader, and for each lookup.", "seconds", metavar="SECONDS", group=RUN
     )
+    keys: None = None
+    """None: the readers get no keys."""
 
     def checked(self) -> Self:
         """The sample in its usual form. Raises UsageError."""
@@ -765,6 +773,12 @@ class IndexOptions(Options):
         flags=("-n", "--dry-run"),
         group=WRITE,
         common=True,
+    )
+    allow_plaintext_index: bool = option(
+        False,
+        "Index encrypted columns, too: anybody who reads the index can then test whether they have a value.",
+        "flag",
+        group=ENCRYPTION,
     )
 
     def checked(self) -> Self:

@@ -28,7 +28,7 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
     """Probe one file. Raises: as `probe`."""
     options = options.checked()
     with open_source(path) as source:
-        file = open_file(source, options.names)
+        file = open_file(source, options.names, options.keys)
         why = None if options.column is None else why_none(file, [options.column], exclude=options.exclude)
         if why is not None:
             return _not_in_file(

@@ -34,6 +34,7 @@ def request(options: RemoveOptions) -> ChangeRequest:
         is_result=is_result,
         why_idle=NO_FILTERS,
         names=options.names,
+        keys=options.keys,
     )
 
 

@@ -63,6 +63,7 @@ def request(options: RepairOptions, table: TableCheck | None = None) -> ChangeRe
         is_result=is_result,
         why_idle="there is nothing to add" if options.add else "there is nothing to mend",
         names=options.names,
+        keys=options.keys,
         corrects=table or (lambda *_: ()),
     )
 

@@ -40,7 +40,7 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
     options = options.checked()
     rules = FilePolicy() if options.policy is None else options.policy.for_file(os.fspath(path))
     with open_source(path) as source:
-        file = open_file(source, options.names)
+        file = open_file(source, options.names, options.keys)
         select(file.columns, options.columns, path=source.path, lacking=file.missing_columns)
         tallies: dict[str, _Tally] = {}
         findings: list[Finding] = []

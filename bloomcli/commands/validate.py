@@ -112,7 +112,7 @@ def run(
     rules = policy_of(options).for_file(os.fspath(path))
     started = time.perf_counter()
     with open_source(path) as source:
-        file = open_file(source, options.names)
+        file = open_file(source, options.names, options.keys)
         check = _Check(
             file=file,
             options=options,

@@ -94,7 +94,7 @@ def remaining_values(paths: Sequence[str | None], options: FindOptions, blocks: 
 def _search_of(path: str, options: FindOptions) -> Iterator[tuple[ColumnSearch, list[str] | None]]:
     """The search of a file's column, and the columns of its records."""
     with convert_os_errors(path), open_source(path) as source:
-        file = open_file(source, options.names)
+        file = open_file(source, options.names, options.keys)
         yield file.search(only_column(file, options.column, purpose="find")), selected(file, options)
 
 

@@ -225,7 +225,7 @@ def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
             raise item.problem
         try:
             with open_source(item.path) as source:
-                file = open_file(source)
+                file = open_file(source, keys=options.keys)
                 check_column(file, options)
                 schema = file.search(only_column(file, options.column, purpose="find")).record_schema()
                 schema = Partition(item.path, options).join(pa.RecordBatch.from_pylist([], schema=schema)).schema

@@ -147,8 +147,10 @@ class _File:
         """The number of the file's row groups; None if the column has another path in the file, so that the index
         has no answer for it."""
         with find.opened(self.file.path, self._indexed) as source:
-            column = only_column(open_file(source, self.options.names), self.options.column, purpose="find")
-            file = open_file(source)
+            column = only_column(
+                open_file(source, self.options.names, self.options.keys), self.options.column, purpose="find"
+            )
+            file = open_file(source, keys=self.options.keys)
             same = self._indexed is not None and self._indexed.possible(source) is not None
             if same and next((leaf.path for leaf in file.columns if leaf.index == column.index), None) == path:
                 return len(file.row_group_rows()) if file.indexable else 0
@@ -197,7 +199,7 @@ class _File:
         options, values = self.options, pa.nulls(0)
         with CachingSource(open_source(self.file.path)) as source:  # each block is looked up in the same filters
             self._seen = source.fingerprint
-            file = open_file(source, options.names)
+            file = open_file(source, options.names, options.keys)
             column = only_column(file, options.column, purpose="find")
             finder = file.search(column)
             indexed = None if self._indexed is None else self._indexed.possible(source)

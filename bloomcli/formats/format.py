@@ -91,6 +91,8 @@ class Format(NamedTuple):
     """Options without which `bloom add` refuses every file of the format, for command lines in hints."""
     rate_margin: float = 1.0
     """The factor from a limit to the value of `--fpp` at which measured rates meet the limit."""
+    takes_keys: bool = False
+    """Whether its files can be encrypted: the opener then also takes `Keys`, or None."""
     indexed_values: str | None = None
     """For a format whose filters an index takes: the function that hashes values of a column for it, without a file,
     ``package.module:name``. Its arguments are those of `bloomcli.formats.parquet.lookups.hashed_values`."""

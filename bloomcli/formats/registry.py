@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bloomcli.errors import CorruptFile, UnknownFormat, UnsupportedError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.format import Format, Magic, enumerated
+from bloomcli.formats.keys import Keys
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
@@ -62,25 +63,26 @@ def hash_for_index(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column)
     return found
 
 
-def open_file(source: Source, names: ColumnNames | None = None) -> FilterFile:
+def open_file(source: Source, names: ColumnNames | None = None, keys: Keys | None = None) -> FilterFile:
     """Open a file by its magic bytes.
 
     Args:
         source: the file's bytes.
         names: column names of the table that the file belongs to. The columns get the table's paths.
+        keys: the keys of encrypted files.
 
     Raises:
         CorruptFile: the file was cut off, or several of its columns have one of the table's field ids.
         UnknownFormat: the file has no known format.
         UnsupportedError: the format doesn't support a table's names, or they don't identify the file's columns.
     """
-    file = _open_file(source)
+    file = _open_file(source, keys)
     if names is not None:
         file.use_names(names)
     return file
 
 
-def _open_file(source: Source) -> FilterFile:
+def _open_file(source: Source, keys: Keys | None) -> FilterFile:
     if source.size == 0:
         raise UnknownFormat(
             "the file is empty",
@@ -92,10 +94,10 @@ def _open_file(source: Source) -> FilterFile:
         found = _by_magic(source, records())
         if found is not None:
             record, magic = found
-            return _open_by(source, record, magic, records())
+            return _open_by(source, record, magic, records(), keys)
         for record in records():
             if record.detector is not None and _load(record.detector)(source):
-                return _open(record, source)
+                return _open(record, source, keys)
     known = [record for record in formats() if record.magics]
     titles = [record.title for record in known]
     raise UnknownFormat(
@@ -111,21 +113,23 @@ def has_magic(source: Source) -> bool:
     return any(_by_magic(source, records()) is not None for records in (own_formats, installed_formats))
 
 
-def _open_by(source: Source, record: Format, magic: Magic, records: Iterable[Format]) -> FilterFile:
+def _open_by(
+    source: Source, record: Format, magic: Magic, records: Iterable[Format], keys: Keys | None
+) -> FilterFile:
     """Open a file by a magic. If that fails, a longer magic at the file's start decides."""
     if not magic.alone:
         raise _cut_off(source, record)
     try:
-        return _open(record, source)
+        return _open(record, source, keys)
     except CorruptFile:
         first = _at(source, records, at_end=False) if magic.at < 0 else None
         if first is None or len(first[1].data) <= len(magic.data):
             raise
-    return _open_by(source, *first, records)
+    return _open_by(source, *first, records, keys)
 
 
-def _open(record: Format, source: Source) -> FilterFile:
-    file: FilterFile = _load(record.opener)(source)
+def _open(record: Format, source: Source, keys: Keys | None) -> FilterFile:
+    file: FilterFile = _load(record.opener)(source, *((keys,) if record.takes_keys else ()))
     return file
 
 

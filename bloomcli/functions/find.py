@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bloomcli.commands.option import taken_path, taken_paths
 from bloomcli.commands.options import FindOptions
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError
+from bloomcli.formats.keys import Keys
 from bloomcli.functions.files import Files, RunOptions
 from bloomcli.report.text_find import problems
 from bloomcli.words import plural
@@ -124,6 +125,7 @@ def find(
     index: str | os.PathLike[str] | None = None,
     as_files: bool = False,
     session: Any = None,
+    keys: Keys | None = None,
 ) -> FoundRows:
     """Find the rows whose column equals one of some values.
 
@@ -143,6 +145,7 @@ def find(
         as_files: search the files of a table as plain files, with the rows that the table has replaced or deleted.
         session: a SparkSession, to search on its executors. They search all files before the first batch comes;
             `bloomcli.spark.find` gives a data frame instead.
+        keys: the keys of encrypted files: a `Keys`, or a mapping of its fields.
 
     Returns:
         An iterable of `pyarrow.RecordBatch`, in the order of files and rows, with the columns `path`, `row_group`
@@ -160,7 +163,7 @@ def find(
     from bloomcli.finding.value_file import values_given
 
     named = taken_paths("path", path)
-    options = FindOptions(column=column, select=select, limit=limit, as_files=as_files)
+    options = FindOptions(column=column, select=select, limit=limit, as_files=as_files, keys=keys)
     wanted = values_given(values, values_column)
     index_path = None if index is None else taken_path("index", index)
     run_options = RunOptions(jobs=jobs)

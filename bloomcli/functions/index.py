@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomcli.commands.option import taken_path, taken_paths
 from bloomcli.commands.options import FPP
+from bloomcli.formats.keys import Keys
 from bloomcli.functions.files import Files, Name, OnRow, RunOptions
 from bloomcli.model.index import IndexFacts, IndexReport
 
@@ -28,6 +29,8 @@ def index_build(
     fail_fast: bool = False,
     on_row: OnRow | None = None,
     session: Any = None,
+    keys: Keys | None = None,
+    allow_plaintext_index: bool = False,
 ) -> IndexReport:
     """Build an index of columns of many files, for `bloomcli.find(index=...)`.
 
@@ -44,6 +47,9 @@ def index_build(
             when another program replaces the object at the same time.
         dry_run: write nothing; report, from the files' footers, what would be read.
         jobs: files at a time; by default the number of cores, and more for files in stores.
+        keys: the keys of encrypted files: a `Keys`, or a mapping of its fields.
+        allow_plaintext_index: index encrypted columns, too: anybody who reads the index can then test whether they
+            have a value.
         fail_fast: stop at the first file that fails, and write nothing.
         on_row: called with each file's row when the file is done.
         session: a Spark session to run on, whose executors read the files.
@@ -60,7 +66,13 @@ def index_build(
     from bloomcli.commands.options import IndexOptions, IndexTarget
     from bloomcli.indexing import build
 
-    options = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)
+    options = IndexOptions(
+        columns=columns,
+        fpp=fpp,
+        dry_run=dry_run,
+        allow_plaintext_index=allow_plaintext_index,
+        keys=keys,
+    )
     target = IndexTarget(output=output, overwrite=overwrite, force=force).checked(dry_run=dry_run)
     engine = _engine(RunOptions(jobs=jobs, fail_fast=fail_fast, on_row=on_row), session)
     return build.build(engine, taken_paths("path", path), options, target, on_tasks=_progress_of(on_row))
@@ -76,6 +88,8 @@ def index_update(
     fail_fast: bool = False,
     on_row: OnRow | None = None,
     session: Any = None,
+    keys: Keys | None = None,
+    allow_plaintext_index: bool = False,
 ) -> IndexReport:
     """Bring an index up to date with the files that paths name: only those that are new or changed are read.
 
@@ -86,7 +100,8 @@ def index_update(
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
         index: the index, a path or a URI.
 
-    The other arguments mean what they mean to `index_build`: force, dry_run, jobs, fail_fast, on_row, session.
+    The other arguments mean what they mean to `index_build`: force, dry_run, jobs, keys,
+    allow_plaintext_index, fail_fast, on_row, session.
 
     Returns:
         The report.
@@ -102,7 +117,15 @@ def index_update(
 
     engine = _engine(RunOptions(jobs=jobs, fail_fast=fail_fast, on_row=on_row), session)
     target = IndexTarget(output=taken_path("index", index), overwrite=True, force=force)
-    return build.update(engine, taken_paths("path", path), target, dry_run=dry_run, on_tasks=_progress_of(on_row))
+    return build.update(
+        engine,
+        taken_paths("path", path),
+        target,
+        dry_run=dry_run,
+        keys=keys,
+        allow_plaintext_index=allow_plaintext_index,
+        on_tasks=_progress_of(on_row),
+    )
 
 
 def index_inspect(index: Name) -> IndexFacts:

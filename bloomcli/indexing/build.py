@@ -16,6 +16,7 @@ from bloomcli.commands.options import IndexOptions, IndexTarget
 from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnknownColumn, UsageError
+from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import quoted
 from bloomcli.index.puffin import MAGIC
@@ -71,6 +72,8 @@ def update(
     *,
     fpp: float | None = None,
     dry_run: bool = False,
+    keys: Keys | None = None,
+    allow_plaintext_index: bool = False,
     on_tasks: OnTasks | None = None,
 ) -> IndexReport:
     """Bring an index up to date with the files that paths name: only new and changed files are read.
@@ -79,7 +82,13 @@ def update(
     """
     with measured() as meter, open_source(target.path) as source:
         old = Index(source)
-        options = IndexOptions(columns=old.paths, fpp=old.fpp if fpp is None else fpp, dry_run=dry_run).checked()
+        options = IndexOptions(
+            columns=old.paths,
+            fpp=old.fpp if fpp is None else fpp,
+            dry_run=dry_run,
+            keys=keys,
+            allow_plaintext_index=allow_plaintext_index,
+        ).checked()
         path = _checked_target(replace(target, overwrite=True), dry_run=dry_run)
         listed = _listed(engine, paths, options)
         run = _Run(paths, options, replace(target, output=path, overwrite=True), old)
@@ -134,11 +143,11 @@ class MissingFiles(NamedTuple):
     """The named paths without files, or that can't be listed: their files may still exist."""
 
 
-def _similar(name: str, path: str) -> str:
+def _similar(name: str, path: str, keys: Keys | None) -> str:
     """The hint for a column that no file has: similar names in a file, or how to list its columns."""
     with suppress(BloomError), open_source(path) as source:
         try:
-            select(open_file(source).columns, [name], path=path)
+            select(open_file(source, keys=keys).columns, [name], path=path)
         except UnknownColumn as error:
             if "did you mean" in (error.hint or ""):
                 return str(error.hint)
@@ -223,7 +232,7 @@ class _Run:
             )
             raise UnknownColumn(
                 f"no file has a column {missing[0]!r}{failed}",
-                hint=_similar(missing[0], min(self._added)),
+                hint=_similar(missing[0], min(self._added), self._options.keys),
             )
         return dataset
 

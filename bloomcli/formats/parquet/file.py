@@ -17,6 +17,7 @@ from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
+from bloomcli.formats.keys import Keys
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.parquet import describe, index_input, sampling, statistics, values
 from bloomcli.formats.parquet import limits as parquet_limits
@@ -33,7 +34,7 @@ from bloomcli.formats.parquet.bloom_filter import (
     unknown_kind,
     unreadable,
 )
-from bloomcli.formats.parquet.footer import Footer, extension_of, first_page, read_footer
+from bloomcli.formats.parquet.footer import Footer, extension_of, first_page, read_stored
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.parquet.pages import header_ranges
@@ -67,10 +68,9 @@ class ParquetFile(LocatedFile):
     footer: Footer
     filters: Filters
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.footer = read_footer(source)
-        self.filters = Filters(source, self.footer)
+    def __init__(self, source: Source, keys: Keys | None = None) -> None:
+        self.footer, self.source = _opened(source, keys)
+        self.filters = Filters(self.source, self.footer)
         self.rows = self.footer.rows
         self.row_group_count = self.footer.row_group_count
         self.column_count = self.footer.column_count
@@ -376,6 +376,18 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.repair import RepairPlan
 
         return RepairPlan(self.filters, columns, repair, appends=self.appends_only)
+
+
+def _opened(source: Source, keys: Keys | None) -> tuple[Footer, Source]:
+    """The footer, and the source of the rest: the file's view in plain text if keys open parts of it."""
+    start, raw, encrypted = read_stored(source)
+    if not encrypted:
+        footer = Footer(source.path, source.size, start, raw)
+        if not footer.signed:
+            return footer, source
+    from bloomcli.formats.parquet.decryption import open_encrypted
+
+    return open_encrypted(source, start, raw, keys or Keys(), plaintext_footer=not encrypted)
 
 
 _COLUMN: Final = Column(path="(filter)", index=0, physical="BYTE_ARRAY")

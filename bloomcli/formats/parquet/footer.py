@@ -22,6 +22,7 @@ from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, statistics
+from bloomcli.formats.parquet.encryption import Encryption
 from bloomcli.formats.parquet.schema import leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
@@ -116,7 +117,8 @@ class Footer:
         path: the file, as the user named it.
         file_bytes: its size.
         start: file offset of FileMetaData's first byte; data can only lie before it.
-        raw: FileMetaData as stored.
+        raw: FileMetaData as stored; in plain text, with the metadata of columns whose keys are known.
+        encryption: how the file is encrypted; None if it isn't.
     """
 
     def __init__(self, path: str, file_bytes: int, start: int, raw: bytes) -> None:
@@ -134,6 +136,7 @@ class Footer:
         self._row_groups: dict[int, RowGroup] = {}
         self._chunks_walked = 0
         self._trust: dict[int, Trust] = {}
+        self.encryption: Encryption | None = None
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -162,8 +165,8 @@ class Footer:
 
     @property
     def signed(self) -> bool:
-        """Whether the footer is plain text with a signature, which any change breaks."""
-        return self.top.span("encryption_algorithm") is not None
+        """Whether the file is encrypted, or its footer is plain text with a signature, which any change breaks."""
+        return self.encryption is not None or self.top.span("encryption_algorithm") is not None
 
     @property
     def signed_error(self) -> UnsupportedError | None:
@@ -503,14 +506,7 @@ def read_tail(source: Source) -> Tail:
     at = source.size - spec.FOOTER_TAIL_BYTES
     raw = source.read_at(at, spec.FOOTER_TAIL_BYTES)
     tail = Tail(int.from_bytes(raw[:4], "little"), raw[4:])
-    if tail.magic == spec.MAGIC_ENCRYPTED:
-        raise UnsupportedError(
-            "the footer is encrypted",
-            path=source.path,
-            offset=at + 4,
-            hint="bloom has no keys; decrypt the file with the engine that wrote it",
-        )
-    if tail.magic != spec.MAGIC:
+    if tail.magic not in {spec.MAGIC, spec.MAGIC_ENCRYPTED}:
         raise CorruptFile(
             f"not a Parquet file, or cut off: it ends in {tail.magic!r}, not {spec.MAGIC!r}",
             path=source.path,
@@ -534,10 +530,18 @@ def read_tail(source: Source) -> Tail:
 
 
 def read_footer(source: Source) -> Footer:
-    """Read and walk the footer: two reads, the tail and FileMetaData."""
+    """Read and walk a footer in plain text. Raises UnsupportedError for an encrypted one."""
+    start, raw, encrypted = read_stored(source)
+    if encrypted:
+        raise UnsupportedError("the footer is encrypted", path=source.path, offset=start)
+    return Footer(source.path, source.size, start, raw)
+
+
+def read_stored(source: Source) -> tuple[int, bytes, bool]:
+    """The footer's offset, its bytes as stored, and whether they are encrypted: two reads."""
     tail = read_tail(source)
     start = source.size - spec.FOOTER_TAIL_BYTES - tail.footer_length
-    return Footer(source.path, source.size, start, source.read_at(start, tail.footer_length))
+    return start, source.read_at(start, tail.footer_length), tail.magic == spec.MAGIC_ENCRYPTED
 
 
 _EXTENSION_FIELDS: Final = (32767, -16384)

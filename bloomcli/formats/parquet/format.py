@@ -10,6 +10,7 @@ PARQUET: Final = Format(
     name="parquet",
     title="Parquet",
     opener="bloomcli.formats.parquet.file:ParquetFile",
+    takes_keys=True,
     indexed_values="bloomcli.formats.parquet.lookups:hashed_values",
     writers=("bloomcli.formats.parquet.plan", "bloomcli.formats.parquet.plan"),
     magics=(

@@ -183,6 +183,10 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "encryption_algorithm": (8, "EncryptionAlgorithm"),
         "footer_signing_key_metadata": (9, "binary"),
     },
+    "FileCryptoMetaData": {
+        "encryption_algorithm": (1, "EncryptionAlgorithm"),
+        "key_metadata": (2, "binary"),
+    },
     "PageLocation": {
         "offset": (1, "i64"),
         "compressed_page_size": (2, "i32"),

@@ -187,6 +187,8 @@ struct FileMetaData {
   9: optional binary footer_signing_key_metadata
 }
 
+struct FileCryptoMetaData { 1: required EncryptionAlgorithm encryption_algorithm; 2: optional binary key_metadata; }
+
 struct PageLocation { 1: required i64 offset; 2: required i32 compressed_page_size; 3: required i64 first_row_index; }
 
 struct OffsetIndex {

@@ -1,0 +1,207 @@
+"""The keys of encrypted files, as people and programs give them.
+
+A key on the command line has an explicit form, because a text of 16, 24 or 32 characters can be a key itself, its
+hexadecimal digits or its base64: ``hex:``, ``base64:``, ``env:NAME`` for a variable, ``@FILE`` for a file. The
+variable and the file have ``hex:`` or ``base64:`` in front of the key, too. No error and no `repr` shows a key.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from bloomcli.errors import UsageError
+
+_SIZES: Final = (16, 24, 32)
+_FORMS: Final = "hex:DIGITS, base64:TEXT, env:NAME or @FILE"
+_FILE_MOST: Final = 4096
+_PAIR: Final = re.compile(r"(.+?)=((?:hex:|base64:|env:|@).*)", re.DOTALL)
+"""A name may contain ``=``: the value begins with a form."""
+_SETTING: Final = re.compile(r"([^=]+)=(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Keys:
+    """The keys of encrypted files. A key is 16, 24 or 32 bytes, or a text with an explicit form.
+
+    Attributes:
+        footer_key: the footer's key.
+        column_keys: keys of columns, by the dotted paths of the leaf columns.
+        keys: keys by what a file calls them: the key metadata of the footer or of a column, or a master key's id.
+        aad_prefix: the prefix of the additional authenticated data, where the file doesn't store it: bytes, or a
+            text like a key's, or with ``text:``.
+        kms: a client of a key management service with the method ``unwrap_key`` of `pyarrow.parquet.encryption`'s
+            `KmsClient`, its class, or ``module:Class``.
+        kms_config: settings for that class. ``kms_instance_id``, ``kms_instance_url`` and ``key_access_token`` become
+            fields of the `KmsConnectionConfig`, others its ``custom_kms_conf``.
+    """
+
+    footer_key: bytes | str | None = None
+    column_keys: Mapping[str, bytes | str] = field(default_factory=dict)
+    keys: Mapping[str, bytes | str] = field(default_factory=dict)
+    aad_prefix: bytes | str | None = None
+    kms: Any = None
+    kms_config: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Turn each key into bytes. Raises UsageError, which doesn't show the key."""
+        put = object.__setattr__
+        if self.footer_key is not None:
+            put(self, "footer_key", read_key(self.footer_key, "the footer's key"))
+        for name, whose in (("column_keys", "the key of column {}"), ("keys", "the key {}")):
+            given = _mapping(getattr(self, name), name)
+            put(self, name, {each: read_key(key, whose.format(each)) for each, key in given.items()})
+        if self.aad_prefix is not None:
+            put(self, "aad_prefix", _bytes_of(self.aad_prefix, "the AAD prefix", text=True))
+        put(
+            self,
+            "kms_config",
+            {name: _setting(value) for name, value in _mapping(self.kms_config, "kms_config").items()},
+        )
+        if self.kms_config and self.kms is None:
+            raise UsageError(
+                "kms_config has settings of a KMS, and no KMS is named", hint="name its class with --kms"
+            )
+
+    def __repr__(self) -> str:
+        parts = [] if self.footer_key is None else ["footer_key=..."]
+        parts += [f"column_keys={sorted(self.column_keys)}"] if self.column_keys else []
+        parts += [f"keys={sorted(self.keys)}"] if self.keys else []
+        parts += [] if self.aad_prefix is None else ["aad_prefix=..."]
+        parts += [] if self.kms is None else ["kms=..."]
+        return f"Keys({', '.join(parts)})"
+
+    def client(self, instance: str | None = None, url: str | None = None) -> Any:
+        """The client of the KMS; None if none is named. `instance` and `url` are those of a file's key material.
+
+        Raises UsageError: the class can't be imported, or doesn't take the settings.
+        """
+        kms = self.kms
+        if isinstance(kms, str):
+            module, _, name = kms.partition(":")
+            try:
+                kms = getattr(import_module(module), name)
+            except (ImportError, AttributeError, ValueError) as error:
+                raise UsageError(
+                    f"no class of a KMS can be imported as {self.kms!r}: {error}",
+                    hint="--kms takes module:Class; set PYTHONPATH to the module's directory",
+                ) from None
+        if not isinstance(kms, type):
+            return kms
+        from pyarrow.parquet import encryption
+
+        config = {"kms_instance_id": instance, "kms_instance_url": url, **self.kms_config}
+        of_arrow = {name: config.pop(name) for name in ("kms_instance_id", "kms_instance_url") if name in config}
+        token = config.pop("key_access_token", None)
+        try:
+            return kms(
+                encryption.KmsConnectionConfig(
+                    **{name: value for name, value in of_arrow.items() if value is not None},
+                    **({} if token is None else {"key_access_token": token}),
+                    custom_kms_conf=config,
+                )
+            )
+        except Exception as error:  # noqa: BLE001  the class is the user's
+            raise UsageError(f"the KMS {kms.__name__} can't be made: {type(error).__name__}") from None
+
+
+def keys_of(given: object) -> Keys:
+    """The keys of a keyword ``keys``: a `Keys`, or a mapping of its fields. Raises UsageError."""
+    if isinstance(given, Keys):
+        return given
+    fields = _mapping(given, "keys")
+    unknown = fields.keys() - Keys.__dataclass_fields__.keys()
+    if unknown:
+        raise UsageError(
+            f"keys takes {', '.join(Keys.__dataclass_fields__)}, not {min(map(str, unknown))!r}",
+            hint="a key by what a file calls it is in keys['keys']",
+        )
+    return Keys(**fields)
+
+
+def pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
+    """The names and values of an option ``--flag NAME=VALUE`` that repeats. Raises UsageError, without the value."""
+    found: dict[str, str] = {}
+    for text in texts:
+        match = _PAIR.fullmatch(text) or _SETTING.fullmatch(text)
+        if match is None:
+            raise UsageError(f"{flag} takes NAME=VALUE; one of its values has no name or no =")
+        if match[1] in found:
+            raise UsageError(f"{flag} names {match[1]} twice", hint="give each once")
+        found[match[1]] = match[2]
+    return found
+
+
+def _mapping(given: object, name: str) -> dict[str, Any]:
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise UsageError(f"{name} takes a mapping with names as its keys")
+    return dict(given)
+
+
+def _setting(value: object) -> str:
+    """A setting of a KMS; ``env:NAME`` and ``@FILE`` are read."""
+    if not isinstance(value, str):
+        raise UsageError("kms_config takes texts")
+    return _referred(value, "a setting of the KMS") or value
+
+
+def read_key(given: object, whose: str) -> bytes:
+    """A key of 16, 24 or 32 bytes. `whose` is for errors, which don't show it. Raises UsageError."""
+    key = _bytes_of(given, whose)
+    if len(key) not in _SIZES:
+        raise UsageError(f"{whose} has {len(key)} bytes, and a key has 16, 24 or 32")
+    return key
+
+
+def _bytes_of(given: object, whose: str, *, text: bool = False) -> bytes:
+    if isinstance(given, bytes | bytearray):
+        return bytes(given)
+    if not isinstance(given, str):
+        raise UsageError(f"{whose} is neither bytes nor a text")
+    found = _referred(given, whose) or given
+    form, _, value = found.partition(":")
+    try:
+        if form == "hex":
+            return bytes.fromhex(value.removeprefix("0x"))
+        if form == "base64":
+            return base64.b64decode(value, validate=True)
+    except (ValueError, binascii.Error):
+        raise UsageError(f"{whose} isn't valid {form}") from None
+    if form == "text" and text:
+        return os.fsencode(value)
+    raise UsageError(
+        f"{whose} has none of the forms {_FORMS}{', or text:WORDS' if text else ''}",
+        hint="the form is never guessed: a key of 16 characters is written hex:30313233..., and a variable or a file "
+        "has hex: or base64: in front, too",
+    )
+
+
+def _referred(given: str, whose: str) -> str | None:
+    """The text in the variable or the file that is named; None if none is."""
+    if given.startswith("env:"):
+        found = os.environ.get(given[4:])
+        if found is None:
+            raise UsageError(f"{whose} is in the environment variable {given[4:]}, which isn't set")
+        return found.strip()
+    if given.startswith("@"):
+        try:
+            with Path(given[1:]).open("rb") as file:
+                raw = file.read(_FILE_MOST + 1)
+            if len(raw) > _FILE_MOST:
+                raise UsageError(f"{whose}: the file {given[1:]} has more than {_FILE_MOST} bytes")
+            return raw.decode("utf-8").strip()
+        except OSError as error:
+            raise UsageError(f"{whose}: the file {given[1:]} can't be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise UsageError(
+                f"{whose}: the file {given[1:]} isn't text",
+                hint=f"a file has base64: or hex: in front of the key: (printf base64:; base64 -w0 {given[1:]})",
+            ) from None
+    return None

@@ -1,0 +1,541 @@
+"""Opens encrypted files: the footer in plain text, and a view of the file in which every module is plain.
+
+The view has the size of the file, and every chunk, page, page index and filter lies where it lies in the file. A
+module is longer than its plain bytes: the rest is an unknown binary field at the end of the Thrift structure in front
+of them (a page's or a filter's header, a page index), which every reader skips. What reads pages, filters and page
+indexes thus doesn't know about encryption. Columns whose key isn't known stay as they are, and their chunks stay
+`encrypted`.
+
+Nothing is believed before it is authenticated: a footer in plain text has a signature, which the footer's key checks.
+
+    PARE ... | FileCryptoMetaData | footer module | int32 LE length of both | PARE
+    PAR1 ... | FileMetaData | signature (28)      | int32 LE length of both | PAR1
+
+Source: the Parquet format's Encryption.md (5.4, 5.5).
+"""
+
+from __future__ import annotations
+
+import hmac
+import threading
+import zlib
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final, NamedTuple
+
+from bloomcli import limits
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.keys import Keys
+from bloomcli.formats.parquet import compact, spec
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.encryption import (
+    LENGTH_BYTES,
+    MODULE_BYTES,
+    NONCE_BYTES,
+    SIGNATURE_BYTES,
+    Algorithm,
+    Cipher,
+    Encryption,
+    Kind,
+    WrongModule,
+    algorithm_of,
+    module_length,
+)
+from bloomcli.formats.parquet.footer import (
+    COLUMN_INDEX,
+    FILTER,
+    PAGES,
+    ChunkKey,
+    Footer,
+    regions,
+)
+from bloomcli.formats.parquet.key_material import KeyRing
+from bloomcli.formats.parquet.page_index import offset_index
+from bloomcli.formats.parquet.pages import BAD_CHECKSUM, BadChecksum
+from bloomcli.formats.parquet.spec import Location, Struct
+from bloomcli.hints import removing
+from bloomcli.storage.base import Source
+from bloomcli.storage.sources import CountingSource
+
+_CHANGED: Final = "give the key that the file was written with, or get the file from its source again"
+
+
+def open_encrypted(
+    source: Source, start: int, stored: bytes, keys: Keys, *, plaintext_footer: bool
+) -> tuple[Footer, Source]:
+    """The footer, and the source from which the rest is read: `source`, or the view.
+
+    Args:
+        source: the file.
+        start: where the footer starts.
+        stored: its bytes.
+        keys: the keys.
+        plaintext_footer: whether it is in plain text, with a signature.
+
+    Raises:
+        CorruptFile: the file was cut off or changed, or a key is another one.
+        UnsupportedError: the footer is encrypted, and its key isn't known; or `cryptography` isn't installed.
+        UsageError: the AAD prefix isn't known; the KMS refuses.
+    """
+    if plaintext_footer:
+        footer = Footer(source.path, source.size, start, stored)
+        algorithm, ring, cipher = _signed(footer, keys)
+        metadata = footer.top.binary("footer_signing_key_metadata")
+    else:
+        algorithm, ring, cipher, plain, metadata = _decrypted(source.path, start, stored, keys)
+        footer = Footer(source.path, source.size, start, plain)
+    encryption = Encryption(
+        algorithm=algorithm,
+        plaintext_footer=plaintext_footer,
+        stored=footer.raw,
+        footer_key_id=ring.wanted(metadata),
+        footer_cipher=cipher,
+        ciphers={},
+        key_ids={},
+    )
+    footer = _with_columns(footer, encryption, ring)
+    return footer, PlainSource(source, footer) if encryption.ciphers else source
+
+
+_Opened = tuple[Algorithm, KeyRing, Cipher | None]
+
+
+def _signed(footer: Footer, keys: Keys) -> _Opened:
+    """The algorithm and the keys of a file whose footer is in plain text, after the signature was checked."""
+    ring = KeyRing(keys, footer.path)
+    key = ring.footer_key(footer.top.binary("footer_signing_key_metadata"))
+    if keys == Keys():
+        return Algorithm("", None), ring, None
+    algorithm = algorithm_of(footer.top, keys)
+    if key is None:
+        return algorithm, ring, None
+    cipher, end = Cipher(key, algorithm), footer.top.end
+    stored = footer.raw[end:]
+    if len(stored) != SIGNATURE_BYTES:
+        raise footer.location.fault(f"the footer's signature has {len(stored)} bytes, not {SIGNATURE_BYTES}", end)
+    if not hmac.compare_digest(cipher.signature(footer.raw[:end], stored[:NONCE_BYTES]), stored):
+        raise CorruptFile(
+            "the footer's signature isn't that of its bytes by this key: the key or the AAD prefix is another one, "
+            "or the footer was changed",
+            path=footer.path,
+            offset=footer.start + end,
+            hint=_CHANGED,
+        )
+    return algorithm, ring, cipher
+
+
+def _decrypted(
+    path: str, start: int, raw: bytes, keys: Keys
+) -> tuple[Algorithm, KeyRing, Cipher, bytes, bytes | None]:
+    """The algorithm, the keys, and FileMetaData of a file whose footer is encrypted."""
+    location = Location(path, start, "")
+    crypto = Struct("FileCryptoMetaData", raw, 0, location)
+    ring, metadata = KeyRing(keys, path), crypto.binary("key_metadata")
+    key = ring.footer_key(metadata)
+    if key is None:
+        raise UnsupportedError(
+            "the footer is encrypted, and its key isn't given",
+            path=path,
+            offset=start,
+            hint=key_hint("--footer-key ", ring.wanted(metadata)),
+        )
+    algorithm = algorithm_of(crypto, keys)
+    module = raw[crypto.end :]
+    if len(module) < MODULE_BYTES or module_length(module[:LENGTH_BYTES]) != len(module):
+        raise location.fault("the length of the footer's module isn't what is left of the footer", crypto.end)
+    cipher = Cipher(key, algorithm)
+    try:
+        plain = cipher.decrypt(module, Kind.FOOTER)
+    except WrongModule as error:
+        raise CorruptFile(
+            f"the footer can't be decrypted: {error}", path=path, offset=start + crypto.end, hint=_CHANGED
+        ) from None
+    return algorithm, ring, cipher, plain, metadata
+
+
+def key_hint(option: str, key_id: str | None) -> str:
+    """The hint with the options by which a key is given."""
+    named = "" if key_id is None else f", or --key {key_id}=env:NAME, as the file calls it"
+    return f"give it: {option}env:NAME{named}"
+
+
+def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Footer:
+    """The footer with the metadata of the columns whose keys are known in plain text."""
+    parts: list[bytes] = []
+    at = 0
+    all_encrypted = encryption.algorithm.aad is None and not encryption.plaintext_footer  # DuckDB
+    for key in footer.chunk_keys():
+        chunk = footer.chunk_struct(key)
+        crypto = chunk.struct("crypto_metadata", "ColumnCryptoMetaData")
+        if crypto is None and not all_encrypted:
+            continue
+        path = footer.columns[key.column].path if key.column < len(footer.columns) else ""
+        own = None if crypto is None else crypto.struct("ENCRYPTION_WITH_COLUMN_KEY", "EncryptionWithColumnKey")
+        metadata = None if own is None else own.binary("key_metadata")
+        encryption.key_ids.setdefault(path, encryption.footer_key_id if own is None else ring.wanted(metadata))
+        footer_cipher = encryption.footer_cipher
+        found = footer_cipher.key if own is None and footer_cipher is not None else ring.column_key(path, metadata)
+        if found is None:
+            continue
+        ordinal = footer.group_struct(key.row_group).integer("ordinal")
+        cipher = Cipher(found, encryption.algorithm, (key.row_group if ordinal is None else ordinal, key.column))
+        parts += footer.raw[at : chunk.start], _plain_chunk(chunk, cipher)
+        at = chunk.end
+        encryption.ciphers[key.row_group, key.column] = cipher
+    plain = (
+        footer
+        if not parts
+        else Footer(footer.path, footer.file_bytes, footer.start, b"".join([*parts, footer.raw[at:]]))
+    )
+    plain.encryption = encryption
+    return plain
+
+
+def _plain_chunk(chunk: Struct, cipher: Cipher) -> bytes:
+    """A ColumnChunk with its metadata in plain text, and without the fields about encryption. Raises CorruptFile."""
+    fields = {number: (span[0], chunk.data[span[2] : span[3]]) for number, span in chunk.spans.items() if number < 8}
+    module = chunk.binary("encrypted_column_metadata")
+    if module is not None:
+        try:
+            if len(module) < MODULE_BYTES or module_length(module[:LENGTH_BYTES]) != len(module):
+                raise WrongModule("its length isn't that of its module")
+            plain = cipher.decrypt(module, Kind.COLUMN_METADATA)
+        except WrongModule as error:
+            raise CorruptFile(
+                f"the metadata of a column chunk can't be decrypted: {error}",
+                path=chunk.location.path,
+                offset=chunk.location.base + chunk.start,
+                field=chunk.location.field,
+                hint=_CHANGED,
+            ) from None
+        fields[spec.field_ids("ColumnChunk")["meta_data"]] = (
+            spec.STRUCT,
+            _trimmed(plain, "ColumnMetaData", chunk.location),
+        )
+    return compact.struct(fields)
+
+
+def _trimmed(plain: bytes, name: str, location: Location) -> bytes:
+    """A decrypted structure without the bytes after it."""
+    return plain[: Struct(name, plain, 0, location).end]
+
+
+_FILLER: Final = 1000
+"""The id of the field that fills a structure up: the format's own have less than 100, its extension 32767."""
+_FILLER_HEAD: Final = bytes([spec.BINARY]) + spec.zigzag(_FILLER)
+_FILLER_LENGTH_BYTES: Final = 5
+
+
+def _filled(structure: bytes, size: int) -> bytes:
+    """A structure with a field at its end by which it has `size` bytes. The field's length always has five bytes."""
+    room = size - len(structure) - len(_FILLER_HEAD) - _FILLER_LENGTH_BYTES
+    length = bytes([*(room >> shift & 0x7F | 0x80 for shift in (0, 7, 14, 21)), room >> 28])
+    return structure[:-1] + _FILLER_HEAD + length + bytes(room) + b"\0"
+
+
+def _is_plain_filter(raw: bytes, location: Location) -> bool:
+    """Whether bytes are a filter in plain text, as arrow-rs writes them for encrypted columns."""
+    try:
+        header = Struct("BloomFilterHeader", raw, 0, location)
+        return header.end + header.required_int("numBytes") == len(raw)
+    except CorruptFile:
+        return False
+
+
+class _Page(NamedTuple):
+    """A page in the file: its place, and the lengths of its header's module and of what follows it."""
+
+    start: int
+    header: int
+    packed: int
+    ordinal: int | None
+    """None: the dictionary."""
+
+    @property
+    def end(self) -> int:
+        return self.start + self.header + self.packed
+
+
+class _Region:
+    """Bytes of the file that hold the modules of one chunk."""
+
+    def __init__(self, start: int, end: int, kind: str, key: ChunkKey, cipher: Cipher, column: str) -> None:
+        self.start, self.end, self.kind, self.key, self.cipher = start, end, kind, key, cipher
+        self.pages: list[_Page] = []
+        """The pages that are known, in order; from the chunk's first page on."""
+        self.places: list[tuple[int, int]] | None = None
+        """The offset and ordinal of each data page, by the offset index; None before they are looked for."""
+        self.column = column
+        self.field = f"row_groups[{key.row_group}].columns[{key.column}]"
+
+
+_KEPT_BYTES: Final = 32 << 20
+_AHEAD_BYTES: Final = 64 << 10
+
+
+class PlainSource(CountingSource):
+    """The view of a file in which the modules of the columns whose keys are known are plain. Closes the file.
+
+    A read that goes on after the pages of a chunk has the file's own bytes there: pages are read chunk by chunk.
+    """
+
+    def __init__(self, original: Source, footer: Footer) -> None:
+        super().__init__(original)
+        self.original = original
+        self._footer = footer
+        self._found: list[_Region] | None = None
+        self._starts: list[int] = []
+        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._mutex = threading.RLock()
+
+    def _read(self, offset: int, length: int) -> bytes:
+        data = bytearray()
+        at, end = offset, offset + length
+        while at < end:
+            region = self._region(at)
+            if region is not None and region.start <= at and not (data and region.kind == PAGES):
+                stop = min(end, region.end)
+                data += self._plain(region, at, stop)
+            else:
+                stop = min(end, self._next(at))
+                data += super()._read(at, stop - at)
+            at = stop
+        return bytes(data)
+
+    def _regions(self) -> list[_Region]:
+        with self._mutex:
+            if self._found is None:
+                footer, encryption = self._footer, self._footer.encryption
+                ciphers = {} if encryption is None else encryption.ciphers
+                self._found = [
+                    _Region(*one, ciphers[one.key.row_group, one.key.column], footer.columns[one.key.column].path)
+                    for one in regions(footer, self._unwritten)
+                    if (one.key.row_group, one.key.column) in ciphers
+                ]
+                self._starts = [one.start for one in self._found]
+            return self._found
+
+    def _unwritten(self, key: ChunkKey) -> int | None:
+        """The length of a filter for which the metadata have none: that of its two modules."""
+        at = self._footer.metadata(key).bloom_filter_offset or 0
+        try:
+            header = module_length(self.original.read_at(at, LENGTH_BYTES))
+            return header + module_length(self.original.read_at(at + header, LENGTH_BYTES))
+        except CorruptFile:
+            return None
+
+    def _region(self, at: int) -> _Region | None:
+        """The region in which an offset lies."""
+        found = self._regions()
+        for index in range(bisect_right(self._starts, at) - 1, -1, -1):
+            if found[index].end > at:
+                return found[index]
+            if found[index].kind == PAGES:
+                break
+        return None
+
+    def _next(self, at: int) -> int:
+        """Where the next region starts after an offset."""
+        index = bisect_right(self._starts, at)
+        return self._starts[index] if index < len(self._starts) else self.size
+
+    def _plain(self, region: _Region, start: int, stop: int) -> bytes:
+        if region.kind != PAGES:
+            whole = self._once(region.start, partial(self._structure, region))
+            return whole[start - region.start : stop - region.start]
+        parts = []
+        for page in self._pages(region, start, stop):
+            plain = self._once(page.start, partial(self._page, region, page))
+            parts.append(plain[max(start - page.start, 0) : stop - page.start])
+        return b"".join(parts)
+
+    def _once(self, at: int, made: Callable[[], bytes]) -> bytes:
+        """Plain bytes by their offset, kept for the next reads: large pages and filters are read in parts."""
+        with self._mutex:
+            if at in self._kept:
+                self._kept.move_to_end(at)
+                return self._kept[at]
+        plain = made()
+        with self._mutex:
+            self._kept[at] = plain
+            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > _KEPT_BYTES:
+                self._kept.popitem(last=False)
+        return plain
+
+    def _decrypt(self, region: _Region, module: bytes, at: int, kind: Kind, page: int | None = None) -> bytes:
+        """Raises CorruptFile."""
+        try:
+            return region.cipher.decrypt(module, kind, page)
+        except WrongModule as error:
+            what = kind.name.lower().replace("_", " ").replace("filter bitset", "filter")
+            raise self._fault(region, f"the {what} can't be decrypted: {error}", at) from None
+
+    def _fault(self, region: _Region, reason: str, at: int) -> CorruptFile:
+        return CorruptFile(reason, path=self.path, offset=at, field=region.field, hint=_CHANGED)
+
+    def _structure(self, region: _Region) -> bytes:
+        """A filter or a page index."""
+        size = region.end - region.start
+        if size > limits.FILTER_MAX_BYTES + 2 * parquet_limits.FILTER_HEADER_MAX_BYTES:
+            raise UnsupportedError(
+                f"{size} encrypted bytes of a {region.kind} are decrypted at once, and at most "
+                f"{limits.FILTER_MAX_BYTES} are",
+                path=self.path,
+                offset=region.start,
+                field=region.field,
+            )
+        raw = super()._read(region.start, size)
+        location = Location(self.path, region.start, region.field)
+        first = module_length(raw[:LENGTH_BYTES]) if size >= LENGTH_BYTES else 0
+        if region.kind != FILTER:
+            name, kind = (
+                ("ColumnIndex", Kind.COLUMN_INDEX)
+                if region.kind == COLUMN_INDEX
+                else ("OffsetIndex", Kind.OFFSET_INDEX)
+            )
+            if first != size:
+                raise self._fault(region, f"the {region.kind} isn't a module of its length", region.start)
+            return _filled(_trimmed(self._decrypt(region, raw, region.start, kind), name, location), size)
+        rest = raw[first:]
+        if first > size - LENGTH_BYTES or module_length(rest[:LENGTH_BYTES]) != len(rest):
+            if not _is_plain_filter(raw, location):
+                raise self._fault(region, "the filter isn't two modules of its length", region.start)
+            raise CorruptFile(
+                "the column is encrypted, and its filter isn't: nothing shows that it wasn't changed",
+                path=self.path,
+                offset=region.start,
+                field=region.field,
+                hint=removing(region.column, after=" takes the filter out"),
+            )
+        header = self._decrypt(region, raw[:first], region.start, Kind.FILTER_HEADER)
+        bits = self._decrypt(region, rest, region.start + first, Kind.FILTER_BITSET)
+        return _filled(_trimmed(header, "BloomFilterHeader", location), size - len(bits)) + bits
+
+    def _pages(self, region: _Region, start: int, stop: int) -> Iterator[_Page]:
+        """Yield the pages in a range, in order."""
+        at = start
+        page = self._page_at(region, at)
+        while True:
+            yield page
+            at = page.end
+            if at >= stop:
+                return
+            page = self._page_at(region, at)
+
+    def _page_at(self, region: _Region, at: int) -> _Page:
+        """The page in which an offset lies."""
+        with self._mutex:
+            known = region.pages
+            index = bisect_right(known, at, key=lambda page: page.start) - 1
+            if index >= 0 and known[index].end > at:
+                return known[index]
+            if region.places is None:
+                region.places = []
+                if index < 0 or at > known[index].end:  # not the next page: the pages between are skipped
+                    region.places = self._places(region)
+            place = bisect_right(region.places, (at, 1 << 16)) - 1
+            if place >= 0 and (index < 0 or region.places[place][0] >= known[index].end):
+                page = self._measured(region, region.places[place][0], region.places[place][1])
+                if page.end > at:
+                    known.insert(index + 1, page)
+                    return page
+            position = known[index].end if index >= 0 else region.start
+            number = next((one.ordinal + 1 for one in reversed(known[: index + 1]) if one.ordinal is not None), 0)
+            while True:
+                page = self._measured(region, position, number)
+                index += 1
+                known.insert(index, page)
+                if page.end > at:
+                    return page
+                position, number = page.end, number + (page.ordinal is not None)
+
+    def _places(self, region: _Region) -> list[tuple[int, int]]:
+        try:
+            found = offset_index(self, self._footer, region.key)
+        except (CorruptFile, UnsupportedError):  # reading it reports it
+            return []
+        located = () if found is None else found.page_locations or ()
+        places = [(place[0], number) for number, place in enumerate(located)]
+        inside = all(region.start <= offset < region.end for offset, _ in places)
+        return places if inside and places == sorted(places) else []
+
+    def _measured(self, region: _Region, at: int, number: int) -> _Page:
+        """The page that starts at an offset; its data page's ordinal is `number` unless it is the dictionary."""
+        room = region.end - at
+        if room < MODULE_BYTES:
+            raise self._fault(region, "the chunk's pages end before its bytes do", at)
+        raw = super()._read(at, min(room, _AHEAD_BYTES if self.request_bytes else LENGTH_BYTES))
+        length = module_length(raw[:LENGTH_BYTES])
+        if not MODULE_BYTES < length <= min(room, parquet_limits.PAGE_HEADER_MAX_BYTES):
+            raise self._fault(region, f"a page header's module of {length} bytes, where {room} are left", at)
+        module = raw[:length] if len(raw) >= length else super()._read(at, length)
+        header, is_dictionary = self._header(region, module, at, number)
+        packed = header.required_int("compressed_page_size")
+        if not region.cipher.has_aad and room - length >= LENGTH_BYTES:  # DuckDB writes the size before encryption
+            packed = module_length(super()._read(at + length, LENGTH_BYTES))
+        if packed > room - length:
+            raise self._fault(region, f"a page of {packed} bytes, where {room - length} are left", at)
+        return _Page(at, length, packed, None if is_dictionary else number)
+
+    def _header(self, region: _Region, module: bytes, at: int, number: int | None) -> tuple[Struct, bool]:
+        """A page's header, and whether the page is the dictionary, which only the first can be."""
+        location = Location(self.path, at, region.field)
+        if at == region.start and number in {0, None}:
+            try:
+                plain = region.cipher.decrypt(module, Kind.DICTIONARY_PAGE_HEADER)
+            except WrongModule:
+                pass
+            else:
+                header = Struct("PageHeader", plain, 0, location)
+                if header.struct("dictionary_page_header", "DictionaryPageHeader") is not None:
+                    return header, True
+        plain = self._decrypt(region, module, at, Kind.DATA_PAGE_HEADER, number)
+        return Struct("PageHeader", plain, 0, location), False
+
+    def _page(self, region: _Region, page: _Page) -> bytes:
+        """A page in plain bytes: its header, which fills what the modules have more, and its body."""
+        if page.packed > parquet_limits.PAGE_WHOLE_MAX_BYTES:
+            raise UnsupportedError(
+                f"an encrypted page has {page.packed} bytes, and at most {parquet_limits.PAGE_WHOLE_MAX_BYTES} are "
+                "decrypted at once",
+                path=self.path,
+                offset=page.start,
+                field=region.field,
+            )
+        raw = super()._read(page.start, page.header + page.packed)
+        header, is_dictionary = self._header(region, raw[: page.header], page.start, page.ordinal)
+        if is_dictionary != (page.ordinal is None):
+            raise self._fault(region, "the page changed while it was read", page.start)
+        body = raw[page.header :]
+        at, levels = page.start + page.header, self._plain_levels(header, body)
+        if (
+            len(body) < levels + LENGTH_BYTES
+            or module_length(body[levels : levels + LENGTH_BYTES]) != len(body) - levels
+        ):
+            raise self._fault(region, f"the page's module isn't one of its {len(body)} bytes", at)
+        kind = Kind.DICTIONARY_PAGE if is_dictionary else Kind.DATA_PAGE
+        plain = body[:levels] + self._decrypt(region, body[levels:], at, kind, page.ordinal)
+        fields = {
+            number: (span[0], header.data[span[2] : span[3]])
+            for number, span in header.spans.items()
+            if number in spec.field_ids("PageHeader").values()
+        }
+        ids = spec.field_ids("PageHeader")
+        fields[ids["compressed_page_size"]] = compact.i32(len(plain))
+        crc = header.integer("crc")
+        if crc is not None:  # parquet-java and Arrow compute it of the encrypted bytes
+            if crc & 0xFFFFFFFF not in {zlib.crc32(body), zlib.crc32(plain)}:
+                raise BadChecksum(BAD_CHECKSUM, path=self.path, offset=page.start, field=region.field, hint=_CHANGED)
+            crc = zlib.crc32(plain)
+            fields[ids["crc"]] = compact.i32(crc - (crc >> 31 << 32))
+        return _filled(compact.struct(fields), len(raw) - len(plain)) + plain
+
+    @staticmethod
+    def _plain_levels(header: Struct, body: bytes) -> int:
+        """The bytes of levels in front of the module: parquet-java doesn't encrypt those of version 2's pages."""
+        head = header.struct("data_page_header_v2", "DataPageHeaderV2")
+        if head is None or module_length(body[:LENGTH_BYTES].ljust(LENGTH_BYTES, b"\0")) == len(body):
+            return 0
+        return sum(head.required_int(f"{which}_levels_byte_length") for which in ("definition", "repetition"))

@@ -1,0 +1,200 @@
+"""Modules of Parquet's modular encryption: one function encrypts, one decrypts, and both know every module's AAD.
+
+    module   int32 LE length | nonce (12) | ciphertext | tag (16)     AES-GCM
+    page     int32 LE length | nonce (12) | ciphertext                AES-CTR, with AES_GCM_CTR_V1
+    AAD      prefix | aad_file_unique | type (1) | row group, column, page (int16 LE each; those that the type has)
+
+parquet-java encrypts a buffer that is longer than the Thrift structure in it: what follows the structure is ignored.
+DuckDB stores no `aad_file_unique`, and its modules have no AAD at all.
+
+Source: the Parquet format's Encryption.md (4.4, 5.1, 5.2).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.extras import needed
+from bloomcli.formats.keys import Keys
+from bloomcli.formats.parquet.spec import Struct
+
+LENGTH_BYTES: Final = 4
+NONCE_BYTES: Final = 12
+TAG_BYTES: Final = 16
+MODULE_BYTES: Final = LENGTH_BYTES + NONCE_BYTES + TAG_BYTES
+"""What a module has more than its plain bytes, with AES-GCM."""
+SIGNATURE_BYTES: Final = NONCE_BYTES + TAG_BYTES
+ORDINAL_MOST: Final = (1 << 15) - 1
+_CTR_START: Final = b"\0\0\0\1"
+
+
+class Kind(IntEnum):
+    """The types of modules."""
+
+    FOOTER = 0
+    COLUMN_METADATA = 1
+    DATA_PAGE = 2
+    DICTIONARY_PAGE = 3
+    DATA_PAGE_HEADER = 4
+    DICTIONARY_PAGE_HEADER = 5
+    COLUMN_INDEX = 6
+    OFFSET_INDEX = 7
+    FILTER_HEADER = 8
+    FILTER_BITSET = 9
+
+
+_PAGES: Final = (Kind.DATA_PAGE, Kind.DICTIONARY_PAGE)
+
+
+class WrongModule(Exception):
+    """A module can't be decrypted. The reason is for callers, who know its place."""
+
+
+class Algorithm(NamedTuple):
+    """How a file is encrypted."""
+
+    name: str
+    """`AES_GCM_V1` or `AES_GCM_CTR_V1`."""
+    aad: bytes | None
+    """The prefix and the file's own part; None: modules have no AAD."""
+
+
+class Cipher:
+    """Encrypts and decrypts the modules of a column chunk, or the footer, by one key."""
+
+    __slots__ = ("_aad", "_aes", "_ctr", "key", "ordinals")
+
+    def __init__(self, key: bytes, algorithm: Algorithm, ordinals: tuple[int, ...] = ()) -> None:
+        """`ordinals`: those of the chunk's row group and column. Raises UnsupportedError without `cryptography`."""
+        with needed("encrypted files need", "encryption"):
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        self._aes = AESGCM(key)
+        self.key = key
+        self._aad = algorithm.aad
+        self._ctr = algorithm.name == "AES_GCM_CTR_V1"
+        self.ordinals = ordinals
+
+    @property
+    def has_aad(self) -> bool:
+        """Whether modules have an AAD: DuckDB's have none."""
+        return self._aad is not None
+
+    def overhead(self, kind: Kind) -> int:
+        """What a module of this type has more than its plain bytes."""
+        return MODULE_BYTES - (TAG_BYTES if self._by_ctr(kind) else 0)
+
+    def decrypt(self, module: bytes | memoryview, kind: Kind, page: int | None = None) -> bytes:
+        """The plain bytes of a whole module. `page`: the data page's ordinal. Raises WrongModule."""
+        if len(module) < self.overhead(kind):
+            raise WrongModule(f"a module has {len(module)} bytes, and the shortest {self.overhead(kind)}")
+        body = bytes(module[LENGTH_BYTES:])
+        if self._by_ctr(kind):
+            return self._counted(body[:NONCE_BYTES], body[NONCE_BYTES:])
+        return self.opened(body, self._aad_of(kind, page))
+
+    def opened(self, body: bytes, aad: bytes | None) -> bytes:
+        """The plain bytes of nonce, ciphertext and tag, with this AAD. Raises WrongModule."""
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._aes.decrypt(body[:NONCE_BYTES], body[NONCE_BYTES:], aad)
+        except (InvalidTag, ValueError):
+            raise WrongModule("the key or the AAD prefix is another one, or the bytes were changed") from None
+
+    def encrypt(self, plain: bytes, kind: Kind, page: int | None = None, nonce: bytes | None = None) -> bytes:
+        """A whole module with these plain bytes, and a nonce of its own unless one is given."""
+        nonce = nonce or os.urandom(NONCE_BYTES)
+        if self._by_ctr(kind):
+            data = self._counted(nonce, plain)
+        else:
+            data = self._aes.encrypt(nonce, plain, self._aad_of(kind, page))
+        return struct.pack("<I", NONCE_BYTES + len(data)) + nonce + data
+
+    def signature(self, footer: bytes, nonce: bytes | None = None) -> bytes:
+        """The nonce and the tag by which a footer in plain text is signed."""
+        module = self.encrypt(footer, Kind.FOOTER, nonce=nonce)
+        return module[LENGTH_BYTES : LENGTH_BYTES + NONCE_BYTES] + module[-TAG_BYTES:]
+
+    def _by_ctr(self, kind: Kind) -> bool:
+        return self._ctr and kind in _PAGES
+
+    def _counted(self, nonce: bytes, data: bytes) -> bytes:
+        from cryptography.hazmat.primitives.ciphers import Cipher as Stream
+        from cryptography.hazmat.primitives.ciphers import algorithms, modes
+
+        stream = Stream(algorithms.AES(self.key), modes.CTR(nonce + _CTR_START)).encryptor()
+        return stream.update(data) + stream.finalize()
+
+    def _aad_of(self, kind: Kind, page: int | None) -> bytes | None:
+        if self._aad is None:
+            return None
+        numbers = () if kind is Kind.FOOTER else self.ordinals if page is None else (*self.ordinals, page)
+        if any(not 0 <= number <= ORDINAL_MOST for number in numbers):
+            raise WrongModule(f"the AAD numbers row groups, columns and pages up to {ORDINAL_MOST}")
+        return self._aad + bytes([kind]) + struct.pack(f"<{len(numbers)}h", *numbers)
+
+
+def module_length(start: bytes) -> int:
+    """The bytes of a module with its length field, by its first four bytes. It isn't checked."""
+    return LENGTH_BYTES + int(struct.unpack_from("<I", start)[0])
+
+
+def algorithm_of(holder: Struct, keys: Keys) -> Algorithm:
+    """The algorithm that `encryption_algorithm` of FileMetaData or of FileCryptoMetaData states.
+
+    Raises:
+        CorruptFile: the field states none.
+        UnsupportedError: it is an unknown one.
+        UsageError: the AAD prefix isn't stored, and not given.
+    """
+    union = holder.struct("encryption_algorithm", "EncryptionAlgorithm")
+    if union is None:
+        raise holder.location.fault(
+            f"{holder.name} has no encryption_algorithm", holder.start, "encryption_algorithm"
+        )
+    name = union.member()
+    if name is None:
+        raise UnsupportedError("the file is encrypted by an unknown algorithm", path=holder.location.path)
+    found = union.struct(name, "AesGcm")
+    assert found is not None  # noqa: S101  `member` saw a structure
+    unique = found.binary("aad_file_unique")
+    if unique is None:
+        return Algorithm(name, None)
+    prefix = found.binary("aad_prefix")
+    given = keys.aad_prefix if isinstance(keys.aad_prefix, bytes) else None
+    if prefix is not None and given is not None and prefix != given:
+        raise UsageError(
+            "the file stores another AAD prefix than the one that is given: it may be another file of the same keys",
+            path=holder.location.path,
+        )
+    if prefix is None and given is None and found.truth("supply_aad_prefix"):
+        raise UsageError(
+            "the file doesn't store its AAD prefix",
+            path=holder.location.path,
+            hint="give it: --aad-prefix text:WORDS, hex:DIGITS or base64:TEXT",
+        )
+    return Algorithm(name, (prefix or given or b"") + unique)
+
+
+@dataclass(frozen=True, slots=True)
+class Encryption:
+    """How a file is encrypted, and what its keys open."""
+
+    algorithm: Algorithm
+    plaintext_footer: bool
+    """The footer is in plain text, with a signature."""
+    stored: bytes
+    """FileMetaData in plain text, with the columns' metadata as they are stored, and its signature."""
+    footer_key_id: str | None
+    """What the file calls the footer's key."""
+    footer_cipher: Cipher | None
+    """None: the footer's key isn't known, and a signature isn't verified."""
+    ciphers: dict[tuple[int, int], Cipher]
+    """Of the chunks that are encrypted and whose key is known, by row group and column."""
+    key_ids: dict[str, str | None]
+    """What the file calls the keys of the encrypted columns, by the columns' paths."""
