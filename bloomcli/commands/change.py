@@ -231,6 +231,7 @@ def _change_file_where_needed(
                 _output(store, source, target, makes_directories=True)
                 return f"{reason}; would be copied"
             _copy_whole(source, os.fspath(target.output), target)
+            _copy_companion(file, os.fspath(target.output), target)
             return "; ".join((reason, "copied", *current().remarks))
         output = _output(store, source, target, makes_directories=True)
         report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
@@ -309,6 +310,7 @@ def _change(
         size = plan.bytes_to_copy + plan.new_bytes_bound
     else:
         built, size = _carry_out(file.source, output, target, plan, threads or cores(), progress)
+        _copy_companion(file, output, target)
         changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
         structures = built.structures
         remarks = (*plan.remarks, *built.remarks, *current().remarks)
@@ -390,6 +392,14 @@ def _copy_whole(source: Source, output: str, target: Target) -> None:
 
     store = store_of(output)
     store.replace(store.normal(output), whole(), source=source, overwrite=target.overwrite, force=target.force)
+
+
+def _copy_companion(file: FilterFile, output: str, target: Target) -> None:
+    """Copy the file that readers need next to the new one, if there is one: the keys of an encrypted file."""
+    found = file.companion(output)
+    if found is not None and found[0] != found[1]:
+        with store_of(found[0]).open(found[0]) as source:
+            _copy_whole(source, found[1], target._replace(overwrite=True))
 
 
 def _carry_out(

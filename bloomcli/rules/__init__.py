@@ -116,6 +116,7 @@ _ROWS: Final = (
     ("reader-float16", _READERS, _ERROR, "a reader probes FLOAT16 columns as FLOAT", When.READERS),
     ("reader-interval", _READERS, _ERROR, "a reader probes intervals in a form that filters lack", When.READERS),
     ("reader-null-structs", _READERS, _ERROR, "a reader loses the nulls of structs by their fields", When.READERS),
+    ("reader-encrypted", _READERS, _ERROR, "a reader can't read encrypted columns with filters", When.READERS),
     ("reader-issue", _READERS, _NOTE, "a reader has a bug that can't be detected in files", When.READERS),
 )
 

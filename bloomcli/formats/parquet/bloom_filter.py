@@ -221,6 +221,18 @@ class FilterProblem(base.FilterProblem):
         self.id = id
 
 
+def plaintext_problem(path: str, offset: int, field: str, column: str) -> FilterProblem:
+    """The error about a filter in plain text of an encrypted column."""
+    return FilterProblem(
+        "the column is encrypted, and its filter isn't: anybody can look guesses up",
+        path=path,
+        offset=offset,
+        field=field,
+        hint=removing(column, after=" takes it out, without the column's key"),
+        id="filter-plaintext",
+    )
+
+
 class LoadedFilter(NamedTuple):
     """A filter in memory: its offset, its header, the header's bytes and its bits."""
 
@@ -294,14 +306,7 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
     if chunk.encrypted:
         # arrow-rs writes the filters of encrypted columns in plain text; modules begin with their length
         raise (
-            FilterProblem(
-                "the column is encrypted, and its filter isn't: anybody can look guesses up",
-                path=source.path,
-                offset=offset,
-                field=field,
-                hint=removing(chunk.column.path, after=" takes it out, without the column's key"),
-                id="filter-plaintext",
-            )
+            plaintext_problem(source.path, offset, field, chunk.column.path)
             if _USUAL.match(data)
             else FilterProblem(
                 "the filter is encrypted with its column",

@@ -30,6 +30,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet import compact, spec
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.bloom_filter import plaintext_problem
 from bloomcli.formats.parquet.encryption import (
     LENGTH_BYTES,
     MODULE_BYTES,
@@ -41,6 +42,7 @@ from bloomcli.formats.parquet.encryption import (
     Kind,
     WrongModule,
     algorithm_of,
+    key_hint,
     module_length,
 )
 from bloomcli.formats.parquet.footer import (
@@ -55,7 +57,6 @@ from bloomcli.formats.parquet.key_material import KeyRing
 from bloomcli.formats.parquet.page_index import offset_index
 from bloomcli.formats.parquet.pages import BAD_CHECKSUM, BadChecksum
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.hints import removing
 from bloomcli.storage.base import Source
 from bloomcli.storage.sources import CountingSource
 
@@ -94,6 +95,7 @@ def open_encrypted(
         footer_cipher=cipher,
         ciphers={},
         key_ids={},
+        external_material=ring.external,
     )
     footer = _with_columns(footer, encryption, ring)
     return footer, PlainSource(source, footer) if encryption.ciphers else source
@@ -155,16 +157,8 @@ def _decrypted(
     return algorithm, ring, cipher, plain, metadata
 
 
-def key_hint(option: str, key_id: str | None) -> str:
-    """The hint with the options by which a key is given."""
-    named = "" if key_id is None else f", or --key {key_id}=env:NAME, as the file calls it"
-    return f"give it: {option}env:NAME{named}"
-
-
 def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Footer:
     """The footer with the metadata of the columns whose keys are known in plain text."""
-    parts: list[bytes] = []
-    at = 0
     all_encrypted = encryption.algorithm.aad is None and not encryption.plaintext_footer  # DuckDB
     for key in footer.chunk_keys():
         chunk = footer.chunk_struct(key)
@@ -181,9 +175,20 @@ def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Foot
             continue
         ordinal = footer.group_struct(key.row_group).integer("ordinal")
         cipher = Cipher(found, encryption.algorithm, (key.row_group if ordinal is None else ordinal, key.column))
-        parts += footer.raw[at : chunk.start], _plain_chunk(chunk, cipher)
-        at = chunk.end
         encryption.ciphers[key.row_group, key.column] = cipher
+    return with_plain_columns(footer, encryption)
+
+
+def with_plain_columns(footer: Footer, encryption: Encryption) -> Footer:
+    """The footer with the metadata of the chunks that have a cipher in plain text. Raises CorruptFile."""
+    parts: list[bytes] = []
+    at = 0
+    for key in footer.chunk_keys():
+        cipher = encryption.ciphers.get((key.row_group, key.column))
+        if cipher is not None:
+            chunk = footer.chunk_struct(key)
+            parts += footer.raw[at : chunk.start], _plain_chunk(chunk, cipher)
+            at = chunk.end
     plain = (
         footer
         if not parts
@@ -289,6 +294,11 @@ class PlainSource(CountingSource):
         self._starts: list[int] = []
         self._kept: OrderedDict[int, bytes] = OrderedDict()
         self._mutex = threading.RLock()
+
+    @property
+    def stored(self) -> Source:
+        """The file as it is stored."""
+        return self.original
 
     def _read(self, offset: int, length: int) -> bytes:
         data = bytearray()
@@ -402,13 +412,7 @@ class PlainSource(CountingSource):
         if first > size - LENGTH_BYTES or module_length(rest[:LENGTH_BYTES]) != len(rest):
             if not _is_plain_filter(raw, location):
                 raise self._fault(region, "the filter isn't two modules of its length", region.start)
-            raise CorruptFile(
-                "the column is encrypted, and its filter isn't: nothing shows that it wasn't changed",
-                path=self.path,
-                offset=region.start,
-                field=region.field,
-                hint=removing(region.column, after=" takes the filter out"),
-            )
+            raise plaintext_problem(self.path, region.start, region.field, region.column)
         header = self._decrypt(region, raw[:first], region.start, Kind.FILTER_HEADER)
         bits = self._decrypt(region, rest, region.start + first, Kind.FILTER_BITSET)
         return _filled(_trimmed(header, "BloomFilterHeader", location), size - len(bits)) + bits

@@ -106,7 +106,9 @@ class Cipher:
         except (InvalidTag, ValueError):
             raise WrongModule("the key or the AAD prefix is another one, or the bytes were changed") from None
 
-    def encrypt(self, plain: bytes, kind: Kind, page: int | None = None, nonce: bytes | None = None) -> bytes:
+    def encrypt(
+        self, plain: bytes | bytearray, kind: Kind, page: int | None = None, nonce: bytes | None = None
+    ) -> bytes:
         """A whole module with these plain bytes, and a nonce of its own unless one is given."""
         nonce = nonce or os.urandom(NONCE_BYTES)
         if self._by_ctr(kind):
@@ -123,7 +125,7 @@ class Cipher:
     def _by_ctr(self, kind: Kind) -> bool:
         return self._ctr and kind in _PAGES
 
-    def _counted(self, nonce: bytes, data: bytes) -> bytes:
+    def _counted(self, nonce: bytes, data: bytes | bytearray) -> bytes:
         from cryptography.hazmat.primitives.ciphers import Cipher as Stream
         from cryptography.hazmat.primitives.ciphers import algorithms, modes
 
@@ -181,6 +183,19 @@ def algorithm_of(holder: Struct, keys: Keys) -> Algorithm:
     return Algorithm(name, (prefix or given or b"") + unique)
 
 
+def key_hint(option: str, key_id: str | None) -> str:
+    """The hint with the options by which a key is given."""
+    named = "" if key_id is None else f", or --key {key_id}=env:NAME, as the file calls it"
+    return f"give it: {option}env:NAME{named}"
+
+
+def column_key_hint(encryption: Encryption | None, path: str) -> str:
+    """The hint with the options by which a column's key is given."""
+    if encryption is None:
+        return "its key isn't known, as the file doesn't say how it is encrypted; leave the column out"
+    return key_hint(f"--column-key {path}=", encryption.key_ids.get(path)) + "; or leave the column out"
+
+
 @dataclass(frozen=True, slots=True)
 class Encryption:
     """How a file is encrypted, and what its keys open."""
@@ -198,3 +213,14 @@ class Encryption:
     """Of the chunks that are encrypted and whose key is known, by row group and column."""
     key_ids: dict[str, str | None]
     """What the file calls the keys of the encrypted columns, by the columns' paths."""
+    external_material: bool = False
+    """The keys are wrapped in a file next to the data (`key_material.material_path`)."""
+
+    @property
+    def columns_like_footer(self) -> frozenset[int]:
+        """The ordinals of the columns that are encrypted by AES-GCM with the key of the footer, which is encrypted
+        too."""
+        own = self.footer_cipher
+        if own is None or self.plaintext_footer or self.algorithm.name != "AES_GCM_V1":
+            return frozenset()
+        return frozenset(column for (_, column), cipher in self.ciphers.items() if cipher.key == own.key)

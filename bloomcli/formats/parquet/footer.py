@@ -22,7 +22,7 @@ from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, statistics
-from bloomcli.formats.parquet.encryption import Encryption
+from bloomcli.formats.parquet.encryption import Encryption, key_hint
 from bloomcli.formats.parquet.schema import leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
@@ -170,14 +170,15 @@ class Footer:
 
     @property
     def signed_error(self) -> UnsupportedError | None:
-        """The error about any change to a signed file; None if it isn't signed."""
-        if not self.signed:
+        """The error about any change to a signed file without its footer's key; None if it can be changed."""
+        encryption = self.encryption
+        if not self.signed or (encryption is not None and encryption.footer_cipher is not None):
             return None
         return UnsupportedError(
-            "the footer is signed: any change to it breaks the signature",
+            "the footer is signed, and its key isn't given: any change to it breaks the signature",
             path=self.path,
             field="encryption_algorithm",
-            hint="bloom has no keys; let the engine that wrote the file write it with filters",
+            hint=key_hint("--footer-key ", None if encryption is None else encryption.footer_key_id),
         )
 
     @property

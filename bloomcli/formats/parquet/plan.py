@@ -35,6 +35,7 @@ from bloomcli.formats.parquet.bloom_filter import (
     write_header,
 )
 from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.encryption import column_key_hint
 from bloomcli.formats.parquet.footer import (
     FILTER,
     ChunkKey,
@@ -102,7 +103,7 @@ class _Digest(NamedTuple):
 
 
 def refuse_signed(footer: Footer) -> None:
-    """Raise UnsupportedError if the footer is signed: every change breaks the signature."""
+    """Raise UnsupportedError if the footer is signed, and its key isn't known: every change breaks the signature."""
     if (error := footer.signed_error) is not None:
         raise error
 
@@ -224,9 +225,7 @@ class Change(PlanBase):
 
         def verify(written: Source) -> None:
             if written.size != size:
-                raise WriteError(
-                    f"{counted(written.size, 'byte')} {were(written.size)} written, {size} were planned"
-                )
+                raise WriteError(f"{counted(written.size, 'byte')} {were(written.size)} written, {size} were planned")
             again, view = sealing.reopened(written, footer)
             if not sealing.same(again, plan.footer):
                 raise WriteError("the footer that was written isn't the one that was planned")
@@ -643,10 +642,10 @@ def _chosen(
         chunk = footer.chunk(key)
         if chunk.encrypted:
             raise UnsupportedError(
-                f"column {chunk.column.path} is encrypted in row group {chunk.row_group}",
+                f"column {chunk.column.path} is encrypted in row group {chunk.row_group}, and its key isn't given",
                 path=path,
                 field=field_of(chunk),
-                hint="bloom has no keys; leave the column out",
+                hint=column_key_hint(footer.encryption, chunk.column.path),
             )
         if chunk.bloom_filter_offset is not None:
             if missing:

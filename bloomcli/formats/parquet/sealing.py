@@ -1,12 +1,12 @@
 """Writes into encrypted files: the modules of new filters and page indexes, and the changed footer as it is stored.
 
-A change is planned and checked by the footer in plain text, as for every file. Only what it changes is encrypted again:
-the metadata of changed chunks, and the footer, or its signature. Each new module has a nonce of its own, because a
-second text with the nonce of the first would give both away. Pages, page indexes, FileCryptoMetaData and the modules of
-other chunks stay byte for byte.
+A change is planned and checked by the footer in plain text, as for every file. Only what it changes is encrypted
+again: the metadata of changed chunks, and the footer, or its signature. Each new module has a nonce of its own,
+because a second text with the nonce of the first would give both away. Pages, page indexes, FileCryptoMetaData and
+the modules of other chunks stay byte for byte.
 
-If a footer in plain text has a shortened copy of a chunk's metadata next to the encrypted ones, the copy also says where
-the filter is.
+If a footer in plain text has a shortened copy of a chunk's metadata next to the encrypted ones, the copy also says
+where the filter is.
 
 Source: the Parquet format's Encryption.md (5.1 to 5.5).
 """
@@ -21,7 +21,7 @@ from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.encryption import MODULE_BYTES, NONCE_BYTES, Cipher, Encryption, Kind, WrongModule
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, OFFSET_INDEX, Footer, read_footer, read_stored
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, read_footer, read_stored
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.splice import LENGTH, OF_CHUNK, OFFSET, Part, Value, apply_edits, set_fields
 from bloomcli.storage.base import Source
@@ -48,7 +48,9 @@ def sealed_part(footer: Footer, part: Part, data: bytes) -> bytes:
     return data if cipher is None else cipher.encrypt(data, _KINDS[part.kind])
 
 
-def sealed_filter(footer: Footer, part: Part, header: bytes, bits: bytes | memoryview) -> tuple[bytes, bytes]:
+def sealed_filter(
+    footer: Footer, part: Part, header: bytes, bits: bytes | bytearray
+) -> tuple[bytes, bytes | bytearray]:
     """A filter's header and bits as they are stored."""
     cipher = cipher_of(footer, part)
     if cipher is None:
@@ -87,7 +89,7 @@ def tail(source: Source, old: Footer, new: bytes) -> bytes:
     if encryption.plaintext_footer:
         footer, magic = plain + cipher.signature(plain), spec.MAGIC
     else:
-        start, stored, _ = read_stored(source)
+        _, stored, _ = read_stored(source)
         crypto = Struct("FileCryptoMetaData", stored, 0, old.location)
         footer, magic = stored[: crypto.end] + cipher.encrypt(plain, Kind.FOOTER), spec.MAGIC_ENCRYPTED
     return footer + len(footer).to_bytes(4, "little") + magic

@@ -126,7 +126,6 @@ class Splice(NamedTuple):
         return sum(length for _, length in self.keep)
 
 
-
 def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -> bytes:
     delta = number - previous
     if not long_form and 0 < delta <= _SHORT_MAX:
