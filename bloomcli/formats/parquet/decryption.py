@@ -278,6 +278,8 @@ class _Region:
 
 _KEPT_BYTES: Final = 32 << 20
 _AHEAD_BYTES: Final = 64 << 10
+_HEADER_BYTES: Final = 512
+"""More than the module of a page's header has, unless it has long bounds."""
 
 
 class PlainSource(CountingSource):
@@ -301,8 +303,11 @@ class PlainSource(CountingSource):
         return self.original
 
     def _read(self, offset: int, length: int) -> bytes:
+        region, end = self._region(offset), offset + length
+        if region is not None and end <= region.end:
+            return self._plain(region, offset, end)
         data = bytearray()
-        at, end = offset, offset + length
+        at = offset
         while at < end:
             region = self._region(at)
             if region is not None and region.start <= at and not (data and region.kind == PAGES):
@@ -374,7 +379,7 @@ class PlainSource(CountingSource):
                 self._kept.popitem(last=False)
         return plain
 
-    def _decrypt(self, region: _Region, module: bytes, at: int, kind: Kind, page: int | None = None) -> bytes:
+    def _decrypt(self, region: _Region, module: bytes | memoryview, at: int, kind: Kind, page: int | None = None) -> bytes:
         """Raises CorruptFile."""
         try:
             return region.cipher.decrypt(module, kind, page)
@@ -470,7 +475,7 @@ class PlainSource(CountingSource):
         room = region.end - at
         if room < MODULE_BYTES:
             raise self._fault(region, "the chunk's pages end before its bytes do", at)
-        raw = super()._read(at, min(room, _AHEAD_BYTES if self.request_bytes else LENGTH_BYTES))
+        raw = super()._read(at, min(room, _AHEAD_BYTES if self.request_bytes else _HEADER_BYTES))
         length = module_length(raw[:LENGTH_BYTES])
         if not MODULE_BYTES < length <= min(room, parquet_limits.PAGE_HEADER_MAX_BYTES):
             raise self._fault(region, f"a page header's module of {length} bytes, where {room} are left", at)
@@ -512,7 +517,7 @@ class PlainSource(CountingSource):
         header, is_dictionary = self._header(region, raw[: page.header], page.start, page.ordinal)
         if is_dictionary != (page.ordinal is None):
             raise self._fault(region, "the page changed while it was read", page.start)
-        body = raw[page.header :]
+        body = memoryview(raw)[page.header :]
         at, levels = page.start + page.header, self._plain_levels(header, body)
         if (
             len(body) < levels + LENGTH_BYTES
@@ -520,7 +525,7 @@ class PlainSource(CountingSource):
         ):
             raise self._fault(region, f"the page's module isn't one of its {len(body)} bytes", at)
         kind = Kind.DICTIONARY_PAGE if is_dictionary else Kind.DATA_PAGE
-        plain = body[:levels] + self._decrypt(region, body[levels:], at, kind, page.ordinal)
+        plain = bytes(body[:levels]) + self._decrypt(region, body[levels:], at, kind, page.ordinal)
         fields = {
             number: (span[0], header.data[span[2] : span[3]])
             for number, span in header.spans.items()
@@ -530,16 +535,16 @@ class PlainSource(CountingSource):
         fields[ids["compressed_page_size"]] = compact.i32(len(plain))
         crc = header.integer("crc")
         if crc is not None:  # parquet-java and Arrow compute it of the encrypted bytes
-            if crc & 0xFFFFFFFF not in {zlib.crc32(body), zlib.crc32(plain)}:
+            if all(crc & 0xFFFFFFFF != zlib.crc32(each) for each in (body, plain)):
                 raise BadChecksum(BAD_CHECKSUM, path=self.path, offset=page.start, field=region.field, hint=_CHANGED)
             crc = zlib.crc32(plain)
             fields[ids["crc"]] = compact.i32(crc - (crc >> 31 << 32))
         return _filled(compact.struct(fields), len(raw) - len(plain)) + plain
 
     @staticmethod
-    def _plain_levels(header: Struct, body: bytes) -> int:
+    def _plain_levels(header: Struct, body: memoryview) -> int:
         """The bytes of levels in front of the module: parquet-java doesn't encrypt those of version 2's pages."""
         head = header.struct("data_page_header_v2", "DataPageHeaderV2")
-        if head is None or module_length(body[:LENGTH_BYTES].ljust(LENGTH_BYTES, b"\0")) == len(body):
+        if head is None or module_length(bytes(body[:LENGTH_BYTES]).ljust(LENGTH_BYTES, b"\0")) == len(body):
             return 0
         return sum(head.required_int(f"{which}_levels_byte_length") for which in ("definition", "repetition"))
