@@ -228,7 +228,7 @@ def plaintext_problem(path: str, offset: int, field: str, column: str) -> Filter
         path=path,
         offset=offset,
         field=field,
-        hint=removing(column, after=" takes it out, without the column's key"),
+        hint=removing(column, after=" takes it out"),
         id="filter-plaintext",
     )
 

@@ -30,7 +30,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet import compact, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.bloom_filter import plaintext_problem
+from bloomcli.formats.parquet.bloom_filter import FilterProblem, plaintext_problem
 from bloomcli.formats.parquet.encryption import (
     LENGTH_BYTES,
     MODULE_BYTES,
@@ -379,7 +379,9 @@ class PlainSource(CountingSource):
                 self._kept.popitem(last=False)
         return plain
 
-    def _decrypt(self, region: _Region, module: bytes | memoryview, at: int, kind: Kind, page: int | None = None) -> bytes:
+    def _decrypt(
+        self, region: _Region, module: bytes | memoryview, at: int, kind: Kind, page: int | None = None
+    ) -> bytes:
         """Raises CorruptFile."""
         try:
             return region.cipher.decrypt(module, kind, page)
@@ -388,6 +390,8 @@ class PlainSource(CountingSource):
             raise self._fault(region, f"the {what} can't be decrypted: {error}", at) from None
 
     def _fault(self, region: _Region, reason: str, at: int) -> CorruptFile:
+        if region.kind == FILTER:  # it is one filter's fault
+            return FilterProblem(reason, path=self.path, offset=at, field=region.field)
         return CorruptFile(reason, path=self.path, offset=at, field=region.field, hint=_CHANGED)
 
     def _structure(self, region: _Region) -> bytes:

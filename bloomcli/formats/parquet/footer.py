@@ -249,6 +249,11 @@ class Footer:
     def _location_of(self, key: ChunkKey) -> Location:
         return self.location.at(f"row_groups[{key.row_group}].columns[{key.column}]")
 
+    def sealed(self, key: ChunkKey) -> bool:
+        """Whether a chunk's metadata are encrypted, and its key isn't known. What is in plain text is a copy of some
+        of them, which can't be changed alone."""
+        return self.chunk_struct(key).span("encrypted_column_metadata") is not None
+
     def metadata(self, key: ChunkKey) -> ChunkMetadata:
         """The metadata of a column chunk as they are in the footer. Raises CorruptFile."""
         try:

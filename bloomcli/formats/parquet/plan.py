@@ -108,6 +108,16 @@ def refuse_signed(footer: Footer) -> None:
         raise error
 
 
+def key_missing(footer: Footer, chunk: ColumnChunk) -> UnsupportedError:
+    """The error about a change of an encrypted chunk without its key."""
+    return UnsupportedError(
+        f"column {chunk.column.path} is encrypted in row group {chunk.row_group}, and its key isn't given",
+        path=footer.path,
+        field=field_of(chunk),
+        hint=column_key_hint(footer.encryption, chunk.column.path),
+    )
+
+
 class Change(PlanBase):
     """A change to a file: removes the filters and page indexes of some chunks, may add others and set other fields of
     the metadata, and verifies the finished file."""
@@ -130,6 +140,9 @@ class Change(PlanBase):
         refuse_signed(filters.footer)
         self._gone: set[Part] = {Part(FILTER, key) for key in removed}.union(indexes)
         self.values = dict(values or {})
+        for key in sorted(removed):
+            if filters.footer.sealed(key):
+                raise key_missing(filters.footer, filters.footer.chunk(key))
         if self._gone:
             refuse_extensions(filters.footer)
         if puts:
@@ -641,12 +654,7 @@ def _chosen(
     for key in footer.chunk_keys({c.index for c in columns}):
         chunk = footer.chunk(key)
         if chunk.encrypted:
-            raise UnsupportedError(
-                f"column {chunk.column.path} is encrypted in row group {chunk.row_group}, and its key isn't given",
-                path=path,
-                field=field_of(chunk),
-                hint=column_key_hint(footer.encryption, chunk.column.path),
-            )
+            raise key_missing(footer, chunk)
         if chunk.bloom_filter_offset is not None:
             if missing:
                 continue

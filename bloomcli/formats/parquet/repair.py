@@ -26,13 +26,12 @@ from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import footer as footers
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import mended, sealing
-from bloomcli.formats.parquet.bloom_filter import Filters, field_of, unreadable
+from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
 from bloomcli.formats.parquet.encodings import width_of
-from bloomcli.formats.parquet.encryption import column_key_hint
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
 from bloomcli.formats.parquet.pages import chunk_range
-from bloomcli.formats.parquet.plan import Change, refuse_signed, slices
+from bloomcli.formats.parquet.plan import Change, key_missing, refuse_signed, slices
 from bloomcli.formats.parquet.proof import COLUMN_INDEX, ENCODINGS, OFFSET_INDEX, ROWS, SORTING, STATISTICS
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Struct
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
@@ -176,12 +175,7 @@ class RepairPlan(Change):
         chunk, column = work.chunk, work.chunk.column
         named = self._columns is not None and column.index in self._columns
         if chunk.encrypted and structures and named:
-            raise UnsupportedError(
-                f"column {column.path} is encrypted in row group {chunk.row_group}, and its key isn't given",
-                path=self.filters.source.path,
-                field=field_of(chunk),
-                hint=column_key_hint(self.filters.footer.encryption, column.path),
-            )
+            raise key_missing(self.filters.footer, chunk)
         needing = structures - {OFFSET_INDEX} if self._add and not chunk.encrypted else structures
         reason = unreadable(self.filters.footer, column) if needing and not named else None
         if reason is None:

@@ -278,6 +278,8 @@ def plan(
         # claims after the data are wrong: no bytes there can be cut or moved
         claims = regions(footer, filter_lengths.get)
         claims = [r for r in claims if r.kind == PAGES or r.start < footer.start]
+        # like pages, filters whose location is encrypted can't be moved
+        claims = [r._replace(kind=PAGES) if r.kind == FILTER and footer.sealed(r.key) else r for r in claims]
     movable = movable_start(claims, footer.start) if removed else footer.start
     cuts, unreclaimed, unused = _cuts(claims, removed, movable)
     body = footer.file_bytes if appends else footer.start
