@@ -111,7 +111,9 @@ def measure(
     started = time.perf_counter()
     options = options.checked()
     policy = policy_of(options)
-    about = ExtentOptions(columns=options.columns, exclude=options.exclude, policy=policy, names=options.names)
+    about = ExtentOptions(
+        columns=options.columns, exclude=options.exclude, policy=policy, names=options.names, keys=options.keys
+    )
     tasks = plan_files(engine, paths, about)
     run = _Run(engine=engine, options=options, tasks=tasks, on_row=on_row, failed={})
     looked_at = some_files(tasks, options.seed)
@@ -236,6 +238,7 @@ def _units(
         tight=run.tight,
         dictionary=_by_dictionary(run),
         policy=policy_of(options),
+        keys=options.keys,
     )
     found: dict[str, dict[UnitKey, UnitSample]] = {}
     for at, row in sorted(run.rows(dict.fromkeys(units, shared)).items()):

@@ -91,10 +91,6 @@ def command(
     source: str | None,
     values_column: str | None,
     files_from: str | None,
-    select: tuple[str, ...],
-    limit: int | None,
-    files_only: bool,
-    maybe: bool,
     form: str,
     target: str | None,
     index: str | None,
@@ -106,7 +102,7 @@ def command(
     master: str | None,
     conf: tuple[str, ...],
     quiet: bool,
-    keys: Any,
+    **options_: Any,
 ) -> int:
     """Find the rows whose column equals a value.
 
@@ -140,15 +136,7 @@ def command(
         raise UsageError(
             "--values-from and --files-from can't both read standard input", hint="write one of them to a file"
         )
-    chosen = FindOptions(
-        column=options.as_text(column),
-        select=select,
-        limit=limit,
-        files_only=files_only,
-        maybe=maybe,
-        as_files=as_files,
-        keys=keys,
-    )
+    chosen = FindOptions(column=options.as_text(column), as_files=as_files, **options_)
     _check_output(form, target, rows=chosen.checked().rows, reachable=reachable)
     sought = Values(wanted) if source is None else _read_values(source, values_column, chosen.column)
     where = Dataset(
@@ -164,7 +152,7 @@ def command(
     if reachable:
         return _find_reachable(where, sought, chosen, form, target)
     search = _search(where, sought, chosen, index)
-    _write(search, form, target, rows=chosen.rows, maybe=maybe)
+    _write(search, form, target, rows=chosen.rows, maybe=chosen.maybe)
     return _report(search, form, quiet=quiet)
 
 

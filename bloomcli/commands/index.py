@@ -53,6 +53,8 @@ def run(path: str, options: IndexOptions) -> FileRow:
                 reason=f"{reason}; `find` searches them without an index",
             )
         columns = _columns(file, options.columns)
+        if not options.allow_plaintext_index:
+            _refuse_encrypted(file, columns)
         row = IndexedRow(
             path=path,
             status=Status.PLANNED if options.dry_run else Status.DONE,
@@ -104,6 +106,18 @@ def _columns(file: FilterFile, paths: Sequence[str]) -> list[Column]:
                 hint="leave the column out",
             )
     return columns
+
+
+def _refuse_encrypted(file: FilterFile, columns: Sequence[Column]) -> None:
+    """Raise UsageError if a column is encrypted: in an index, its filters lie in the clear."""
+    for column in columns:
+        if file.is_encrypted(column):
+            raise UsageError(
+                f"column {column.path} is encrypted, and an index has filters in the clear: anybody who reads it "
+                "can test whether the column has a value",
+                path=file.source.path,
+                hint="leave the column out, or give --allow-plaintext-index",
+            )
 
 
 def _estimated(row: IndexedRow, file: FilterFile, columns: Sequence[Column]) -> IndexedRow:

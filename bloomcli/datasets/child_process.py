@@ -27,6 +27,7 @@ from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets.packing import ReceivedTasks
 from bloomcli.datasets.pool import OnFewer, Rows, Shares, run_in_pool
 from bloomcli.datasets.task import Task
+from bloomcli.formats.keys import seal, use_seal
 from bloomcli.model.dataset import FileRow
 
 _CHILD: Final = (
@@ -62,7 +63,7 @@ def rows(tasks: Mapping[int, Task], shares: Shares, fail_fast: bool, on_fewer: O
         try:
             try:
                 with to_child:
-                    pickle.dump((os.getpid(), shares, fail_fast, run_here), to_child)
+                    pickle.dump((os.getpid(), shares, fail_fast, run_here, seal()), to_child)
                     _send_tasks(tasks, to_child)
             except BrokenPipeError:  # the child was killed
                 return
@@ -137,7 +138,8 @@ def serve() -> None:
     """The child's main function: reads tasks from standard input and writes rows to standard output."""
     pipe = os.dup(1)
     os.dup2(2, 1)  # other output must not mix with the rows
-    parent, shares, fail_fast, run_here = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
+    parent, shares, fail_fast, run_here, of_parent = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
+    use_seal(of_parent)
     tasks = _received(sys.stdin.buffer)
 
     def watch(number: int, frame: FrameType | None) -> None:

@@ -34,6 +34,7 @@ from bloomcli.datasets.planning import OnTables
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, has_ended, is_connect, reconnect
 from bloomcli.datasets.task import OTHER_KIND, OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
+from bloomcli.formats.keys import SEAL_PROPERTY, seal
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.base import FileEntry, Fingerprint
 from bloomcli.storage.registry import store_of, sweep_for
@@ -182,7 +183,9 @@ def job_context(session: SparkSession) -> Any:
             "a Spark Connect session can't run tasks of its own",
             hint="use a classic session, as under spark-submit; the data source works with both",
         )
-    return session.sparkContext
+    context: Any = session.sparkContext
+    context.setLocalProperty(SEAL_PROPERTY, seal().hex())
+    return context
 
 
 @contextmanager

@@ -340,6 +340,11 @@ class FilterFile(Indexable, ABC):
         del column
         return None
 
+    def is_encrypted(self, column: Column) -> bool:
+        """Whether a leaf is encrypted, and its values can be read all the same, by its key."""
+        del column
+        return False
+
     def literal_column(self, column: Column) -> Column:
         """The column with the type by which `literals.parse` reads its values."""
         return column

@@ -10,7 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import pickle
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -18,6 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from bloomcli.errors import UsageError
+from bloomcli.extras import needed
+from bloomcli.words import counted
 
 _SIZES: Final = (16, 24, 32)
 _FORMS: Final = "hex:DIGITS, base64:TEXT, env:NAME or @FILE"
@@ -69,6 +73,7 @@ class Keys:
             raise UsageError(
                 "kms_config has settings of a KMS, and no KMS is named", hint="name its class with --kms"
             )
+        seal()  # before processes are forked
 
     def __repr__(self) -> str:
         parts = [] if self.footer_key is None else ["footer_key=..."]
@@ -77,6 +82,19 @@ class Keys:
         parts += [] if self.aad_prefix is None else ["aad_prefix=..."]
         parts += [] if self.kms is None else ["kms=..."]
         return f"Keys({', '.join(parts)})"
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        """Pickle the keys sealed: Spark writes tasks and broadcasts to its disks."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        try:
+            plain = pickle.dumps(fields)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise UsageError(
+                f"other processes can't get the KMS client: {type(error).__name__}",
+                hint="name its class: module:Class",
+            ) from None
+        nonce = os.urandom(_NONCE_BYTES)
+        return _unsealed, (nonce + _sealer(seal()).encrypt(nonce, plain, None),)
 
     def client(self, instance: str | None = None, url: str | None = None) -> Any:
         """The client of the KMS; None if none is named. `instance` and `url` are those of a file's key material.
@@ -110,6 +128,57 @@ class Keys:
             )
         except Exception as error:  # noqa: BLE001  the class is the user's
             raise UsageError(f"the KMS {kms.__name__} can't be made: {type(error).__name__}") from None
+
+
+_NONCE_BYTES: Final = 12
+SEAL_PROPERTY: Final = "bloom.secret.seal"
+"""The local property by which Spark's tasks get the seal. Spark's logs leave out properties with "secret" in them."""
+_seal: list[bytes] = []
+
+
+def seal() -> bytes:
+    """The key that seals pickled keys: of this process, or of the one that it works for. It is never on a disk."""
+    if not _seal:
+        _seal.append(_seal_of_task() or os.urandom(32))
+    return _seal[0]
+
+
+def use_seal(given: bytes) -> None:
+    """Take the seal of the process that sends keys to this one."""
+    _seal[:] = [given]
+
+
+def _seal_of_task() -> bytes | None:
+    """The seal that a Spark task got from its driver; None outside of tasks, and without keys."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    found = None if context is None else context.getLocalProperty(SEAL_PROPERTY)
+    return None if found is None else bytes.fromhex(found)
+
+
+def _sealer(key: bytes) -> Any:
+    with needed("encrypted files need", "encryption"):
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    return AESGCM(key)
+
+
+def _unsealed(sealed: bytes) -> Keys:
+    """The keys that `Keys.__reduce__` sealed. Raises UsageError in a process that has no such seal."""
+    from cryptography.exceptions import InvalidTag
+
+    for own in filter(None, (_seal_of_task(), *_seal)):
+        try:
+            plain = _sealer(own).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
+        except InvalidTag:
+            continue
+        return Keys(**pickle.loads(plain))  # noqa: S301  authentic, by the seal
+    raise UsageError(
+        "the keys of encrypted files can't be opened in this process",
+        hint="run the action on the frame in the thread that made it",
+    )
 
 
 def keys_of(given: object) -> Keys:
@@ -156,7 +225,7 @@ def read_key(given: object, whose: str) -> bytes:
     """A key of 16, 24 or 32 bytes. `whose` is for errors, which don't show it. Raises UsageError."""
     key = _bytes_of(given, whose)
     if len(key) not in _SIZES:
-        raise UsageError(f"{whose} has {len(key)} bytes, and a key has 16, 24 or 32")
+        raise UsageError(f"{whose} has {counted(len(key), 'byte')}, and a key has 16, 24 or 32")
     return key
 
 

@@ -283,4 +283,6 @@ class ColumnChunk:
     encodings_known: bool = False
     """The chunk has encoding statistics."""
     encrypted: bool = False
-    """The chunk is encrypted with its own key: its pages and its filter can't be read."""
+    """The chunk is encrypted by a key that isn't known: its pages and its filter can't be read."""
+    key_hint: str | None = None
+    """How that key is given."""

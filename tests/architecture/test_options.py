@@ -43,8 +43,8 @@ CLASSES: Final = {
 NO_OPTIONS: Final = {"path", "paths", "spark", "progress", "jobs", "fail_fast", "on_row", "session"}
 """Parameters that say which files, where they are worked on, and who is informed of progress."""
 
-NOT_IN_PYTHON: Final = {("gate", "threads")}
-"""Many files share the cores by their sizes."""
+NOT_IN_PYTHON: Final = {("gate", "threads"), ("trial", "keys")}
+"""Many files share the cores by their sizes; readers get no keys."""
 
 NOT_ON_SPARK: Final = {
     "add": {"threads"},
@@ -79,7 +79,11 @@ ONLY_ON_COMMAND_LINE: Final = {
 }
 """Which policy, how the report is written, what is done instead; and where `probe` has its values from."""
 
+OF_KEYS: Final = {"footer_key", "column_key", "key", "aad_prefix", "kms", "kms_config"}
+"""The options that give `keys` on the command line."""
+
 NOT_ON_COMMAND_LINE: Final = {
+    "trial": {"keys"},
     "add": {"format_options"},
     "advise": {"policy"},
     "probe": {"skip_blank"},
@@ -200,7 +204,10 @@ def test_the_command_line_takes_the_fields_of_the_class(name: str) -> None:
     context = command.make_context(name, ["a.parquet", *(["--columns", "id"] if name == "add" else [])])
     without = OF_DATASETS | OF_TABLES[name] | ONLY_ON_COMMAND_LINE.get(name, set())
     assert OF_TABLES[name] <= context.params.keys()
-    taken = {parameter: value for parameter, value in context.params.items() if parameter not in without}
+    taken = {parameter: value for parameter, value in context.params.items() if parameter not in without | OF_KEYS}
+    if name != "trial":
+        assert context.params.keys() >= OF_KEYS
+        taken["keys"] = None
     if name == "add":
         assert taken.keys() >= OF_FORMATS
         taken = {parameter: value for parameter, value in taken.items() if parameter not in OF_FORMATS}
@@ -340,14 +347,14 @@ def test_an_option_is_written_once(name: str) -> None:
     assert again <= {"advise": {"--policy"}}.get(name, set()), "`bloom advise --policy` is the file that it writes"
 
 
-FOUND: Final = {"column", "select"}
+FOUND: Final = {"column", "select", "keys"}
 """What all of `find` take; `limit`, `files_only` and `maybe` are for rows that are printed."""
 
 
 def test_find_takes_its_options_everywhere() -> None:
     from bloomcli.commands.options import FindOptions
 
-    names = {field.name for field in dataclasses.fields(FindOptions)} - FROM_THE_TABLE
+    names = {field.name for field in dataclasses.fields(FindOptions)} - FROM_THE_TABLE - {"keys"} | OF_KEYS
     command: click.Command = import_module("bloomcli.cli.find").command
     on_command_line = {parameter.name for parameter in command.params}
     assert names | {"engine", "master", "conf", "table", "where", "snapshot", "as_of"} <= on_command_line

@@ -5,6 +5,8 @@ Each module imports only modules that stand above it:
     idl             parquet.thrift as tables of names, generated
     limits          ceilings, each with its reason
     spec            Thrift structures: walks of fields, with checks
+    encryption      modules: encrypted and decrypted; how a file is encrypted
+    key_material    the keys for a file: given, or wrapped in its key material
     compact         the encoding of new Thrift structures
     index_encoding  the encoding of new page indexes
     schema          leaf columns and their types
@@ -16,6 +18,7 @@ Each module imports only modules that stand above it:
     encodings       a page's values to hashes, in every encoding
     values          a column chunk's values to hashes, for filters
     page_index      the column index and the offset index; pages that can have a value; lists of pages
+    decryption      encrypted files: the footer, and a view with every module in plain text
     geospatial      bounding boxes and types of geometries, compared with the values and set right
     page_decoder    pages to Arrow arrays, for `find`
     measured        what a chunk's statistics and page index should say, by its values

@@ -313,7 +313,7 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
                 path=source.path,
                 offset=offset,
                 field=field,
-                hint="bloom has no keys; decrypt the file with the engine that wrote it",
+                hint=chunk.key_hint,
                 id="filter-encrypted",
             )
         )
@@ -452,7 +452,7 @@ def unreadable(footer: Footer, column: Column) -> str | None:
     for key in footer.chunk_keys({column.index}):
         chunk = footer.chunk(key)
         if chunk.encrypted:
-            return "encrypted: bloom has no keys"
+            return f"encrypted: {chunk.key_hint}"
         if chunk.codec != "UNCOMPRESSED" and not codecs.supported(chunk.codec):
             return f"compressed by {chunk.codec}, which isn't known here"
     return None

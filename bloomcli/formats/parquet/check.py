@@ -196,6 +196,23 @@ def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Findi
             yield from (fault.finding(chunk) for fault in proof.contradictions(filters, key, chunk))
 
 
+def closed(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
+    """Yield a finding for each of these columns (None: all) whose metadata are encrypted by a key that isn't known. A
+    footer in plain text has their filters' places, and the filters are findings themselves."""
+    encryption = filters.footer.encryption
+    if encryption is None or encryption.plaintext_footer:
+        return
+    for index, path in sorted(encryption.closed.items()):
+        if columns is None or index in columns:
+            yield Finding(
+                id="filter-encrypted",
+                severity=Severity.WARNING,
+                message="the column is encrypted, and its key isn't given: nothing is known of its filters",
+                column=path,
+                hint=encryption.hint(path),
+            )
+
+
 def rows(filters: Filters) -> Iterator[Finding]:
     """Yield the finding about a footer whose number of rows isn't that of its row groups."""
     footer = filters.footer

@@ -59,6 +59,7 @@ from bloomcli.formats.parquet.pages import BAD_CHECKSUM, BadChecksum
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.storage.base import Source
 from bloomcli.storage.sources import CountingSource
+from bloomcli.words import counted
 
 _CHANGED: Final = "give the key that the file was written with, or get the file from its source again"
 
@@ -95,6 +96,7 @@ def open_encrypted(
         footer_cipher=cipher,
         ciphers={},
         key_ids={},
+        closed={},
         external_material=ring.external,
     )
     footer = _with_columns(footer, encryption, ring)
@@ -108,15 +110,18 @@ def _signed(footer: Footer, keys: Keys) -> _Opened:
     """The algorithm and the keys of a file whose footer is in plain text, after the signature was checked."""
     ring = KeyRing(keys, footer.path)
     key = ring.footer_key(footer.top.binary("footer_signing_key_metadata"))
-    if keys == Keys():
-        return Algorithm("", None), ring, None
+    if keys == Keys():  # what is in plain text can be read without keys
+        union = footer.top.struct("encryption_algorithm", "EncryptionAlgorithm")
+        return Algorithm((union and union.member()) or "an unknown algorithm", b""), ring, None
     algorithm = algorithm_of(footer.top, keys)
     if key is None:
         return algorithm, ring, None
     cipher, end = Cipher(key, algorithm), footer.top.end
     stored = footer.raw[end:]
     if len(stored) != SIGNATURE_BYTES:
-        raise footer.location.fault(f"the footer's signature has {len(stored)} bytes, not {SIGNATURE_BYTES}", end)
+        raise footer.location.fault(
+            f"the footer's signature has {counted(len(stored), 'byte')}, not {SIGNATURE_BYTES}", end
+        )
     if not hmac.compare_digest(cipher.signature(footer.raw[:end], stored[:NONCE_BYTES]), stored):
         raise CorruptFile(
             "the footer's signature isn't that of its bytes by this key: the key or the AAD prefix is another one, "
@@ -141,7 +146,7 @@ def _decrypted(
             "the footer is encrypted, and its key isn't given",
             path=path,
             offset=start,
-            hint=key_hint("--footer-key ", ring.wanted(metadata)),
+            hint=key_hint(ring.wanted(metadata)),
         )
     algorithm = algorithm_of(crypto, keys)
     module = raw[crypto.end :]
@@ -172,6 +177,7 @@ def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Foot
         footer_cipher = encryption.footer_cipher
         found = footer_cipher.key if own is None and footer_cipher is not None else ring.column_key(path, metadata)
         if found is None:
+            encryption.closed[key.column] = path
             continue
         ordinal = footer.group_struct(key.row_group).integer("ordinal")
         cipher = Cipher(found, encryption.algorithm, (key.row_group if ordinal is None else ordinal, key.column))
@@ -399,8 +405,8 @@ class PlainSource(CountingSource):
         size = region.end - region.start
         if size > limits.FILTER_MAX_BYTES + 2 * parquet_limits.FILTER_HEADER_MAX_BYTES:
             raise UnsupportedError(
-                f"{size} encrypted bytes of a {region.kind} are decrypted at once, and at most "
-                f"{limits.FILTER_MAX_BYTES} are",
+                f"a {region.kind} has {counted(size, 'byte')}, and at most "
+                f"{limits.FILTER_MAX_BYTES} are decrypted at once",
                 path=self.path,
                 offset=region.start,
                 field=region.field,
@@ -482,14 +488,16 @@ class PlainSource(CountingSource):
         raw = super()._read(at, min(room, _AHEAD_BYTES if self.request_bytes else _HEADER_BYTES))
         length = module_length(raw[:LENGTH_BYTES])
         if not MODULE_BYTES < length <= min(room, parquet_limits.PAGE_HEADER_MAX_BYTES):
-            raise self._fault(region, f"a page header's module of {length} bytes, where {room} are left", at)
+            raise self._fault(
+                region, f"a page header's module of {counted(length, 'byte')}, where {room} are left", at
+            )
         module = raw[:length] if len(raw) >= length else super()._read(at, length)
         header, is_dictionary = self._header(region, module, at, number)
         packed = header.required_int("compressed_page_size")
         if not region.cipher.has_aad and room - length >= LENGTH_BYTES:  # DuckDB writes the size before encryption
             packed = module_length(super()._read(at + length, LENGTH_BYTES))
         if packed > room - length:
-            raise self._fault(region, f"a page of {packed} bytes, where {room - length} are left", at)
+            raise self._fault(region, f"a page of {counted(packed, 'byte')}, where {room - length} are left", at)
         return _Page(at, length, packed, None if is_dictionary else number)
 
     def _header(self, region: _Region, module: bytes, at: int, number: int | None) -> tuple[Struct, bool]:
@@ -509,10 +517,10 @@ class PlainSource(CountingSource):
 
     def _page(self, region: _Region, page: _Page) -> bytes:
         """A page in plain bytes: its header, which fills what the modules have more, and its body."""
-        if page.packed > parquet_limits.PAGE_WHOLE_MAX_BYTES:
+        most = parquet_limits.PAGE_WHOLE_MAX_BYTES
+        if page.packed > most:
             raise UnsupportedError(
-                f"an encrypted page has {page.packed} bytes, and at most {parquet_limits.PAGE_WHOLE_MAX_BYTES} are "
-                "decrypted at once",
+                f"an encrypted page has {counted(page.packed, 'byte')}, and at most {most} are decrypted at once",
                 path=self.path,
                 offset=page.start,
                 field=region.field,
@@ -527,7 +535,7 @@ class PlainSource(CountingSource):
             len(body) < levels + LENGTH_BYTES
             or module_length(body[levels : levels + LENGTH_BYTES]) != len(body) - levels
         ):
-            raise self._fault(region, f"the page's module isn't one of its {len(body)} bytes", at)
+            raise self._fault(region, f"the page's module isn't one of its {counted(len(body), 'byte')}", at)
         kind = Kind.DICTIONARY_PAGE if is_dictionary else Kind.DATA_PAGE
         plain = bytes(body[:levels]) + self._decrypt(region, body[levels:], at, kind, page.ordinal)
         fields = {

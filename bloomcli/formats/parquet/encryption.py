@@ -13,6 +13,7 @@ Source: the Parquet format's Encryption.md (4.4, 5.1, 5.2).
 from __future__ import annotations
 
 import os
+import shlex
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
@@ -22,6 +23,8 @@ from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.extras import needed
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet.spec import Struct
+from bloomcli.model.file import SIGNATURE
+from bloomcli.words import counted
 
 LENGTH_BYTES: Final = 4
 NONCE_BYTES: Final = 12
@@ -91,7 +94,7 @@ class Cipher:
     def decrypt(self, module: bytes | memoryview, kind: Kind, page: int | None = None) -> bytes:
         """The plain bytes of a whole module. `page`: the data page's ordinal. Raises WrongModule."""
         if len(module) < self.overhead(kind):
-            raise WrongModule(f"a module has {len(module)} bytes, and the shortest {self.overhead(kind)}")
+            raise WrongModule(f"a module has {counted(len(module), 'byte')}, and the shortest {self.overhead(kind)}")
         body = memoryview(module)[LENGTH_BYTES:]  # a copy of a page takes longer than its decryption
         if self._by_ctr(kind):
             return self._counted(bytes(body[:NONCE_BYTES]), body[NONCE_BYTES:])
@@ -183,19 +186,6 @@ def algorithm_of(holder: Struct, keys: Keys) -> Algorithm:
     return Algorithm(name, (prefix or given or b"") + unique)
 
 
-def key_hint(option: str, key_id: str | None) -> str:
-    """The hint with the options by which a key is given."""
-    named = "" if key_id is None else f", or --key {key_id}=env:NAME, as the file calls it"
-    return f"give it: {option}env:NAME{named}"
-
-
-def column_key_hint(encryption: Encryption | None, path: str) -> str:
-    """The hint with the options by which a column's key is given."""
-    if encryption is None:
-        return "its key isn't known, as the file doesn't say how it is encrypted; leave the column out"
-    return key_hint(f"--column-key {path}=", encryption.key_ids.get(path)) + "; or leave the column out"
-
-
 @dataclass(frozen=True, slots=True)
 class Encryption:
     """How a file is encrypted, and what its keys open."""
@@ -213,7 +203,9 @@ class Encryption:
     """Of the chunks that are encrypted and whose key is known, by row group and column."""
     key_ids: dict[str, str | None]
     """What the file calls the keys of the encrypted columns, by the columns' paths."""
-    external_material: bool = False
+    closed: dict[int, str]
+    """The encrypted columns whose keys aren't known: their paths, by ordinal."""
+    external_material: bool
     """The keys are wrapped in a file next to the data (`key_material.material_path`)."""
 
     @property
@@ -224,3 +216,38 @@ class Encryption:
         if own is None or self.plaintext_footer or self.algorithm.name != "AES_GCM_V1":
             return frozenset()
         return frozenset(column for (_, column), cipher in self.ciphers.items() if cipher.key == own.key)
+
+    def details(self) -> tuple[tuple[str, str], ...]:
+        """The facts for `bloom inspect`: the algorithm, the footer, and which column is under which key."""
+        named = {path: "without a name" if key is None else key for path, key in self.key_ids.items()}
+        by = "" if self.footer_key_id is None else f" by {self.footer_key_id}"
+        unknown = "not verified: its key isn't given" + (by and f" ({self.footer_key_id})")
+        verified = unknown if self.footer_cipher is None else f"verified{by}"
+        unknown_keys = set(self.closed.values())
+        opened = [f"{path} ({key})" for path, key in named.items() if path not in unknown_keys]
+        closed = [f"{path} ({key})" for path, key in named.items() if path in unknown_keys]
+        return (
+            ("encryption", self.algorithm.name + ("" if self.algorithm.aad is not None else ", without AAD")),
+            (SIGNATURE, verified) if self.plaintext_footer else ("footer", f"encrypted{by}"),
+            *((("encrypted columns", _some(opened)),) if opened else ()),
+            *((("not readable", f"{_some(closed)}: without the key"),) if closed else ()),
+        )
+
+    def hint(self, path: str) -> str:
+        """How a column's key is given."""
+        return key_hint(self.key_ids.get(path), path)
+
+
+_LISTED: Final = 20
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def key_hint(key_id: str | None, column: str | None = None) -> str:
+    """The hint with the options by which a key is given: that of a column, or of the footer."""
+    option = ["--footer-key", "env:NAME"] if column is None else ["--column-key", f"{column}=env:NAME"]
+    named = "" if key_id is None else f", or by the file's name for it, {shlex.join(['--key', f'{key_id}=env:NAME'])}"
+    return f"give its key: {shlex.join(option)}{named}"

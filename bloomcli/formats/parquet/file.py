@@ -41,7 +41,7 @@ from bloomcli.formats.parquet.pages import header_ranges
 from bloomcli.formats.parquet.schema import schema_tree
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts, IndexEntry, PageFacts, Severity
+from bloomcli.model.file import Column, ColumnChunk, FilterFacts, IndexEntry, PageFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal, exclusions
@@ -114,14 +114,12 @@ class ParquetFile(LocatedFile):
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
-        """The footer's signature and its extension, if it has them."""
-        signed = ((SIGNATURE, "any change breaks it: no filters can be added"),) if self.footer.signed else ()
-        found = extension_of(self.footer)
-        return (
-            signed
-            if found is None
-            else (*signed, ("footer extension", f"field 32767, {plural(found.bytes, 'byte')}"))
-        )
+        """How the file is encrypted, and the footer's extension."""
+        encryption, found = self.footer.encryption, extension_of(self.footer)
+        details = () if encryption is None else encryption.details()
+        if found is None:
+            return details
+        return *details, ("footer extension", f"field 32767, {plural(found.bytes, 'byte')}")
 
     @property
     def columns(self) -> Sequence[Column]:
@@ -184,6 +182,11 @@ class ParquetFile(LocatedFile):
     def why_unreadable(self, column: Column) -> str | None:
         """Why a column's values can't be read: it is encrypted, or compressed with an unsupported codec."""
         return unreadable(self.footer, column)
+
+    def is_encrypted(self, column: Column) -> bool:
+        """Whether a column is encrypted by a key that is known."""
+        encryption = self.footer.encryption
+        return encryption is not None and any(index == column.index for _, index in encryption.ciphers)
 
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
@@ -323,6 +326,7 @@ class ParquetFile(LocatedFile):
             else:
                 yield from check.without_location(chunk, claim.offset, claim.length)
         yield from check.overlaps(self.filters, columns)
+        yield from check.closed(self.filters, columns)
         yield from check.rows(self.filters)
 
     def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:

@@ -178,7 +178,7 @@ class Footer:
             "the footer is signed, and its key isn't given: any change to it breaks the signature",
             path=self.path,
             field="encryption_algorithm",
-            hint=key_hint("--footer-key ", None if encryption is None else encryption.footer_key_id),
+            hint=key_hint(None if encryption is None else encryption.footer_key_id),
         )
 
     @property
@@ -334,6 +334,7 @@ class Footer:
                 bloom_filter_offset=None,
                 bloom_filter_length=None,
                 encrypted=True,
+                key_hint=self._key_hint(column),
             )
         if found.file_path:  # an empty path is none, as Arrow and parquet-java see it
             raise UnsupportedError(
@@ -377,7 +378,11 @@ class Footer:
             only_dictionary_encoded=self.only_dictionary(key, found),
             encodings_known=found.has_encoding_stats,
             encrypted=found.encrypted,
+            key_hint=self._key_hint(column) if found.encrypted else None,
         )
+
+    def _key_hint(self, column: Column) -> str | None:
+        return None if self.encryption is None else self.encryption.hint(column.path)
 
     def only_dictionary(self, key: ChunkKey, found: ChunkMetadata) -> bool:
         """Whether a chunk's encoding statistics exist and say that every data page is dictionary-encoded."""

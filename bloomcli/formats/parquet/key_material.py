@@ -18,6 +18,7 @@ from bloomcli.errors import BloomError, CorruptFile, UsageError
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet.encryption import Algorithm, Cipher, WrongModule
 from bloomcli.storage.registry import open_source
+from bloomcli.words import counted
 
 _MATERIAL: Final = "PKMT1"
 _MATERIAL_MOST: Final = 16 << 20
@@ -89,7 +90,7 @@ class KeyRing:
         if self._external is None:
             with open_source(material_path(self._path)) as source:
                 if source.size > _MATERIAL_MOST:
-                    raise self._fault(f"its file has {source.size} bytes")
+                    raise self._fault(f"its file has {counted(source.size, 'byte')}")
                 self._external = _json(source.read_at(0, source.size)) or {}
         kept = self._external.get(reference or "")
         inner = _json(kept) if isinstance(kept, str) else None
@@ -148,7 +149,7 @@ class KeyRing:
         except WrongModule as error:
             raise self._fault(str(error)) from None
         if len(found) not in (16, 24, 32):
-            raise self._fault(f"a wrapped key has {len(found)} bytes")
+            raise self._fault(f"a wrapped key has {counted(len(found), 'byte')}")
         return found
 
     def _decoded(self, text: str) -> bytes:

@@ -280,9 +280,9 @@ def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[_T
     chunk, rows, places, by_headers = chosen
     if chunk.encrypted:
         raise UnsupportedError(
-            f"column {chunk.column.path} is encrypted",
+            f"column {chunk.column.path} is encrypted, and its key isn't given",
             path=source.path,
-            hint="bloom has no keys; decrypt the file with the engine that wrote it",
+            hint=chunk.key_hint,
         )
     reader = ChunkReader(source, chunk, data_end, checked=True)
     if not codecs.supported(chunk.codec) and chunk.codec != "UNCOMPRESSED":

@@ -337,10 +337,10 @@ def read_pages(
     """
     if chunk.encrypted:
         raise UnsupportedError(
-            f"column {chunk.column.path} is encrypted",
+            f"column {chunk.column.path} is encrypted, and its key isn't given",
             path=source.path,
             field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
-            hint="bloom has no keys; decrypt the file with the engine that wrote it",
+            hint=chunk.key_hint,
         )
     reader = ChunkReader(source, chunk, data_end, window, stop, checked=checked)
     seen, end = 0, chunk.data_offset + chunk.compressed_bytes

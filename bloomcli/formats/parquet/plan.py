@@ -35,7 +35,6 @@ from bloomcli.formats.parquet.bloom_filter import (
     write_header,
 )
 from bloomcli.formats.parquet.encodings import width_of
-from bloomcli.formats.parquet.encryption import column_key_hint
 from bloomcli.formats.parquet.footer import (
     FILTER,
     ChunkKey,
@@ -114,7 +113,7 @@ def key_missing(footer: Footer, chunk: ColumnChunk) -> UnsupportedError:
         f"column {chunk.column.path} is encrypted in row group {chunk.row_group}, and its key isn't given",
         path=footer.path,
         field=field_of(chunk),
-        hint=column_key_hint(footer.encryption, chunk.column.path),
+        hint=chunk.key_hint,
     )
 
 

@@ -45,7 +45,7 @@ def extents(footer: Footer, column: Column) -> Iterator[Extent]:
             low=low,
             high=high,
             empty=not count or nulls == count,
-            doubtful=footer.signed or not _readable(found.codec),  # signed files have encrypted columns
+            doubtful=found.encrypted or not _readable(found.codec),
             only_dictionary=(dictionary or has_filter) and footer.only_dictionary(key, found),
             filter_bytes=None if not has_filter else 0 if length is None else bitset_bytes_in(length),
         )
