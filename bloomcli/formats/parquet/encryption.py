@@ -12,11 +12,11 @@ Source: the Parquet format's Encryption.md (4.4, 5.1, 5.2).
 
 from __future__ import annotations
 
-import os
 import shlex
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from os import urandom
 from typing import Final, NamedTuple
 
 from bloomcli.errors import UnsupportedError, UsageError
@@ -113,7 +113,7 @@ class Cipher:
         self, plain: bytes | bytearray, kind: Kind, page: int | None = None, nonce: bytes | None = None
     ) -> bytes:
         """A whole module with these plain bytes, and a nonce of its own unless one is given."""
-        nonce = nonce or os.urandom(NONCE_BYTES)
+        nonce = nonce or urandom(NONCE_BYTES)
         if self._by_ctr(kind):
             data = self._counted(nonce, plain)
         else:
