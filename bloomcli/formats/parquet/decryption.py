@@ -397,7 +397,7 @@ class PlainSource(CountingSource):
 
     def _fault(self, region: _Region, reason: str, at: int) -> CorruptFile:
         if region.kind == FILTER:  # it is one filter's fault
-            return FilterProblem(reason, path=self.path, offset=at, field=region.field)
+            return FilterProblem(reason, path=self.path, offset=at, field=region.field, id="filter-header")
         return CorruptFile(reason, path=self.path, offset=at, field=region.field, hint=_CHANGED)
 
     def _structure(self, region: _Region) -> bytes:
