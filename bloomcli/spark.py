@@ -46,6 +46,7 @@ from bloomcli.commands.values import Value
 from bloomcli.datasets.engine import spark_engine
 from bloomcli.finding.on_spark import find, find_table
 from bloomcli.finding.reachable import find_reachable
+from bloomcli.formats.keys import Keys
 from bloomcli.model.index import IndexReport
 from bloomcli.report import show_in_notebooks
 from bloomcli.tables.functions import (
@@ -225,6 +226,8 @@ def index_build(
     overwrite: bool = False,
     force: bool = False,
     dry_run: bool = False,
+    keys: Keys | None = None,
+    allow_plaintext_index: bool = False,
 ) -> IndexReport:
     """Build an index of columns of many files: executors read the files, and the driver writes the index.
 
@@ -239,7 +242,9 @@ def index_build(
     from bloomcli.indexing.build import build
 
     engine = spark_engine(spark)
-    options = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)
+    options = IndexOptions(
+        columns=columns, fpp=fpp, dry_run=dry_run, keys=keys, allow_plaintext_index=allow_plaintext_index
+    )
     target = IndexTarget(output=output, overwrite=overwrite, force=force).checked(dry_run=dry_run)
     return build(engine, taken_paths("paths", paths), options, target)
 
@@ -251,6 +256,8 @@ def index_update(
     *,
     force: bool = False,
     dry_run: bool = False,
+    keys: Keys | None = None,
+    allow_plaintext_index: bool = False,
 ) -> IndexReport:
     """Update an index for the files that paths name: executors read new and changed files.
 
@@ -266,7 +273,14 @@ def index_update(
 
     engine = spark_engine(spark)
     target = IndexTarget(output=taken_path("index", index), overwrite=True, force=force)
-    return update(engine, taken_paths("paths", paths), target, dry_run=dry_run)
+    return update(
+        engine,
+        taken_paths("paths", paths),
+        target,
+        dry_run=dry_run,
+        keys=keys,
+        allow_plaintext_index=allow_plaintext_index,
+    )
 
 
 def _run(spark: SparkSession, paths: Paths, options: Options) -> DataFrame:

@@ -31,7 +31,14 @@ from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
 from bloomcli.datasets.planning import OnTables
-from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, has_ended, is_connect, reconnect
+from bloomcli.datasets.spark_session import (
+    LAST_WRITERS_SECONDS,
+    first_line,
+    has_ended,
+    is_connect,
+    reconnect,
+    with_session_keys,
+)
 from bloomcli.datasets.task import OTHER_KIND, OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.formats.keys import SEAL_PROPERTY, seal
@@ -76,6 +83,7 @@ class SparkEngine:
 
     def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
         """List the files that paths name: paths that all machines can open, or URIs."""
+        options = with_session_keys(options, self.session)
         changing = isinstance(options, WriteOptions) and options.in_place
         with counted_by(self.meter):
             named = LazySequence(partial(portable, changing=changing), paths)
@@ -83,6 +91,7 @@ class SparkEngine:
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Make a task for each file."""
+        options = with_session_keys(options, self.session)
         if isinstance(options, WriteOptions):
             options = _portable_output(options)
         with counted_by(self.meter):

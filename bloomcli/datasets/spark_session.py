@@ -9,13 +9,19 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.extras import install
+from bloomcli.formats.keys import Keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from bloomcli.commands.options import Options
+
+O = TypeVar("O", bound="Options")  # noqa: E741  options
 
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit, which has already started Java with the session's settings."""
@@ -30,6 +36,23 @@ _OUTPUT_READ: Final = 1 << 16
 
 LAST_WRITERS_SECONDS: Final = 5.0
 """How long superseded or stopped tasks may go on running: Spark kills their workers after two seconds."""
+
+
+_KEY_LIST: Final = "parquet.encryption.key.list"
+
+
+def with_session_keys(options: O, session: Any) -> O:
+    """The options with the master keys that the session itself has for encrypted files, unless keys are given.
+
+    Raises UsageError if the session's list isn't ``id:base64, id:base64``.
+    """
+    if options.keys is not None:
+        return options
+    found = session.conf.get(_KEY_LIST, None) or session.sparkContext._jsc.hadoopConfiguration().get(_KEY_LIST)
+    if not found:
+        return options
+    pairs = [one.strip().partition(":") for one in found.split(",") if one.strip()]
+    return replace(options, keys=Keys(keys={name.strip(): f"base64:{key.strip()}" for name, _, key in pairs}))
 
 
 def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:

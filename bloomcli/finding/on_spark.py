@@ -28,6 +28,7 @@ from bloomcli.finding.spark_index import pruning_of
 from bloomcli.finding.table_files import listed_files
 from bloomcli.finding.values import pieces_of, unpacked
 from bloomcli.finding.work import search
+from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
 from bloomcli.storage.base import FileEntry
@@ -46,6 +47,7 @@ def find(
     values_column: str | None = None,
     index: Name | None = None,
     as_files: bool = False,
+    keys: Keys | None = None,
 ) -> Any:
     """Find the rows whose column equals a value of a frame, by the filters and statistics of files. The rows stay on
     the executors, and so do the values if they have more than 64 MiB.
@@ -63,6 +65,7 @@ def find(
         index: an index of these files (`index_build`). The lookup in it happens now. Files that it rules out aren't
             opened; files that it doesn't have, or that changed since, are searched without it.
         as_files: search the files of a table as plain files, with the rows that the table has replaced or deleted.
+        keys: the keys of encrypted files; by default the master keys in ``parquet.encryption.key.list``.
 
     Returns:
         A frame with the columns `path`, `stripe` (of ORC files), `row_group` (from 0), `row` (number in the file,
@@ -89,9 +92,10 @@ def find(
             select=select,
             values_column=values_column,
             index=index,
+            keys=keys,
         )
     named = taken_paths("paths_or_table", paths_or_table)
-    options = FindOptions(column=column, select=select, as_files=as_files).checked()
+    options = FindOptions(column=column, select=select, as_files=as_files, keys=keys).checked()
     files = of_paths(spark, named, options, shaped=True)
     return _frame(spark, files, values, values_column, index)
 
@@ -108,6 +112,7 @@ def find_table(
     select: Sequence[str] = (),
     values_column: str | None = None,
     index: Name | None = None,
+    keys: Keys | None = None,
 ) -> Any:
     """Find the rows of an Iceberg or Delta table whose column equals a value of a frame: those of one snapshot,
     without the rows that the table has deleted.
@@ -129,7 +134,7 @@ def find_table(
     """
     checked_session(spark)
     which = TableOptions(table=table, where=where, snapshot=snapshot, as_of=as_of)
-    options = FindOptions(column=column, select=select).checked()
+    options = FindOptions(column=column, select=select, keys=keys).checked()
     return _frame(spark, of_table(spark, which, options, typed=True), values, values_column, index)
 
 
@@ -193,6 +198,9 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         UsageError: no files, or files of a table without `as_files`.
         UnknownColumn, UnreadableError, UnsupportedError: with `shaped`, the first file's error.
     """
+    from bloomcli.datasets.spark_session import with_session_keys
+
+    options = with_session_keys(options, spark)
     found = listed_files([portable(path) for path in paths], options)
     listed = [item._replace(path=absolute(item.path)) for item in found]
     options = with_partitions(options, listed)

@@ -95,10 +95,17 @@ def binaries(values: Sequence[bytes]) -> pa.LargeBinaryArray:
 
 
 class SourceStream(io.RawIOBase):
-    """A source as a Python file object."""
+    """A source as a Python file object.
 
-    def __init__(self, source: Source) -> None:
+    Args:
+        source: the source.
+        end: the number of its bytes that are read; None for all.
+        tail: the bytes that follow in place of the others.
+    """
+
+    def __init__(self, source: Source, end: int | None = None, tail: bytes = b"") -> None:
         self._source, self._at = source, 0
+        self._end, self._tail = source.size if end is None else end, tail
 
     def readable(self) -> bool:
         """Return True."""
@@ -110,12 +117,15 @@ class SourceStream(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes."""
-        left = max(self._source.size - self._at, 0)
-        data = self._source.read_at(self._at, left if size < 0 else min(size, left)) if left else b""
+        stop = self._end + len(self._tail)
+        stop = stop if size < 0 else min(self._at + size, stop)
+        end = min(stop, self._end)
+        data = self._source.read_at(self._at, end - self._at) if self._at < end else b""
+        data += self._tail[max(self._at - self._end, 0) : max(stop - self._end, 0)]
         self._at += len(data)
         return data
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Go to an offset, which is returned."""
-        self._at = offset + (0, self._at, self._source.size)[whence]
+        self._at = offset + (0, self._at, self._end + len(self._tail))[whence]
         return self._at

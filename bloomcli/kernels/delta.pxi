@@ -106,8 +106,7 @@ cdef class Deltas:
         cdef int status, width
         cdef Py_ssize_t n, size
         cdef uint64_t mask, delta
-        cdef Py_ssize_t i, at
-        cdef int shift
+        cdef Py_ssize_t i
         if self.count < 0:
             status = self._open()
             if status:
@@ -131,16 +130,9 @@ cdef class Deltas:
                 return READ_BAD
             if size > self.w.end - self.position:
                 return READ_BAD if self.final else READ_MORE
-            mask = ~<uint64_t>0 if width == 64 else (<uint64_t>1 << width) - 1
+            mask = _mask(width)
             for i in range(n):
-                at = self.position + ((i * width) >> 3)
-                shift = <int>((i * width) & 7)
-                if self.w.end - at >= 9:
-                    delta = _load64(self.w.data + at) >> shift
-                    if shift + width > 64:
-                        delta |= <uint64_t>self.w.data[at + 8] << (64 - shift)
-                else:
-                    delta = _last_bits(self.w.data + at, shift, width)
+                delta = _packed_bits(self.w.data + self.position, self.w.end - self.position, i * width, width)
                 self.value += self.min_delta + (delta & mask)
                 self.decoded[i] = self.value
             self.position += size
@@ -247,6 +239,22 @@ cdef class Deltas:
         if self.count < 0:
             raise PageError("the delta header is cut off")
         raise PageError("a delta block runs past the page's end")
+
+
+cdef inline uint64_t _mask(int width) noexcept nogil:
+    return ~<uint64_t>0 if width == 64 else (<uint64_t>1 << width) - 1
+
+
+cdef inline uint64_t _packed_bits(const unsigned char* p, Py_ssize_t size, Py_ssize_t bit, int width) noexcept nogil:
+    """Return the `width` bits from `bit` on of `size` bytes that contain them, and perhaps higher bits, which don't
+    belong to them."""
+    cdef Py_ssize_t at = bit >> 3
+    cdef int shift = <int>(bit & 7)
+    cdef uint64_t found
+    if size - at < 9:
+        return _last_bits(p + at, shift, width)
+    found = _load64(p + at) >> shift
+    return found | <uint64_t>p[at + 8] << (64 - shift) if shift + width > 64 else found
 
 
 cdef uint64_t _last_bits(const unsigned char* p, int shift, int width) noexcept nogil:

@@ -34,7 +34,8 @@ class SchemaNode:
     column: int | None = None
     """The ordinal of a leaf column, counted from 0."""
     attributes: tuple[tuple[str, str], ...] = ()
-    """ORC: the type's attributes, as names and values. Mosaic: the bucket."""
+    """As names and values: the attributes, the crs and the algorithm of ORC's type; Mosaic's bucket; in Parquet the
+    order of a leaf's bounds, if it isn't TYPE_ORDER."""
 
 
 class ColumnName(NamedTuple):

@@ -195,7 +195,7 @@ LIBRARIES: Final = (
         title="Arrow C++",
         aliases=("arrow-cpp", "pyarrow"),
         probes=_NEVER,
-        known=measured("Arrow C++ 26", f"{_ONLY_ON_REQUEST}; encrypted columns with filters are read"),
+        known=measured("Arrow C++ 26", f"{_ONLY_ON_REQUEST}; encrypted files are read"),
         refuses={
             NOT_POWER_OF_TWO: measured(
                 "Arrow C++ 26",
@@ -249,8 +249,8 @@ LIBRARIES: Final = (
         probes=_NEVER,
         known=measured(
             "Polars 2.1",
-            "polars-parquet can decode filters, but polars-io and polars-stream don't use it; columns that are"
-            " encrypted by AES-GCM are read with filters too",
+            "polars-parquet can decode filters, but polars-io and polars-stream don't use it; files"
+            " encrypted by AES-GCM are read",
         ),
     ),
 )
@@ -353,8 +353,7 @@ ROWS: Final = (
         known=measured(
             "Spark 4.3 (parquet-java 1.17, orc-core 2.3)",
             "its Parquet predicates have each file's own types, so widened columns, decimals of any width and"
-            " milliseconds are looked up correctly. In encrypted files, filters in modules are used, and those in"
-            " plain text ignored",
+            " milliseconds are looked up correctly. Encrypted filters are used, those in plain text ignored",
         ),
         wrong_about={
             NEGATIVE_ZERO: measured(
@@ -516,7 +515,7 @@ ROWS: Final = (
         probes=_PARQUET,
         known=measured(
             "DataFusion 55",
-            "its package for Python reads no encrypted files; decimals of any width and columns with a wider table"
+            "no encrypted files; decimals of any width and columns with a wider table"
             " type return every row; FLOAT16, decimals of more"
             " than 38 digits, 8- and 16-bit integers, dates, times, timestamps and fields of structs aren't looked"
             " up. It takes sorting_columns, which state the order within each row group, for the order of the whole"
@@ -594,7 +593,7 @@ ROWS: Final = (
         probes=_BOTH,
         known=measured(
             "ClickHouse 26.9",
-            "Parquet, which it doesn't read encrypted: integers are hashed at the file's width, strings and"
+            "Parquet, unencrypted: integers are hashed at the file's width, strings and"
             " fixed-length bytes unchanged; floats, decimals, UUIDs, dates and timestamps aren't looked up. Before"
             " filters, the same types are looked up in dictionaries of up to 1 MiB as stored"
             " (input_format_parquet_dictionary_filter_push_down). ORC through ORC C++, unless"

@@ -43,6 +43,7 @@ PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
 JULIAN_EPOCH: Final = 2440588
 """Julian day of 1970-01-01, which INT96 timestamps count from."""
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
+_GEOSPATIAL: Final = ("GEOMETRY", "GEOGRAPHY")
 """Logical types whose values are text."""
 _MOST_DIGITS: Final = 4000
 """Digits of a decimal, the precision of `decimals.WIDE`: more than any column can store. A number with more digits is
@@ -304,6 +305,12 @@ def _interval(text: str, column: Column) -> bytes:
     return _hex(text, column, column.type_length)
 
 
+def _geometry(text: str, column: Column) -> bytes:
+    if text[:2].lower() != "0x":
+        raise _Malformed("0x, then the hexadecimal digits of its well-known binary (WKB)")
+    return _hex(text, column, column.type_length)
+
+
 def _text(text: str, column: Column) -> bytes:
     try:
         value = text.encode("utf-8", "surrogateescape")
@@ -377,6 +384,7 @@ _PARSERS: Final[dict[str, Callable[[str, Column], bytes]]] = {
     "TIMESTAMP": _timestamp,
     "UUID": _uuid,
     "INTERVAL": _interval,
+    **dict.fromkeys(_GEOSPATIAL, _geometry),
     **dict.fromkeys(_TEXTS, _text),
 }
 
@@ -434,7 +442,7 @@ def decode_bound(encoded: bytes, column: Column) -> Any:
     """
     kind = kind_of(column)
     width = _fixed_width(column)
-    if kind in {"INTERVAL", "INT96", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY"}:
+    if kind in {"INTERVAL", "INT96", "UNKNOWN", "VARIANT", *_GEOSPATIAL}:
         return None
     if column.physical in {"INT32", "INT64", "INT128"}:
         return int.from_bytes(encoded, "little", signed=column.signed) if len(encoded) == width else None
@@ -497,11 +505,14 @@ def _render(encoded: bytes, column: Column) -> str:
         return encoded.decode("utf-8", "surrogateescape")
     if isinstance(key, int | float):
         return repr(key)
-    if column.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"} and kind not in {"INTERVAL", "FLOAT16", "DECIMAL"}:
+    if column.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"} and kind not in _IN_HEX:
         text = encoded.decode("utf-8")
         if text.isprintable() and text[:2].lower() != "0x":
             return text
     raise ValueError("no text form")
+
+
+_IN_HEX: Final = ("INTERVAL", "FLOAT16", "DECIMAL", *_GEOSPATIAL)
 
 
 def excluded_by(literal: Literal, min_value: bytes | None, max_value: bytes | None, column: Column) -> bool | None:

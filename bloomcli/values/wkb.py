@@ -39,7 +39,7 @@ class Shapes:
 
     def __init__(self, *, geographic: bool, seam: float | None = None) -> None:
         self._limits = _LIMITS if geographic else (math.inf,) * 4
-        self._seam = -math.inf if seam is None else seam
+        self.seam = -math.inf if seam is None else seam
         self.types: set[int] = set()
         self.unread = 0
         self.lows = [math.inf] * 4
@@ -54,6 +54,16 @@ class Shapes:
         except (ValueError, struct.error):
             self.lows, self.highs, self.west = before
             self.unread += 1
+
+    def joined(self, other: Shapes) -> Shapes:
+        """The measures of both."""
+        found = Shapes(geographic=self._limits is _LIMITS, seam=self.seam)
+        found.types = self.types | other.types
+        found.unread = self.unread + other.unread
+        found.lows = list(map(min, self.lows, other.lows))
+        found.highs = list(map(max, self.highs, other.highs))
+        found.west = max(self.west, other.west)
+        return found
 
     def extent(self, axis: int) -> tuple[float, float] | None:
         """The least and the greatest coordinate of an axis; None without one."""
@@ -104,7 +114,7 @@ class Shapes:
             for place, axis in enumerate(axes):
                 found = every[place :: len(axes)]
                 found = found[np.abs(found) <= self._limits[axis]]  # and not NaN
-                west = found[found < self._seam] if axis == 0 else found[:0]
+                west = found[found < self.seam] if axis == 0 else found[:0]
                 for some in (found, west):
                     if len(some):
                         self._include(axis, (float(some.min()), float(some.max())))
@@ -120,5 +130,5 @@ class Shapes:
             if abs(number) <= limit:
                 self.lows[axis] = min(self.lows[axis], number)
                 self.highs[axis] = max(self.highs[axis], number)
-                if axis == 0 and self.west < number < self._seam:
+                if axis == 0 and self.west < number < self.seam:
                     self.west = number

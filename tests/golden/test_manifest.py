@@ -14,7 +14,11 @@ from support.golden import FIXTURES, MOSAIC, ORC, RULE_PAIRS, WRITERS
 ROOT = FIXTURES.parent
 ENTRIES: list[dict[str, Any]] = tomllib.loads((ROOT / "MANIFEST.toml").read_text())["file"]
 PARQUET = [entry for entry in ENTRIES if entry["path"].endswith(".parquet")]
-OPEN = [entry for entry in PARQUET if "encrypted_footer" not in entry["path"]]
+OPEN = [
+    entry
+    for entry in PARQUET
+    if "encrypted_footer" not in entry["path"] and not entry["path"].startswith("encrypted/")
+]
 HUNDRED_KB = 100_000
 
 
@@ -34,6 +38,7 @@ def test_the_manifest_and_the_folder_hold_the_same_files() -> None:
         *MOSAIC.iterdir(),
         *RULE_PAIRS.glob("*/*"),
         *WRITERS.iterdir(),
+        *(ROOT / "encrypted").iterdir(),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyarrow import orc
 from support import orc_hashes
-from support.orcspark import LEAVES, STRIDE, filters, java_zone, types_frame, write, write_vectors
+from support.orcspark import (
+    LEAVES,
+    STRIDE,
+    filters,
+    java_zone,
+    read_bytes,
+    types_frame,
+    write,
+    write_vectors,
+)
 from support.orcwalk import Orc
 
 import bloomcli
@@ -101,6 +111,19 @@ def test_texts_are_hashed_as_they_are_stored_padded_or_cut(spark: SparkSession, 
     pair = vectors(spark, tmp_path, kind, values)
     assert any(pair.java.bitsets(0, "c")[0][1])
     assert pair.ours.payload(0, "c") == pair.java.payload(0, "c")
+
+
+@pytest.mark.parametrize("kind", ["geometry", "geography"])
+def test_geometries_have_the_bits_of_orc_core_which_reads_them_beside_our_filters(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    points = [None if n % 5 == 3 else struct.pack("<BIdd", 1, 1, n / 4, -n) for n in range(90)]
+    pair = vectors(spark, tmp_path, kind, points)
+    pair_payloads = [file.payload(0, "c") for file in (pair.ours, pair.java)]
+    assert any(pair.java.bitsets(0, "c")[0][1])
+    assert pair_payloads[0] == pair_payloads[1]
+    found = [read_bytes(spark, tmp_path / name, "c") for name in ("ours.orc", "bare.orc")]
+    assert found == [points, points]
 
 
 LONGS = {

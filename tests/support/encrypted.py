@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,3 +35,58 @@ def write_encrypted(path: Path, table: pa.Table, *, rows: int = 50, **options: A
     with pq.ParquetWriter(path, table.schema, encryption_properties=properties, compression="none") as writer:
         writer.write_table(table, row_group_size=rows)
     return path
+
+
+FILES: Final = Path(__file__).parents[2] / "fixtures" / "encrypted"
+DIGITS: Final = b"0123456789012345", b"1234567890123450", b"1234567890123451"
+"""The keys of Apache's test data: of the footer, and of two columns."""
+
+
+def counted(size: int, first: int, last: int | None = None) -> bytes:
+    """A key of digits that go on counting from `first`; with its last byte if that is another one."""
+    key = bytes((first + i) % 10 for i in range(size))
+    return key if last is None else key[:-1] + bytes([last])
+
+
+_JAVA: Final = {"kf": counted(16, 0), "kc1": counted(16, 1, 0), "kc2": counted(16, 1, 1)}
+_SPARK: Final = {
+    "footerkey": counted(16, 0)[:10] + bytes(range(10, 16)),
+    "colkey1": (b"\0\1\2" * 6)[:16],
+    "colkey2": b"\1" * 16,
+}
+_TESTING: Final = dict(zip(("kf", "kc1", "kc2"), DIGITS, strict=True))
+
+KEYS: Final[dict[str, dict[str, Any]]] = {
+    "java_columns_ctr": {"keys": _JAVA},
+    "java_columns_gcm": {"keys": _JAVA},
+    "java_columns_gcm_aes256_aad_stored": {
+        "footer_key": counted(32, 0),
+        "column_keys": {"id": counted(32, 1, 0), "name": counted(32, 1, 1)},
+        "aad_prefix": b"tester",
+    },
+    "java_columns_gcm_plaintext_footer": {"keys": _JAVA},
+    "java_uniform_gcm": {"keys": _JAVA},
+    "spark_columns_double": {"keys": _SPARK},
+    "spark_columns_external": {"keys": _SPARK},
+    "pyarrow_columns_plaintext_footer_nofilter": {"keys": _TESTING},
+    "pyarrow_uniform_gcm_aad_not_stored_nofilter": {"footer_key": DIGITS[0], "aad_prefix": b"tester"},
+    "polars_columns_nofilter": {"footer_key": DIGITS[0], "column_keys": {"id": DIGITS[1], "name": DIGITS[2]}},
+    "polars_uniform_nofilter": {"footer_key": DIGITS[0]},
+    "duckdb_uniform": {"footer_key": DIGITS[0]},
+    "encrypt_columns_and_footer_bloom_filter": {"keys": _TESTING},
+}
+"""The keys of each file of `fixtures/encrypted`, as `bloomcli.Keys` takes them."""
+
+
+def file(name: str) -> Path:
+    """A file of `fixtures/encrypted`."""
+    return FILES / f"{name}.parquet"
+
+
+def rows_by_arrow(name: str) -> list[dict[str, Any]]:
+    """The rows of a file that has one key, as pyarrow reads them."""
+    given = KEYS[name]
+    prefix = {"aad_prefix": given["aad_prefix"]} if "aad_prefix" in given else {}
+    properties = pe.create_decryption_properties(given.get("footer_key") or given["keys"]["kf"], **prefix)
+    found: list[dict[str, Any]] = pq.read_table(file(name), decryption_properties=properties).to_pylist()
+    return found

@@ -180,7 +180,7 @@ def mutate_page(random: Random, data: bytes) -> bytes:
         header = {**header, _COMPRESSED: (thrift.I32, len(body))}
         if random.randrange(4):  # otherwise its checksum shows it
             header.pop(_CRC, None)
-    return _with_page(data, page, thrift.encode(header) + body)
+    return with_page(data, page, thrift.encode(header) + body)
 
 
 def _mutated_body(random: Random, page: Page) -> bytes:
@@ -198,7 +198,7 @@ def _mutated_body(random: Random, page: Page) -> bytes:
     return bytes(page.body[:apart]) + codec.compress(changed, asbytes=True)
 
 
-def _with_page(data: bytes, page: Page, new: bytes) -> bytes:
+def with_page(data: bytes, page: Page, new: bytes) -> bytes:
     """The file with other bytes for a page, and with changed offsets of everything after it."""
     grown = len(new) - page.size
     body, _ = footers.split(data)

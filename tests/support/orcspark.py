@@ -97,6 +97,18 @@ def set_vector(vector: Any, values: Sequence[Any]) -> None:
             get_field(vector, "vector")[i] = value
 
 
+def _description(kinds: Any, schema: str) -> Any:
+    """orc-core's schema. It doesn't parse the names of its geospatial types."""
+    if "geo" not in schema:
+        return kinds.fromString(schema)
+    found = kinds.createStruct()
+    for field in schema.removeprefix("struct<").removesuffix(">").split(","):
+        name, kind = field.split(":")
+        made = {"geometry": kinds.createGeometry, "geography": kinds.createGeography}.get(kind)
+        found.addField(name, kinds.fromString(kind) if made is None else made())
+    return found
+
+
 def write_vectors(
     spark: SparkSession,
     target: Path,
@@ -109,7 +121,7 @@ def write_vectors(
     from py4j.java_gateway import get_field, set_field
 
     jvm = spark._jvm
-    description = jvm.org.apache.orc.TypeDescription.fromString(schema)
+    description = _description(jvm.org.apache.orc.TypeDescription, schema)
     properties = jvm.java.util.Properties()
     for name, value in options.items():
         properties.setProperty(name.replace("__", "."), str(value))
@@ -131,6 +143,29 @@ def write_vectors(
     writer.close()
     target.with_name(f".{target.name}.crc").unlink(missing_ok=True)
     return target
+
+
+def read_bytes(spark: SparkSession, path: Path, column: str) -> list[bytes | None]:
+    """The values of a column of bytes, as orc-core's own reader reads them."""
+    from py4j.java_gateway import get_field
+
+    jvm = spark._jvm
+    options = jvm.org.apache.orc.OrcFile.readerOptions(jvm.org.apache.hadoop.conf.Configuration(False))
+    reader = jvm.org.apache.orc.OrcFile.createReader(hadoop_path(spark, path), options)
+    at = list(reader.getSchema().getFieldNames()).index(column)
+    batch = reader.getSchema().createRowBatch(1024)
+    rows = reader.rows()
+    found: list[bytes | None] = []
+    while rows.nextBatch(batch):
+        vector = get_field(batch, "cols")[at]
+        nulls, repeats = get_field(vector, "isNull"), get_field(vector, "isRepeating")
+        for row in range(get_field(batch, "size")):
+            place = 0 if repeats else row
+            there = get_field(vector, "noNulls") or not nulls[place]
+            start, size = get_field(vector, "start")[place], get_field(vector, "length")[place]
+            found.append(bytes(get_field(vector, "vector")[place])[start : start + size] if there else None)
+    rows.close()
+    return found
 
 
 @contextmanager

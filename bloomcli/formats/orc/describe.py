@@ -17,6 +17,7 @@ from bloomcli.formats.orc.bloom_filter import UTF8, Filters, LoadedStream, Locat
 from bloomcli.formats.orc.footer import INDEX_KINDS, Footer
 from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
 from bloomcli.formats.orc.statistics import missing_bounds
+from bloomcli.formats.orc.values import STRINGS
 from bloomcli.model.file import FilterFacts, MergedFilter, PageFacts
 from bloomcli.rules.writer_table import Part
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 ALGORITHM = "KIRSCH_MITZENMACHER"
-_TEXTS = ("STRING", "CHAR", "VARCHAR", "BINARY", "DECIMAL")
+_TEXTS = (*STRINGS, "DECIMAL")
 
 T = TypeVar("T")
 

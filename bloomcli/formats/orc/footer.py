@@ -353,6 +353,11 @@ def schema_tree(footer: Footer) -> Iterator[SchemaNode]:
             spec.parse("StringPair", raw, footer.path, footer.footer_at, f"types[{orc.id}].attributes")
             for raw in message.attributes
         ]
+        found = [(spec.text(pair.key), spec.text(pair.value)) for pair in pairs]
+        if message.HasField("crs"):
+            found.append(("crs", spec.text(message.crs)))
+        if message.HasField("algorithm"):
+            found.append(("algorithm", spec.name_of("EdgeAlgorithm", message.algorithm)))
         yield SchemaNode(
             depth=len(orc.steps),
             name=orc.steps[-1] if orc.steps else "",
@@ -360,7 +365,7 @@ def schema_tree(footer: Footer) -> Iterator[SchemaNode]:
             type=orc.name,
             id=orc.id,
             column=orc.id if not orc.children and orc.kind != "STRUCT" else None,
-            attributes=tuple((spec.text(pair.key), spec.text(pair.value)) for pair in pairs),
+            attributes=tuple(found),
         )
 
 
@@ -374,6 +379,7 @@ _MESSAGES: Final = {
 
 _ENUMS: Final = {
     ("Type", "kind"): "TypeKind",
+    ("Type", "algorithm"): "EdgeAlgorithm",
     ("Stream", "kind"): "StreamKind",
     ("ColumnEncoding", "kind"): "EncodingKind",
     ("PostScript", "compression"): "CompressionKind",

@@ -25,13 +25,15 @@ from typing import Any, Final
 
 from bloomcli import kernels
 from bloomcli.formats.base import MeasuredColumn
+from bloomcli.formats.geospatial import Claims
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.values import DECIMAL_BYTES, FLOATS, REPEATED, STRINGS, LeafReader, Values
+from bloomcli.formats.orc.values import BINARIES, DECIMAL_BYTES, FLOATS, REPEATED, STRINGS, LeafReader, Values
 from bloomcli.model.table_statistics import Key
 from bloomcli.values import calendar
 from bloomcli.values.literals import WIDE
+from bloomcli.values.wkb import Shapes
 
 Extremes = tuple[Any, Any]
 """The least and the greatest value, None if none is compared."""
@@ -53,6 +55,8 @@ class Measured:
     high: Any = None
     complete: bool = True
     """Whether all values were compared."""
+    shapes: Shapes | None = None
+    """The measures of geometries, if they are wanted."""
 
     def add(self, other: Measured) -> None:
         """Add other rows."""
@@ -60,6 +64,8 @@ class Measured:
         self.nulls += other.nulls
         self.nans += other.nans
         self.complete = self.complete and other.complete
+        if other.shapes is not None:
+            self.shapes = other.shapes if self.shapes is None else self.shapes.joined(other.shapes)
         self.extend(other.low, other.high)
 
     def of_column(self, orc: OrcType) -> MeasuredColumn:
@@ -155,13 +161,19 @@ _READINGS: Final = 4
 
 
 class Measuring:
-    """Measures the values of a column's row groups, one after the other."""
+    """Measures the values of a column's row groups, one after the other.
 
-    def __init__(self, leaf: LeafReader) -> None:
+    Args:
+        leaf: the column's values.
+        claims: what is stated about the column's geometries, if they are measured.
+    """
+
+    def __init__(self, leaf: LeafReader, claims: Claims | None = None) -> None:
+        self._claims = claims
         self.entries = None if leaf.entries is None else Entries(leaf)
         self._leaf = leaf
         self._extremes = self._comparison()
-        self._found = Measured()
+        self._found = self._nothing()
         self.differ = False
         """Whether timestamps weren't compared that may be extremes, because readers read them differently."""
 
@@ -172,12 +184,19 @@ class Measuring:
             return
         if self.entries is not None and not self.entries.known:
             self._found.complete = False
+        elif self._found.shapes is not None:
+            ends = list(accumulate(memoryview(values.lengths or b"").cast("q")[: values.count], initial=0))
+            for start, end in pairwise(ends):
+                self._found.shapes.add(b"" if values.cut else bytes(values.data[start:end]))
         elif self._extremes is not None:
             self._found.extend(*self._extremes(values))
 
+    def _nothing(self) -> Measured:
+        return Measured(shapes=None if self._claims is None else self._claims.shapes())
+
     def finish(self, rows: int) -> Measured:
         """The result for the values since the last call. `rows`: their number, with nulls."""
-        found, self._found = self._found, Measured()
+        found, self._found = self._found, self._nothing()
         found.nulls = rows - found.values
         return found
 
@@ -186,7 +205,7 @@ class Measuring:
         kind, zone = self._leaf.orc.kind, self._leaf.zone
         if self.entries is not None:
             return self.entries.extremes
-        if kind in {*REPEATED, "BINARY"}:
+        if kind in {*REPEATED, *BINARIES}:
             return None
         if kind in STRINGS:
             return _texts

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import BloomError
+from bloomcli.formats.geospatial import BOX, Claims
 from bloomcli.formats.orc import row_index, spec, statistics, zones
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
@@ -26,6 +27,7 @@ from bloomcli.formats.orc.measured import Extremes, Measured, Measuring
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.values import (
     FLOATS,
+    GEOSPATIAL,
     INTEGERS,
     REPEATED,
     SHOWN_BYTES,
@@ -248,6 +250,7 @@ def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Of
     if measured.nulls and found.HasField("has_null") and not found.has_null:
         message = f"{whose} statistics say that there is no null, and there are {measured.nulls:,}"
         yield _Fault(COUNTS, Severity.ERROR, message)
+    yield from _shape_faults(measured, found, orc, whose)
     if group and measured.values and (absent := lacks(found, orc)) is not None:
         yield _lacking(absent, whose)
         return
@@ -268,6 +271,28 @@ def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Of
         yield _outside("minimum", "above", low, least, orc, whose)
     if high is not None and not greatest <= high:
         yield _outside("maximum", "below", high, greatest, orc, whose)
+
+
+def claims(found: Any | None, orc: OrcType) -> Claims | None:
+    """What statistics state about geometries; None if they state nothing."""
+    if found is None or orc.kind not in GEOSPATIAL or not found.HasField("geospatial_statistics"):
+        return None
+    part = found.geospatial_statistics
+    box = [getattr(part.bbox, end) if part.bbox.HasField(end) else None for end in BOX]
+    return Claims(box, part.geospatial_types, geographic=orc.kind == "GEOGRAPHY")
+
+
+def _shape_faults(measured: Measured, found: Any, orc: OrcType, whose: str) -> Iterator[_Fault]:
+    """Faults of boxes and types of geometries, by which no reader skips."""
+    claimed, shapes = claims(found, orc), measured.shapes
+    if claimed is None or shapes is None:
+        return
+    for wrong in (claimed.wrong_in_box(shapes), claimed.wrong_in_types(shapes)):
+        if wrong:
+            yield _Fault(BOUNDS, Severity.WARNING, f"{whose} geospatial statistics are wrong: {'; '.join(wrong)}")
+    if shapes.unread and whose == FILE:
+        message = f"{counted(shapes.unread, 'value')} can't be compared with the geospatial statistics"
+        yield _Fault(BOUNDS, Severity.NOTE, f"{message}: not ISO WKB of a type up to 7")
 
 
 def _lacking(which: str, whose: str) -> _Fault:
@@ -475,6 +500,9 @@ def _contradictions(
     if group and absent is not None:
         yield _lacking(absent, whose[0])
         return
+    claimed = claims(inner, orc)
+    for impossible in () if claimed is None else claimed.contradictions():
+        yield _Fault(BOUNDS, Severity.WARNING, f"{whose[0]} geospatial statistics are impossible: {impossible}")
     try:
         low, high = stored_bounds(inner, orc, offsets, group=group)
     except ValueError as error:
@@ -566,7 +594,7 @@ class ColumnProof:
         self._metadata, self._streams, self._orc = metadata, streams, orc
         self._reader = reader
         self._seen = 0
-        self._measuring = Measuring(reader.leaf)
+        self._measuring = Measuring(reader.leaf, claims(metadata.of_file(orc.id), orc))
         self._offsets = offsets_of([streams], orc)
         types = [*filters.footer.ancestors(orc), orc]
         self._levels = [

@@ -15,10 +15,12 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.arrays import SourceStream
 from bloomcli.formats.orc import limits as orc_limits
+from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.arrow_forms import Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.values import TIMESTAMPS, ValueReader
+from bloomcli.formats.orc.splice import file_end
+from bloomcli.formats.orc.values import GEOSPATIAL, TIMESTAMPS, ValueReader
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
@@ -122,7 +124,20 @@ class Records:
 
     @cached_property
     def _reader(self) -> pa.orc.ORCFile:
-        return pa.orc.ORCFile(pa.PythonFile(SourceStream(self._source), "r"))
+        return pa.orc.ORCFile(pa.PythonFile(self._as_binary() or SourceStream(self._source), "r"))
+
+    def _as_binary(self) -> SourceStream | None:
+        """The file with geometries and geographies as BINARY, which has the same streams: pyarrow refuses a file with
+        these types. None without them."""
+        footer = self._footer
+        found = [orc.id for orc in footer.types if orc.kind in GEOSPATIAL]
+        if not found:
+            return None
+        message = spec.message("Footer")()
+        message.CopyFrom(footer.message)
+        for each in found:
+            message.types[each].kind = spec.value_of("TypeKind", "BINARY")
+        return SourceStream(self._source, footer.footer_at, file_end(footer, message))
 
     def guarded(self, stripe: Stripe, read: Callable[[], Any]) -> Any:
         """Call a function of pyarrow. Raises CorruptFile, UnsupportedError if it refuses the stripe."""

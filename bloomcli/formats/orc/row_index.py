@@ -27,7 +27,7 @@ from bloomcli.formats.orc.compression import HEADER
 from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.streams import Position
-from bloomcli.formats.orc.values import DIRECT, FLOATS, INTEGERS, REPEATED, TIMESTAMPS
+from bloomcli.formats.orc.values import DIRECT, FLOATS, INTEGERS, REPEATED, STRINGS, TIMESTAMPS
 from bloomcli.model.file import IndexEntry
 from bloomcli.values.literals import decode_bound, render
 
@@ -37,7 +37,7 @@ _TEXTS: Final = ("STRING", "VARCHAR", "CHAR")
 _STREAMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     **dict.fromkeys((*INTEGERS, "BYTE"), (("DATA", _RUNS),)),
     **dict.fromkeys(FLOATS, (("DATA", _RAW),)),
-    **dict.fromkeys((*_TEXTS, "BINARY"), (("DATA", _RAW), ("LENGTH", _RUNS))),
+    **dict.fromkeys(STRINGS, (("DATA", _RAW), ("LENGTH", _RUNS))),
     **dict.fromkeys(TIMESTAMPS, (("DATA", _RUNS), ("SECONDARY", _RUNS))),
     **dict.fromkeys(REPEATED, (("LENGTH", _RUNS),)),
     "BOOLEAN": (("DATA", _BITS),),

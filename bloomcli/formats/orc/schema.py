@@ -177,4 +177,5 @@ def literal_column(orc: OrcType) -> Column:
     if kind == "DECIMAL":
         return replace(column, physical="BYTE_ARRAY", logical=f"DECIMAL({orc.precision},{orc.scale})")
     logical = "STRING" if kind in {"STRING", "CHAR", "VARCHAR"} else None
+    logical = kind if kind in {"GEOMETRY", "GEOGRAPHY"} else logical
     return replace(column, physical="BYTE_ARRAY", logical=logical)

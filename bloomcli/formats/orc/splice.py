@@ -146,15 +146,20 @@ class Layout:
             message.content_length = min(max(length, 0), (1 << 64) - 1)  # the old value may be wrong
         if self.software_version is not None:
             message.software_version = self.software_version
-        packed = footer.codec.compress(message.SerializeToString())
-        postscript = spec.message("PostScript")()
-        postscript.CopyFrom(footer.postscript)
-        postscript.footer_length = len(packed)
-        raw = postscript.SerializeToString()
-        if len(raw) > spec.POSTSCRIPT_MAX_BYTES:
-            raise CorruptFile("the postscript has no room for the footer's length", path=footer.path)
         pieces: list[Piece] = [rest] if rest.length else []
-        return [*pieces, packed + raw + bytes([len(raw)])]
+        return [*pieces, file_end(footer, message)]
+
+
+def file_end(footer: Footer, message: Any) -> bytes:
+    """The end of a file: another Footer message, and the postscript with its length. Raises CorruptFile."""
+    packed: bytes = footer.codec.compress(message.SerializeToString())
+    postscript = spec.message("PostScript")()
+    postscript.CopyFrom(footer.postscript)
+    postscript.footer_length = len(packed)
+    raw: bytes = postscript.SerializeToString()
+    if len(raw) > spec.POSTSCRIPT_MAX_BYTES:
+        raise CorruptFile("the postscript has no room for the footer's length", path=footer.path)
+    return packed + raw + bytes([len(raw)])
 
 
 def metadata_without_filters(

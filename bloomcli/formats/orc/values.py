@@ -44,7 +44,10 @@ from bloomcli.words import counted
 
 INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
-STRINGS: Final = ("STRING", "VARCHAR", "CHAR", "BINARY")
+GEOSPATIAL: Final = ("GEOMETRY", "GEOGRAPHY")
+"""Kinds of well-known binary (WKB)."""
+BINARIES: Final = ("BINARY", *GEOSPATIAL)
+STRINGS: Final = ("STRING", "VARCHAR", "CHAR", *BINARIES)
 REPEATED: Final = ("LIST", "MAP")
 TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
 _KINDS: Final = frozenset((*INTEGERS, *FLOATS, *STRINGS, *REPEATED, *TIMESTAMPS, "BYTE", "DECIMAL"))
@@ -52,7 +55,7 @@ _KINDS: Final = frozenset((*INTEGERS, *FLOATS, *STRINGS, *REPEATED, *TIMESTAMPS,
 VERSIONS: Final = {"DIRECT": 1, "DIRECT_V2": 2, "DICTIONARY": 1, "DICTIONARY_V2": 2}
 DIRECT: Final = ("DIRECT", "DIRECT_V2")
 _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys((*INTEGERS, *REPEATED, *TIMESTAMPS, "BINARY", "DECIMAL"), DIRECT),
+    **dict.fromkeys((*INTEGERS, *REPEATED, *TIMESTAMPS, *BINARIES, "DECIMAL"), DIRECT),
     **dict.fromkeys((*FLOATS, "BYTE"), ("DIRECT",)),
     **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), tuple(VERSIONS)),
 }
@@ -302,7 +305,7 @@ class LeafReader:
         kind = self.orc.kind
         if kind in STRINGS:
             data, size = _start(values, at, SHOWN_BYTES)
-            text = str(bytes(data)) if kind == "BINARY" else bytes(data).decode("utf-8", "backslashreplace")
+            text = str(bytes(data)) if kind in BINARIES else bytes(data).decode("utf-8", "backslashreplace")
             return text if len(data) == size else f"{text}... ({counted(size, 'byte')})"
         if kind in FLOATS:
             (number,) = struct.unpack_from("<f" if kind == "FLOAT" else "<d", values.data, at * FLOATS[kind])

@@ -16,6 +16,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import AnyBody, Buffer, Feed
 from bloomcli.formats.parquet.pages import Page
+from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import Column
 from bloomcli.words import are, counted
 
@@ -26,6 +27,7 @@ _HOLDS: Final = {
     "DELTA_LENGTH_BYTE_ARRAY": ("BYTE_ARRAY",),
     "DELTA_BYTE_ARRAY": ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"),
     "BYTE_STREAM_SPLIT": ("FLOAT", "DOUBLE", "INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"),
+    "ALP": ("FLOAT", "DOUBLE"),
 }
 _PREFIX: Final = 4
 """Size of the length that precedes a PLAIN byte array."""
@@ -109,19 +111,24 @@ class Slice(NamedTuple):
             at = end
 
 
+def unread(encoding: str, location: Location) -> UnsupportedError:
+    """The error about a page of values in an encoding that isn't read."""
+    return UnsupportedError(
+        f"values in the encoding {encoding}",
+        path=location.path,
+        offset=location.base,
+        field=location.field,
+        hint="choose other columns, or write this one again in another encoding",
+    )
+
+
 def slices(page: Page, column: Column, bounds: _Bounds = None) -> Iterator[Slice]:
     """Hash the values of a data page or a dictionary, and add them to `bounds`. Raises CorruptFile,
     UnsupportedError."""
     encoding = page.encoding
     holders = _HOLDS.get("PLAIN" if page.dictionary else encoding)
     if holders is None:
-        raise UnsupportedError(
-            f"values in the encoding {encoding}",
-            path=page.location.path,
-            offset=page.location.base,
-            field=page.location.field,
-            hint="rewrite the file with a current engine",
-        )
+        raise unread(encoding, page.location)
     if column.physical not in holders:
         raise page.location.fault(
             f"values of the type {column.physical} in the encoding {encoding}, which doesn't support it", 0
@@ -355,10 +362,22 @@ def _split(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Ite
         yield _fixed(values, width, count, bounds)
 
 
+def _alp(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
+    assert width is not None  # noqa: S101  as above
+    vectors = kernels.Alp(body.whole(), page.start, page.non_null, width)
+    left = page.non_null
+    while left:
+        values = bytearray(min(left, limits.ROWS_PER_BATCH) * width)
+        count = vectors.read(values)  # a batch has room for the largest vector
+        yield _fixed(values, width, count, bounds)
+        left -= count
+
+
 _READERS: Final[dict[str, Any]] = {
     "PLAIN": _plain,
     "DELTA_BINARY_PACKED": _delta,
     "DELTA_LENGTH_BYTE_ARRAY": _delta_length,
     "DELTA_BYTE_ARRAY": _delta_byte_array,
     "BYTE_STREAM_SPLIT": _split,
+    "ALP": _alp,
 }

@@ -145,7 +145,11 @@ class ParquetFile(LocatedFile):
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""
-        return schema_tree(self.footer.top)
+        orders = self.footer.orders
+        for node in schema_tree(self.footer.top):
+            order = orders[node.column] if node.column is not None and node.column < len(orders) else None
+            usual = order in {None, "TYPE_ORDER"}
+            yield node if usual else replace(node, attributes=(("order", str(order)),))
 
     def footer_tree(self) -> dict[str, Tree]:
         """The whole footer."""

@@ -381,8 +381,8 @@ class Footer:
             key_hint=self._key_hint(column) if found.encrypted else None,
         )
 
-    def _key_hint(self, column: Column) -> str | None:
-        return None if self.encryption is None else self.encryption.hint(column.path)
+    def _key_hint(self, column: Column) -> str:
+        return key_hint(None, column.path) if self.encryption is None else self.encryption.hint(column.path)
 
     def only_dictionary(self, key: ChunkKey, found: ChunkMetadata) -> bool:
         """Whether a chunk's encoding statistics exist and say that every data page is dictionary-encoded."""

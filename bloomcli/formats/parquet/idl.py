@@ -84,6 +84,7 @@ FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
         "VARIANT": (16, "VariantType"),
         "GEOMETRY": (17, "GeometryType"),
         "GEOGRAPHY": (18, "GeographyType"),
+        "FILE": (19, "Empty"),
     },
     "SchemaElement": {
         "type": (1, "i32"),
@@ -303,6 +304,7 @@ ENUMS: Final[dict[str, dict[str, int]]] = {
         "DELTA_BYTE_ARRAY": 7,
         "RLE_DICTIONARY": 8,
         "BYTE_STREAM_SPLIT": 9,
+        "ALP": 10,
     },
     "CompressionCodec": {
         "UNCOMPRESSED": 0,

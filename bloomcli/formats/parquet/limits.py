@@ -32,8 +32,9 @@ PAGE_AT_ONCE_BYTES: Final = 8 << 20
 
 PAGE_WHOLE_MAX_BYTES: Final = 128 << 20
 """The largest page, compressed and decompressed, with a codec or an encoding that can't be read in windows: SNAPPY
-and LZ4, whose libraries decompress a page in one call, and BYTE_STREAM_SPLIT, which scatters the bytes of a value.
-With other codecs a page may have up to 2 GiB, the largest size that its header can express."""
+and LZ4, whose libraries decompress a page in one call; BYTE_STREAM_SPLIT, which scatters the bytes of a value; and
+ALP, which starts with the places of its parts. With other codecs a page may have up to 2 GiB, the largest size that
+its header can express."""
 
 PAGE_SHARED_MAX_BYTES: Final = 32 << 30
 """The bytes of all values of a page whose values share bytes (DELTA_BYTE_ARRAY), which are decoded to be compared:
@@ -54,6 +55,10 @@ DELTA_PAGE_MAX_BYTES: Final = 1 << 34
 DICTIONARY_MAX_VALUES: Final = 1 << 24
 """The number of entries of a dictionary, which is held in memory while the data pages are read. A dictionary has at
 most `PAGE_WHOLE_MAX_BYTES`; writers stop at 1 to 2 MiB."""
+
+ROWS_FILE_MAX_BYTES: Final = 1 << 30
+"""The pages of the chosen columns of row groups whose rows are shown, if some are ALP pages: these are decoded as a
+whole, and 10 KB of them can have 128 MiB of equal values."""
 
 VALUES_FREE: Final = 1 << 25
 """Values of a column chunk that are hashed regardless of how few bytes they take in the file."""

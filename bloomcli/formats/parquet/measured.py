@@ -13,12 +13,11 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import UnsupportedError
 from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.codecs import Body
-from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.encodings import unread, width_of
 from bloomcli.formats.parquet.pages import Page, read_pages
 from bloomcli.formats.parquet.spec import varint
 from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, HashedPage, mark
@@ -209,13 +208,7 @@ class Measure:
         elif page.encoding == "RLE":
             run, data = b"", data[4:]  # after their length
         else:
-            raise UnsupportedError(
-                f"values in the encoding {page.encoding}",
-                path=page.location.path,
-                offset=page.location.base,
-                field=page.location.field,
-                hint="rewrite the file with a current engine",
-            )
+            raise unread(page.encoding, page.location)
         self._seen, self._unseen = bytearray(2), 2
         self.indices(page._replace(body=Body(b"".join((b"\1", run, data)), stop), start=0), stop)
 

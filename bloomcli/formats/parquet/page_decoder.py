@@ -2,9 +2,9 @@
 
     PAR1 | dictionary page | some data pages | ... of the next chunk | footer of one column | length | PAR1
 
-Pages keep their bytes. Each chunk is a row group of one column. The column has the chunks' levels and physical type
-but no logical type, so that the stored values are decoded; INT96 becomes 12 bytes. For the values of records, the
-footer has the file's schema.
+Pages keep their bytes, except ALP pages, which Arrow can't decode: they become PLAIN ones. Each chunk is a row group
+of one column. The column has the chunks' levels and physical type but no logical type, so that the stored values are
+decoded; INT96 becomes 12 bytes. For the values of records, the footer has the file's schema.
 
 The page headers are checked before that: no size in them is trusted, and at most `_TOGETHER_BYTES`, or one page, are
 decoded at a time. Pages of small chunks come together into one file, which takes as long to open as a large one.
@@ -25,10 +25,11 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.parquet import codecs, idl, page_index, pages, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.compact import Field, binary, i32, i64, listed, struct
+from bloomcli.formats.parquet.compact import Field, binary, i32, i64, listed, struct, structure, truth
+from bloomcli.formats.parquet.encodings import slices, unread
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_index import PagePlace
-from bloomcli.formats.parquet.pages import ChunkReader, can_become
+from bloomcli.formats.parquet.pages import ChunkReader, can_become, read_page
 from bloomcli.formats.parquet.spec import BINARY, I32, LIST, STRUCT, zigzag
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
@@ -50,6 +51,7 @@ _WIDE: Final = 12
 """Bytes of an INT96."""
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2  # Parquet's enum
 _NAME: Final = b"c"
+_ALP: Final = "ALP"
 _HIDES_CODEC: Final = b"parquet-cpp version 1.5.1-SNAPSHOT"
 """The writer before Arrow 3.0, whose pages of version 2 Arrow always decompresses."""
 
@@ -404,7 +406,9 @@ def _next(reader: ChunkReader) -> RawPage | None:
         return None
     if not header.has_head:
         raise reader.fault(f"the page header has no {header.head_field}", at)
-    header.encoding_name()
+    encoding = header.encoding_name()
+    if encoding not in idl.ENUMS["Encoding"]:
+        raise unread(encoding, header.location)
     count = header.required_of_head("num_values")
     is_dictionary = header.kind == "DICTIONARY_PAGE"
     if count < 0 or size < 0 or packed < 0:
@@ -427,10 +431,72 @@ def _next(reader: ChunkReader) -> RawPage | None:
             field=reader.field,
             hint="rewrite the file with smaller pages",
         )
+    if not is_dictionary and encoding == _ALP:
+        return _plain(reader, at)
     data = bytes(reader.take(header.size + packed))
     longest = pages.longest(reader, header, at)
     hides_codec = header.is_packed and not header.is_compressed
     return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, hides_codec)
+
+
+def _plain(reader: ChunkReader, at: int) -> RawPage:
+    """The data page at an offset with its values in PLAIN, not compressed. Raises CorruptFile, UnsupportedError."""
+    reader.position = at
+    page = read_page(reader, lambda _: False)
+    assert page is not None  # noqa: S101  it is a data page
+    column, nulls = reader.chunk.column, page.num_values - page.non_null
+    found = page.histogram(column, repetition=True)
+    if found is None:
+        raise reader.fault("an ALP page whose repetition levels have a deprecated encoding", at)
+    repetition, definition = (
+        b"" if levels is None else bytes(memoryview(levels.body.whole())[levels.start : levels.end])
+        for levels in (page.repetition, page.levels)
+    )
+    values = [part.fixed or b"" for part in slices(page, column)]
+    data = b"".join([repetition, definition, *values])
+    head = {1: i32(page.num_values), 2: i32(nulls), 3: i32(found[0]), 4: i32(idl.ENUMS["Encoding"]["PLAIN"])}
+    head |= {5: i32(len(definition)), 6: i32(len(repetition)), 7: truth(False)}
+    size = i32(len(data))
+    header = struct({1: i32(idl.ENUMS["PageType"]["DATA_PAGE_V2"]), 2: size, 3: size, 8: structure(head)})
+    return RawPage(header + data, page.num_values, len(data), False, at, _WIDE)
+
+
+def without_alp(
+    source: Source, footer: Footer, row_groups: Iterable[int], columns: set[int], unit: str | None
+) -> pq.ParquetFile | None:
+    """Row groups with these columns as a file that Arrow can read; None if no chunk of theirs has ALP pages.
+
+    Raises:
+        CorruptFile, UnsupportedError: the pages can't be read, or they take too much memory. Errors of Arrow.
+    """
+    import pyarrow.parquet as pq
+
+    keys = [list(footer.chunk_keys_in(number, columns)) for number in row_groups]
+    if not any(footer.metadata(key).encodings >> idl.ENUMS["Encoding"][_ALP] & 1 for some in keys for key in some):
+        return None
+    size, groups = 0, []
+    for some in keys:
+        chunks = []
+        for key in some:
+            reader = ChunkReader(source, footer.chunk(key), footer.start, checked=True)
+            found: list[RawPage] = []
+            for page in _pages(reader):
+                found.append(page)
+                size += len(page.data)
+                if size > parquet_limits.ROWS_FILE_MAX_BYTES:
+                    raise UnsupportedError(
+                        f"rows of row groups with ALP pages, which decoded take more than the"
+                        f" {parquet_limits.ROWS_FILE_MAX_BYTES} bytes that are held in memory",
+                        path=source.path,
+                        field=reader.field,
+                        hint="--select names other columns to show",
+                    )
+            dictionary = next((page for page in found if page.is_dictionary), None)
+            data = [page for page in found if not page.is_dictionary]
+            chunks.append(ChunkPages(reader.chunk, dictionary, data, footer.row_group(key.row_group).rows))
+        groups.append(chunks)
+    file = pa.BufferReader(file_of(groups, footer))
+    return pq.ParquetFile(file, page_checksum_verification=True, coerce_int96_timestamp_unit=unit)
 
 
 def _decode(
@@ -448,7 +514,7 @@ def _decode(
             raise some.reader.fault(
                 f"the column's pages have {counted(some.values, 'value')}, too few for {counted(count, 'row')}"
             )
-        stored.append(ChunkPages(some.reader.chunk, some.dictionary, some.pages, count))
+        stored.append([ChunkPages(some.reader.chunk, some.dictionary, some.pages, count)])
     reader = groups[0][1].reader
     together = not reader.chunk.column.max_repetition_level and all(
         some.rows_at_once == _ROWS_AT_ONCE for _, some in groups
@@ -517,48 +583,55 @@ def _leaves(values: pa.Array, places: pa.Int64Array) -> tuple[pa.Array, pa.Int64
             return values, places
 
 
-def file_of(groups: Sequence[ChunkPages], typed: Footer | None) -> bytes:
+def file_of(groups: Sequence[Sequence[ChunkPages]], typed: Footer | None) -> bytes:
     """Build a Parquet file from some pages.
 
     Args:
-        groups: pages of chunks of one column, one for each row group of the new file.
+        groups: pages of chunks of the same columns for each row group of the new file; of one column without `typed`.
         typed: the file's footer, for values of logical types; None for values of the physical type.
     """
-    column, rows = groups[0].chunk.column, sum(group.rows for group in groups)
+    column, rows = groups[0][0].chunk.column, sum(group[0].rows for group in groups)
     parts, begin = [spec.MAGIC], len(spec.MAGIC)
     row_groups = []
     for group in groups:
-        stored = [page.data for page in group.every]
+        stored = [page.data for chunk in group for page in chunk.every]
         row_groups.append(_row_group(group, typed, begin))
         parts += stored
         begin += sum(map(len, stored))
     fields = dict(_file_fields(column, typed, rows, row_groups))
-    if typed is None and any(page.hides_codec for group in groups for page in group.pages):
+    if typed is None and any(page.hides_codec for group in groups for page in group[0].pages):
         fields[6] = binary(_HIDES_CODEC)
     footer = struct(fields)
     return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), spec.MAGIC])
 
 
-def _row_group(group: ChunkPages, typed: Footer | None, begin: int) -> bytes:
+def _row_group(group: Sequence[ChunkPages], typed: Footer | None, begin: int) -> bytes:
     """The metadata of a row group whose pages begin at an offset of the new file."""
-    chunk, dictionary, pages, rows = group
+    found, total = {}, 0
+    for some in group:
+        packed = sum(len(page.data) for page in some.every)
+        found[some.chunk.column.index] = _column_chunk(some, typed, begin + total, packed)
+        total += packed
+    chunks = [*found.values()] if typed is None else [found.get(at, _UNREAD) for at in range(typed.column_count)]
+    return struct({1: listed(STRUCT, chunks), 2: i64(total), 3: i64(group[0].rows)})
+
+
+def _column_chunk(some: ChunkPages, typed: Footer | None, begin: int, packed: int) -> bytes:
+    """The ColumnChunk of pages that begin at an offset of the new file, and take `packed` bytes."""
+    chunk, dictionary, pages, _ = some
     column = chunk.column
-    packed = sum(len(page.data) for page in group.every)
     names = (_NAME,) * max(column.max_definition_level, 1) if typed is None else (column.path.encode(),)
     kind = _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]
     fields = {
         5: i64(sum(page.values for page in pages)),
-        6: i64(max(sum(page.size for page in group.every), 1)),
+        6: i64(max(sum(page.size for page in some.every), 1)),
         7: i64(packed),
         9: i64(begin + (0 if dictionary is None else len(dictionary.data))),
     }
     if dictionary is not None:
         fields[11] = i64(begin)
     metadata = _column_fields(kind, names, chunk.codec) + struct(fields, after=4)
-    chunks = [struct({2: i64(0), 3: (STRUCT, metadata)})]
-    if typed is not None:
-        chunks = [_UNREAD] * column.index + chunks + [_UNREAD] * (typed.column_count - column.index - 1)
-    return struct({1: listed(STRUCT, chunks), 2: i64(packed), 3: i64(rows)})
+    return struct({2: i64(0), 3: (STRUCT, metadata)})
 
 
 @lru_cache(maxsize=64)

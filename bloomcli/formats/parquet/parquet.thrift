@@ -1,5 +1,5 @@
 /*
- * Parquet's metadata. Written from the Apache Parquet format specification (version 2.12, with later
+ * Parquet's metadata. Written from the Apache Parquet format specification (version 2.14, with later
  * additions). Strings are binary here: files have names that aren't UTF-8. Footers are never written from
  * these structures: splice.py patches the original bytes, so what is left out here is never lost.
  */
@@ -18,6 +18,7 @@ enum FieldRepetitionType { REQUIRED = 0; OPTIONAL = 1; REPEATED = 2; }
 enum Encoding {
   PLAIN = 0; PLAIN_DICTIONARY = 2; RLE = 3; BIT_PACKED = 4; DELTA_BINARY_PACKED = 5;
   DELTA_LENGTH_BYTE_ARRAY = 6; DELTA_BYTE_ARRAY = 7; RLE_DICTIONARY = 8; BYTE_STREAM_SPLIT = 9;
+  ALP = 10;
 }
 
 enum CompressionCodec {
@@ -96,6 +97,7 @@ union LogicalType {
   16: VariantType VARIANT
   17: GeometryType GEOMETRY
   18: GeographyType GEOGRAPHY
+  19: Empty FILE
 }
 
 struct SchemaElement {

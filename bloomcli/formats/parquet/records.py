@@ -594,13 +594,12 @@ class Records:
 
     def _whole(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
         """Rows from whole chunks."""
-        names = [self._paths[index] for index in sorted(columns)]
         fixed = all(self._filters.footer.columns[index].physical in _FIXED for index in columns)
         for some in self._together(groups, len(columns)) if fixed else ([group] for group in groups):
             with self._faults(f"the rows of row group {some[0].row_group}"):
                 try:
                     small = fixed and self._count_of(some[0]) <= _SMALL_ROWS
-                    yield from self._whole_of(some, names, _SMALL_ROWS if small else _AT_ONCE)
+                    yield from self._whole_of(some, columns, _SMALL_ROWS if small else _AT_ONCE)
                 except (pa.ArrowException, OSError, ValueError) as error:
                     if len(some) > 1:  # one of them is damaged, perhaps behind its last row that is read
                         for group in some:
@@ -626,13 +625,20 @@ class Records:
         """The number of all rows of a row group."""
         return self._filters.footer.row_group(group.row_group).rows
 
-    def _whole_of(self, groups: Sequence[_Rows], names: list[str], at_once: int) -> Iterator[pa.RecordBatch]:
+    def _whole_of(self, groups: Sequence[_Rows], columns: set[int], at_once: int) -> Iterator[pa.RecordBatch]:
         """Rows of row groups, of which `at_once` are decoded at a time.
 
         Raises ValueError if Arrow ends before the last row without an error.
         """
         numbers = [group.row_group for group in groups]
-        batches = self.reader.iter_batches(at_once, row_groups=numbers, columns=names, use_threads=False)
+        names = [self._paths[index] for index in sorted(columns)]
+        footer, places = self._filters.footer, numbers
+        reader = page_decoder.without_alp(self._file.source, footer, numbers, columns, self._unit)
+        if reader is None:
+            reader = self.reader
+        else:
+            places = list(range(len(numbers)))
+        batches = reader.iter_batches(at_once, row_groups=places, columns=names, use_threads=False)
         before = [0, *accumulate(map(self._count_of, groups))]
         rows = [number + row for number, group in zip(before, groups, strict=False) for row in group.rows]
         if len(groups) > 1:  # a row group with too few values would give its place to the next one's

@@ -54,10 +54,16 @@ def _integer_field(struct: str, field: str) -> tuple[int, int]:
     return field_ids(struct)[field], integer_kind(struct, field)
 
 
+_DRAFTS: Final = {("Encoding", 11): "PFOR or FSST (draft)"}
+"""What writers of drafts use numbers for that the specification doesn't have. Sources: PforEncoding.md, not merged;
+parquet-format#531, which has no number yet."""
+
+
 @cache
 def enum_name(enum: str, value: int) -> str:
-    """An enum value's name, or ``CODE 17`` where the IDL has none."""
-    return next((name for name, known in idl.ENUMS[enum].items() if known == value), f"CODE {value}")
+    """An enum value's name, or ``CODE 17`` where neither the IDL nor a known draft has one."""
+    known = next((name for name, number in idl.ENUMS[enum].items() if number == value), None)
+    return known or _DRAFTS.get((enum, value), f"CODE {value}")
 
 
 def zigzag(value: int) -> bytes:

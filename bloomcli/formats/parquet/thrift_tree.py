@@ -106,7 +106,7 @@ class _Reader:
         detail = described[1] if isinstance(described, tuple) else None
         if kind in _INTEGERS:
             value = self._integer()
-            return value if detail is None else _enum_name(detail, value)
+            return value if detail is None else spec.enum_name(detail.__name__, value)
         match kind:
             case 1 | 2:  # of a list
                 return self._take(1)[0] == _TRUE
@@ -165,11 +165,6 @@ def _fits(kind: int, wanted: int) -> bool:
         TType.STRUCT: (_STRUCT,),
     }
     return kind in kinds.get(wanted, ())
-
-
-def _enum_name(enum: Any, value: int) -> str:
-    name = enum._VALUES_TO_NAMES.get(value)
-    return f"CODE {value}" if name is None else str(name)
 
 
 def footer_tree(footer: Any) -> dict[str, Tree]:

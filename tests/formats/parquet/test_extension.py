@@ -127,7 +127,7 @@ def test_inspect_shows_the_footers_extension(tmp_path: Path, capfd: pytest.Captu
 
 def test_inspect_of_a_signed_footer_says_so_and_advises_no_change() -> None:
     path = ROOT / "fixtures/parquet/pyarrow_signed.parquet"
-    assert [name for name, _ in bloomcli.inspect(path).details] == ["footer signature"]
+    assert "footer signature" in dict(bloomcli.inspect(path).details)
     bare = replace(bloomcli.inspect(path), filters=())
     assert "adds some" not in "".join(map(str, text_inspect.inspect(bare)))
     assert "adds some" in "".join(map(str, text_inspect.inspect(replace(bare, details=()))))

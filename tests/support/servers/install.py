@@ -9,6 +9,7 @@
 | azurite | Azure's emulator | npm |
 | chromium | the browser that shows pages, and its driver | apt-get, as root |
 | fake-gcs-server, minio | emulators of Google Cloud Storage and S3 | go |
+| hyparquet | the only released reader of ALP pages | npm |
 | spark-s3a | the jars by which Spark reads ``s3a://`` | mvn |
 | spark-tables | the Spark that Iceberg and Delta support, its Java, and the jars of both | pip and mvn |
 
@@ -70,7 +71,7 @@ def _npm(package: str, version: str, program: str) -> Installation:
         options = ["--silent", "--no-audit", "--no-fund", "--prefix", str(folder)]
         _run(["npm", "install", *options, f"{package}@{version}"], folder)
 
-    return Installation(["npm"], f"{package}-{version}", run, f"node_modules/.bin/{program}")
+    return Installation(["npm"], f"{package}-{version}", run, f"node_modules/{program}")
 
 
 def _jars(folder: Path, artifacts: Sequence[str], *, without: str) -> None:
@@ -145,7 +146,8 @@ def _chromium() -> Installation:
 
 
 INSTALLATIONS: Final[Mapping[str, Installation]] = {
-    "azurite": _npm("azurite", "3.37.0", "azurite-blob"),
+    "hyparquet": _npm("hyparquet", "1.33.0", "hyparquet/package.json"),
+    "azurite": _npm("azurite", "3.37.0", ".bin/azurite-blob"),
     "chromium": _chromium(),
     "spark-s3a": _spark_s3a(),
     "fake-gcs-server": _go("github.com/fsouza/fake-gcs-server", "v1.56.1"),

@@ -1,0 +1,439 @@
+"""Encrypted files by six writers are read as other files are; what can't be decrypted is an error, and no answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pickle
+import random
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from support.encrypted import FILES, KEYS, file, rows_by_arrow
+
+import bloomcli
+from bloomcli.cli import run
+from bloomcli.commands.options import InspectOptions
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
+from bloomcli.formats.keys import Keys, pairs
+from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.formats.parquet.spec import Location, Struct
+from bloomcli.model.file import Presence
+from bloomcli.storage.registry import open_source
+
+SAME_ROWS: Final = {"java": "java_uniform_gcm", "polars": "polars_uniform_nofilter"}
+"""The file with one key that has the rows of others, by how their names begin."""
+OWN_IDS: Final = "encrypt_columns_and_footer_bloom_filter"
+
+
+def keys(name: str) -> Keys:
+    return Keys(**KEYS[name])
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    family = name.split("_", maxsplit=1)[0]
+    return rows_by_arrow(SAME_ROWS.get(family, "pyarrow_uniform_gcm_aad_not_stored_nofilter"))
+
+
+def found(path: Path, given: Keys, values: list[Any], column: str) -> list[dict[str, Any]]:
+    rows = bloomcli.find(path, values, column=column, keys=given)
+    records = [record for batch in rows for record in batch.column("record").to_pylist()]
+    assert not rows.report.errors, rows.report.errors
+    return records
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_every_filter_statistic_and_index_agrees_with_the_values(name: str) -> None:
+    report = bloomcli.validate(file(name), deep=True, columns=["*"], keys=keys(name))
+    assert [f.message for f in report.findings] == []
+    shown = bloomcli.inspect(file(name), keys=keys(name))
+    assert shown.rows == (2000 if name == OWN_IDS else shown.rows)
+    assert all(one.problem is None for one in shown.filters)
+    assert dict(shown.details)["encryption"].startswith("AES_GCM")
+
+
+@pytest.mark.parametrize("name", sorted(KEYS.keys() - {OWN_IDS}))
+def test_the_rows_are_those_that_arrow_reads_of_the_same_data(name: str) -> None:
+    rows = rows_of(name)
+    some = rows[::7]
+    by_id = found(file(name), keys(name), [row["id"] for row in some], "id")
+    assert by_id == some
+    names = {row["name"] for row in some}
+    assert found(file(name), keys(name), sorted(names), "name") == [row for row in rows if row["name"] in names]
+    probed = bloomcli.probe(file(name), [row["id"] for row in rows], column="id", keys=keys(name))
+    assert all(total.answer is not Presence.ABSENT for total in probed.totals)
+
+
+@pytest.mark.parametrize("name", ["java_columns_gcm", "java_columns_ctr", "spark_columns_external"])
+def test_filters_rule_values_out(name: str) -> None:
+    report = bloomcli.probe(file(name), [f"name-{n}x" for n in range(50)], column="name", keys=keys(name))
+    absent = [total for total in report.totals if total.skipped_row_groups]
+    assert len(absent) > 40
+    assert bloomcli.dump(file(name), column="name", keys=keys(name)).bitset
+
+
+def test_many_files_in_several_processes_and_an_index(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    for name in ("java_columns_gcm", "java_uniform_gcm", "java_columns_ctr"):
+        shutil.copy(file(name), lake)
+    given = keys("java_uniform_gcm")
+    assert bloomcli.validate([lake], deep=True, jobs=2, keys=given).ok
+    row = rows_by_arrow("java_uniform_gcm")[5]
+    assert found(lake, given, [row["id"]], "id") == [row] * 3
+    index = tmp_path / "lake.bloom-index"
+    refused = bloomcli.index_build(lake, ["id"], output=index, keys=given)
+    assert all(
+        "column id is encrypted, and an index has filters in the clear" in (r.error or "") for r in refused.errors
+    )
+    assert len(refused.errors) == 3
+    bloomcli.index_build(lake, ["id"], output=index, overwrite=True, keys=given, allow_plaintext_index=True)
+    rows = bloomcli.find(lake, [row["id"]], column="id", keys=given, index=index)
+    assert sum(batch.num_rows for batch in rows) == 3
+    assert bloomcli.advise(lake, keys=given).columns
+
+
+# --- without keys, and with wrong ones
+
+
+def test_without_keys_the_error_names_the_key() -> None:
+    with pytest.raises(UnsupportedError, match="the footer is encrypted, and its key isn't given") as caught:
+        bloomcli.inspect(file("java_columns_gcm"))
+    assert caught.value.hint == "give its key: --footer-key env:NAME, or by the file's name for it, --key kf=env:NAME"
+    with pytest.raises(UnsupportedError) as caught:
+        bloomcli.inspect(file("spark_columns_external"))
+    assert "--key footerkey=env:NAME" in str(caught.value.hint)
+
+
+def test_without_a_columns_key_the_others_are_read() -> None:
+    given = Keys(keys={"kf": KEYS["java_columns_gcm"]["keys"]["kf"]})
+    shown = bloomcli.inspect(file("java_columns_gcm"), keys=given)
+    details = dict(shown.details)
+    assert details["not readable"] == "id (kc1), name (kc2): without the key"
+    assert details["encrypted columns"] == "v (kf)"
+    plain = bloomcli.find(file("java_columns_gcm"), ["p1"], column="plain", select=["plain"], keys=given)
+    assert sum(batch.num_rows for batch in plain) > 0
+    report = bloomcli.validate(file("java_columns_gcm"), keys=given)
+    assert [(f.id, f.column) for f in report.findings] == [("filter-encrypted", "id"), ("filter-encrypted", "name")]
+    rows = bloomcli.find(file("java_columns_gcm"), ["name-0"], column="name", keys=given)
+    assert list(rows) == []
+    (error,) = rows.report.errors
+    assert "column name is encrypted, and its key isn't given" in str(error.error)
+    assert "--column-key name=env:NAME" in str(error.hint)
+
+
+def test_a_signed_footer_is_verified_and_shown_as_such() -> None:
+    name = "java_columns_gcm_plaintext_footer"
+    assert dict(bloomcli.inspect(file(name), keys=keys(name)).details)["footer signature"] == "verified by kf"
+    unverified = dict(bloomcli.inspect(file(name)).details)["footer signature"]
+    assert unverified == "not verified: its key isn't given (kf)"
+
+
+WRONG: Final = "the key or the AAD prefix is another one, or the bytes were changed"
+
+
+def answers(path: Path, given: Keys) -> None:
+    """Read everything of a file. Raises BloomError for each fault, and for a footer that isn't verified."""
+    if "not verified" in dict(bloomcli.inspect(path, keys=given).details).get("footer signature", ""):
+        raise CorruptFile("not verified")
+    for finding in bloomcli.validate(path, deep=True, columns=["*"], keys=given).findings:
+        raise CorruptFile(finding.message)
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_wrong_footer_key_opens_nothing(name: str) -> None:
+    given = KEYS[name]
+    wrong = bytes(16)
+    other = Keys(footer_key=wrong, aad_prefix=given.get("aad_prefix"), column_keys=given.get("column_keys", {}))
+    message = "the footer's signature isn't that of its bytes" if "plaintext" in name else WRONG
+    with pytest.raises(CorruptFile, match=message):
+        bloomcli.inspect(file(name), keys=other)
+
+
+@pytest.mark.parametrize("name", ["java_columns_gcm", "java_columns_ctr", "java_columns_gcm_plaintext_footer"])
+def test_a_wrong_column_key_opens_nothing(name: str) -> None:
+    other = Keys(keys={**KEYS[name]["keys"], "kc1": KEYS[name]["keys"]["kc2"]})
+    with pytest.raises(CorruptFile, match=WRONG):
+        bloomcli.inspect(file(name), keys=other)
+
+
+def test_a_wrong_or_missing_aad_prefix_opens_nothing() -> None:
+    name = "pyarrow_uniform_gcm_aad_not_stored_nofilter"
+    with pytest.raises(CorruptFile, match=WRONG):
+        bloomcli.inspect(file(name), keys=Keys(footer_key=KEYS[name]["footer_key"], aad_prefix=b"testes"))
+    with pytest.raises(UsageError, match="doesn't store its AAD prefix"):
+        bloomcli.inspect(file(name), keys=Keys(footer_key=KEYS[name]["footer_key"]))
+    stored = "java_columns_gcm_aes256_aad_stored"
+    with pytest.raises(UsageError, match="stores another AAD prefix"):
+        bloomcli.inspect(file(stored), keys=Keys(**{**KEYS[stored], "aad_prefix": b"other"}))
+
+
+def places(name: str) -> list[tuple[int, int]]:
+    """The modules of a file's chunks: pages, filters and indexes, by their offsets and lengths."""
+    from bloomcli.formats.parquet.footer import regions
+
+    with open_source(file(name)) as source:
+        footer = ParquetFile(source, keys(name)).footer
+        assert footer.encryption is not None
+        return [
+            (one.start, one.end - one.start)
+            for one in regions(footer, lambda _: None)
+            if (one.key.row_group, one.key.column) in footer.encryption.ciphers
+        ]
+
+
+@pytest.mark.parametrize("name", ["java_columns_gcm", "java_columns_gcm_plaintext_footer", "java_columns_ctr"])
+def test_swapped_modules_are_refused(name: str, tmp_path: Path) -> None:
+    """Two pieces of the same length and kind, of two row groups or columns: only the AAD tells them apart."""
+    data, swapped = file(name).read_bytes(), 0
+    by_length: dict[int, list[int]] = {}
+    for start, length in places(name):
+        by_length.setdefault(length, []).append(start)
+    for length, starts in by_length.items():
+        for first, second in pairwise(starts):
+            changed = bytearray(data)
+            changed[first : first + length] = data[second : second + length]
+            changed[second : second + length] = data[first : first + length]
+            path = tmp_path / "swapped.parquet"
+            path.write_bytes(changed)
+            with pytest.raises(CorruptFile):
+                answers(path, keys(name))
+            swapped += 1
+    assert swapped >= 6
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_any_changed_byte_is_an_error_and_no_answer(name: str, tmp_path: Path) -> None:
+    """With AES-GCM every byte of a module and of the footer is authentic. Pages under AES-CTR aren't."""
+    data, random_ = file(name).read_bytes(), random.Random(name)
+    modules = (
+        []
+        if "ctr" in name
+        else [at for start, size in places(name) for at in random_.sample(range(start, start + size), 2)]
+    )
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    if data.endswith(b"PARE"):  # what the key is called isn't authentic
+        footer = Struct("FileCryptoMetaData", data, footer, Location("", 0, "")).end
+    for at in (*modules, *(random_.randrange(footer, len(data)) for _ in range(12))):
+        changed = bytearray(data)
+        changed[at] ^= 1 << random_.randrange(8)
+        path = tmp_path / file(name).name
+        path.write_bytes(changed)
+        material = FILES / f"_KEY_MATERIAL_FOR_{path.name}.json"
+        if material.exists():
+            shutil.copy(material, tmp_path)
+        with pytest.raises(BloomError):
+            answers(path, keys(name))
+
+
+@pytest.mark.parametrize("name", ["java_columns_gcm", "duckdb_uniform", "java_columns_gcm_plaintext_footer"])
+def test_cut_files_are_refused(name: str, tmp_path: Path) -> None:
+    data, path = file(name).read_bytes(), tmp_path / "cut.parquet"
+    for size in (4, 11, 12, len(data) // 2, len(data) - 1, len(data) - 9):
+        path.write_bytes(data[:size] if size < 5 else data[:size] + data[-8:])
+        with pytest.raises(BloomError):
+            answers(path, keys(name))
+
+
+def test_a_filter_in_plain_text_of_an_encrypted_column_gives_no_answer(tmp_path: Path) -> None:
+    """arrow-rs writes such filters. Nobody can tell whether they were changed."""
+    name = "java_columns_gcm_plaintext_footer"
+    with open_source(file(name)) as source:
+        opened = ParquetFile(source, keys(name))
+        chunk = next(iter(opened.filters.locations({0})))
+        start, length = chunk.bloom_filter_offset or 0, chunk.bloom_filter_length or 0
+        plain = opened.source.read_at(start, length)
+    data = bytearray(file(name).read_bytes())
+    data[start : start + length] = plain
+    path = tmp_path / "leak.parquet"
+    path.write_bytes(data)
+    with pytest.raises(CorruptFile, match="the column is encrypted, and its filter isn't"):
+        bloomcli.probe(path, [1], column="id", keys=keys(name))
+
+
+# --- keys
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        ("hex:30313233343536373839303132333435", b"0123456789012345"),
+        ("base64:MDEyMzQ1Njc4OTAxMjM0NQ==", b"0123456789012345"),
+        ("env:BLOOM_TEST_KEY", b"0123456789012345"),
+        ("@{folder}/key", b"0123456789012345"),
+        (b"0123456789012345", b"0123456789012345"),
+    ],
+)
+def test_the_forms_of_keys(given: Any, key: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BLOOM_TEST_KEY", "base64:MDEyMzQ1Njc4OTAxMjM0NQ==\n")
+    (tmp_path / "key").write_text("hex:30313233343536373839303132333435\n")
+    text = given.format(folder=tmp_path) if isinstance(given, str) else given
+    assert Keys(footer_key=text).footer_key == key
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("0123456789012345", "has none of the forms hex:DIGITS, base64:TEXT, env:NAME or @FILE"),
+        ("text:0123456789012345", "has none of the forms"),
+        ("MDEyMzQ1Njc4OTAxMjM0NQ==", "has none of the forms"),
+        ("hex:3031", "has 2 bytes, and a key has 16, 24 or 32"),
+        ("hex:303132333435363738393031323334zz", "isn't valid hex"),
+        ("base64:!!", "isn't valid base64"),
+        ("env:BLOOM_TEST_UNSET", "BLOOM_TEST_UNSET, which isn't set"),
+        ("@/nowhere/key", "can't be read: No such file"),
+        (17, "is neither bytes nor a text"),
+    ],
+)
+def test_other_texts_are_refused_without_being_shown(given: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)) as caught:
+        Keys(column_keys={"id": given})
+    assert "the key of column id" in str(caught.value)
+    for secret in ("0123456789012345", "MDEyMzQ1", "3031"):
+        assert secret not in str(caught.value.message).replace("hex:30313233...", "")
+
+
+def test_names_with_an_equals_sign_take_a_key() -> None:
+    assert pairs(["a=b=hex:00", "c=base64:AA=="], "--key") == {"a=b": "hex:00", "c": "base64:AA=="}
+    for wrong in (["hex:00"], ["=hex:00"], ["a=hex:00", "a=hex:01"]):
+        with pytest.raises(UsageError):
+            pairs(wrong, "--key")
+
+
+class Kms:
+    """A KMS with the interface of pyarrow's KmsClient, whose master keys are the settings."""
+
+    def __init__(self, config: Any) -> None:
+        self.keys = config.custom_kms_conf
+
+    def unwrap_key(self, wrapped_key: str, master_key_identifier: str) -> bytes:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        raw = base64.b64decode(wrapped_key)
+        key = bytes.fromhex(self.keys[master_key_identifier])
+        return AESGCM(key).decrypt(raw[:12], raw[12:], master_key_identifier.encode())
+
+
+@pytest.mark.parametrize("name", ["spark_columns_double", "spark_columns_external"])
+def test_a_kms_unwraps_the_keys(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = {each: key.hex() for each, key in KEYS[name]["keys"].items()}
+    assert bloomcli.validate(file(name), deep=True, keys=Keys(kms=Kms, kms_config=config)).ok
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    assert bloomcli.inspect(file(name), keys=Keys(kms="test_encrypted:Kms", kms_config=config)).filters
+    with pytest.raises(UsageError, match="the KMS doesn't unwrap a key by the master key footerkey: KeyError"):
+        bloomcli.inspect(file(name), keys=Keys(kms=Kms))
+    with pytest.raises(UsageError, match="no class of a KMS can be imported as 'nowhere:Kms'"):
+        bloomcli.inspect(file(name), keys=Keys(kms="nowhere:Kms"))
+    with pytest.raises(CorruptFile, match="the file's key material can't be used"):
+        bloomcli.inspect(file(name), keys=Keys(keys={**KEYS[name]["keys"], "footerkey": bytes(16)}))
+    if "external" in name:
+        shutil.copy(file(name), tmp_path)
+        with pytest.raises(BloomError, match="_KEY_MATERIAL_FOR_spark_columns_external"):
+            bloomcli.inspect(tmp_path / file(name).name, keys=keys(name))
+
+
+def test_hostile_key_material_is_an_error(tmp_path: Path) -> None:
+    name = "spark_columns_external"
+    path = Path(shutil.copy(file(name), tmp_path))
+    material = json.loads((FILES / f"_KEY_MATERIAL_FOR_{path.name}.json").read_text())
+    footer = json.loads(material["footerKey"])
+    for change in (
+        *(
+            {**footer, field: value}
+            for field in ("wrappedDEK", "wrappedKEK", "keyEncryptionKeyID", "masterKeyID")
+            for value in (None, 7, "%%", "AAAA", "")
+        ),
+        [],
+        7,
+    ):
+        (tmp_path / f"_KEY_MATERIAL_FOR_{path.name}.json").write_text(json.dumps({"footerKey": json.dumps(change)}))
+        with pytest.raises(BloomError):
+            bloomcli.inspect(path, keys=keys(name))
+    for text in ("", "[" * 100_000, "[]", "7", '{"footerKey": {}}'):
+        (tmp_path / f"_KEY_MATERIAL_FOR_{path.name}.json").write_text(text)
+        with pytest.raises(BloomError):
+            bloomcli.inspect(path, keys=keys(name))
+
+
+def spellings(key: bytes) -> list[bytes]:
+    return [key, key.hex().encode(), key.hex().upper().encode(), base64.b64encode(key), repr(key).encode()]
+
+
+def test_no_command_shows_a_key(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Every form of every key, in everything that commands print and write."""
+    name = "java_columns_gcm"
+    secrets = KEYS[name]["keys"]
+    flags = [f"--key={each}=hex:{key.hex()}" for each, key in secrets.items()]
+    lake, path = tmp_path / "lake", str(file(name))
+    lake.mkdir()
+    shutil.copy(path, lake)
+    commands = [
+        *(["inspect", path, "--format", form] for form in ("text", "json", "csv")),
+        ["inspect", path, "--footer"],
+        ["inspect", str(lake), "--report", f"html={tmp_path}/a.html", "--report", f"json={tmp_path}/a.json"],
+        ["probe", path, "-c", "id", "1000007", "--explain"],
+        ["dump", path, "-c", "id"],
+        ["find", path, "1000007", "-c", "id"],
+        ["validate", path, "--deep", "--report", f"sarif={tmp_path}/a.sarif"],
+        ["validate", str(lake), "--deep", "--baseline", str(tmp_path / "b.json"), "--update-baseline"],
+        ["advise", path],
+        ["add", path, "-c", "v", "-o", str(tmp_path / "out.parquet")],
+        ["remove", path, "--dry-run"],
+        ["index", "build", path, "-c", "id", "-o", str(tmp_path / "i"), "--allow-plaintext-index"],
+    ]
+    for command in commands:
+        run([*command, *flags])
+        run([*command, *flags[:-1], f"--key=kc2=hex:{bytes(16).hex()}"])
+        run([*command, f"--footer-key={secrets['kf'].hex()}"])
+    shown = b"".join(capfdbinary.readouterr())
+    written = [each.read_bytes() for each in tmp_path.rglob("*") if each.is_file() and "lake" not in each.parts]
+    assert len(shown) > 5000
+    assert len(written) > 4
+    for key in secrets.values():
+        assert not [text for text in spellings(key) for data in (shown, *written) if text in data]
+
+
+def test_keys_are_masked_in_texts_and_sealed_in_pickles() -> None:
+    given = Keys(footer_key=b"0123456789012345", keys={"kf": b"1234567890123450"}, aad_prefix=b"tester", kms="a:B")
+    assert "keys=Keys(footer_key=..., " in repr(InspectOptions(keys=given))
+    assert repr(given) == "Keys(footer_key=..., keys=['kf'], aad_prefix=..., kms=...)"
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        data = pickle.dumps(given, protocol)
+        assert pickle.loads(data) == given
+        for key in (b"0123456789012345", b"1234567890123450"):
+            assert not [one for one in spellings(key) if one in data]
+
+
+def test_sealed_keys_open_in_no_other_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pickle.dumps(Keys(footer_key=bytes(16)))
+    monkeypatch.setattr("bloomcli.formats.keys._seal", [os.urandom(32)])
+    with pytest.raises(UsageError, match="can't be opened in this process"):
+        pickle.loads(data)
+
+
+def test_mutated_files_break_no_contract(tmp_path: Path) -> None:
+    """Every command on a file with its keys ends with an error of the family, or with an answer."""
+    random_, path = random.Random(35), tmp_path / "f.parquet"
+    for name in ("java_columns_gcm_plaintext_footer", "java_columns_ctr", "duckdb_uniform"):
+        data = file(name).read_bytes()
+        for _ in range(40):
+            changed = bytearray(data)
+            for _ in range(random_.choice((1, 1, 4))):
+                at = (
+                    random_.randrange(len(data))
+                    if random_.random() < 0.5
+                    else random_.randrange(len(data) - 900, len(data))
+                )
+                changed[at : at + random_.choice((1, 1, 4))] = random_.randbytes(random_.choice((1, 4)))
+            path.write_bytes(changed)
+            for given in (keys(name), Keys(column_keys={"id": bytes(16)})):
+                try:
+                    answers(path, given)
+                    bloomcli.probe(path, [1000007], column="id", keys=given)
+                except BloomError:
+                    continue
