@@ -165,16 +165,21 @@ def on_table(hint: str | None, table: str) -> str | None:
 
 
 def joined(hints: Iterable[str]) -> str | None:
-    """A common hint for several files; None if their completed hints differ in more than the file."""
-    files: dict[str, None] = {}
+    """A common hint for several files and columns; None if the completed hints differ in anything else, or if the
+    files' columns differ, for which the command would change too much."""
+    columns: dict[str, dict[str, None]] = {}
     common: set[str] = set()
     for hint in hints:
         if isinstance(hint, Hint):
-            files |= dict.fromkeys(hint.command.files)
-            common.add(hint.with_command(hint.command._replace(files=(FILE,))))
+            command = hint.command
+            for file in command.files:
+                columns.setdefault(file, {}).update(dict.fromkeys(command.columns))
+            common.add(hint.with_command(command._replace(files=(FILE,), columns=command.columns and (NAME,))))
         else:
             common.add(hint)
-    if len(common) != 1:
+    if len(common) != 1 or len({frozenset(named) for named in columns.values()}) > 1:
         return None
     hint = common.pop()
-    return hint.with_command(hint.command._replace(files=tuple(files))) if isinstance(hint, Hint) else hint
+    if not isinstance(hint, Hint):
+        return hint
+    return hint.with_command(hint.command._replace(files=tuple(columns), columns=tuple(next(iter(columns.values())))))

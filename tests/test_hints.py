@@ -16,7 +16,7 @@ from support.shell import arguments
 import bloomcli
 from bloomcli.cli import run
 from bloomcli.formats.registry import format_named
-from bloomcli.hints import Hint, completed, extended, folding, joined, on_table, removing, replacing
+from bloomcli.hints import Hint, adding, completed, extended, folding, joined, on_table, removing, replacing
 from bloomcli.model.validate import Finding
 
 
@@ -89,8 +89,16 @@ def test_a_hint_names_the_file_the_column_and_the_readers_as_a_shell_takes_them(
 def test_hints_that_differ_in_the_file_alone_are_one_command_for_all_files() -> None:
     hints = [completed(removing("x"), path) or "" for path in ("a.orc", "b c.orc", "a.orc")]
     assert joined(hints) == "`bloom remove a.orc 'b c.orc' --columns x --in-place`"
-    assert joined([*hints, completed(removing("y"), "d") or ""]) is None
+    assert joined([*hints, completed(removing("y"), "d") or ""]) is None, "x isn't wrong in d, and y in no other"
     assert joined(["the same", "the same"]) == "the same"
+
+
+def test_hints_that_differ_in_the_column_are_one_command_if_each_file_has_the_same_columns() -> None:
+    hints = [completed(adding(name), path) or "" for path in ("a", "b") for name in ("x", "y,z")]
+    assert joined(hints) == "`bloom add a b --columns 'x,y\\,z' --in-place`"
+    assert joined(hints[:3]) is None
+    assert joined([completed(folding("x", fpp), "a") or "" for fpp in (0.01, 0.02)]) is None
+    assert joined([completed(removing(*names), "a") or "" for names in (("x",), ())]) is None, "all, or one"
 
 
 def test_a_hint_s_command_changes_a_table_instead_of_the_file() -> None:

@@ -17,6 +17,7 @@ from bloomcli.cli import COMMANDS, EXIT_CODES, bloom
 from bloomcli.cli.grouped import GroupedCommand
 from bloomcli.report import json
 from bloomcli.version import __version__
+from tools import json_schema
 
 _ENVIRONMENT = {
     "NO_COLOR": "If set, tables have no colours.",
@@ -142,8 +143,8 @@ def _json_page() -> str:
     for name, kind in json.DOCUMENTS.items():
         lines += [".TP", f"\\fB{_text(json.schema_id(name))}\\fR", f"\\fI{kind.__name__}\\fR"]
     lines.append(".SH OBJECTS")
-    for kind in json.reachable(json.DOCUMENTS.values()):
-        described = json.object_schema(kind)
+    for kind in json_schema.reachable(json.DOCUMENTS.values()):
+        described = json_schema.object_schema(kind)
         lines += [f".SS {described.name}", _text(described.text)]
         for key in described.keys:
             lines += [".TP", f"\\fB{_text(key.name)}\\fR ({_text(key.type)})"]

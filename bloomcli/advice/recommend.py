@@ -6,7 +6,7 @@ excluded first: a filter is impossible or loses rows, no query looks the column 
 groups, or each row group has most of the values.
 
 Without queries, it isn't known which columns are looked up. Columns of types whose values are measured (prices,
-times) then get a filter only if the user names them.
+times), and the row numbers that pandas stores, then get a filter only if the user names them.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ FOLDABLE: Final = 0.1
 """The least share of the bytes of filters that `bloom fold` has to save."""
 _MEASURES: Final = re.compile(r"FLOAT|DOUBLE|DECIMAL\(\d+, ?[1-9]|TIMESTAMP|TIME\b|INT96|INTERVAL", re.IGNORECASE)
 """Types of measured values, which queries compare with ranges more often than with `=`."""
+_ROW_NUMBERS: Final = re.compile(r"__index_level_\d+__")
+"""Names that pandas gives to an unnamed index, which it stores if rows were dropped or put in another order."""
 
 
 class Request(NamedTuple):
@@ -73,6 +75,8 @@ class _Verdict(NamedTuple):
 def recommend(column: ColumnAdvice, request: Request) -> ColumnAdvice:
     """The column with its recommendation (`recommended`, `reason`, `reason_id`), and with a judgement on its existing
     filters."""
+    if _is_row_number(column, request):
+        column = replace(column, page_index=None)
     verdict = _on_new_filters(column, request)
     if column.existing is not None and column.existing.filters:
         existing = judge(column, column.existing, request)
@@ -121,11 +125,20 @@ def _on_new_filters(column: ColumnAdvice, request: Request) -> _Verdict:
     partly = column.existing is not None and column.existing.filters and column.existing.row_groups_without_filter
     if (saved.low > 0 or (partly and saved.estimate > 0)) and saved.estimate >= LEAST_SAVED * today:
         saves = _saves(column, request.present)
-        if request.statements is None and _MEASURES.match(column.type) and column.column not in request.named:
-            why = f"a lookup would read {_bytes(saved.estimate)} less, but values of a {column.type} are seldom"
-            return _Verdict(False, SELDOM, f"{why} looked up by `=`")
+        measured = request.statements is None and column.column not in request.named and _MEASURES.match(column.type)
+        if measured or _is_row_number(column, request):
+            values = f"values of a {column.type}" if measured else "row numbers of pandas"
+            why = f"a lookup would read {_bytes(saved.estimate)} less, but {values} are seldom looked up by `=`"
+            return _Verdict(False, SELDOM, why)
         return _Verdict(True, "saves", saves)
     return _saves_too_little(column, request.present)
+
+
+def _is_row_number(column: ColumnAdvice, request: Request) -> bool:
+    """Whether the column has the row numbers that pandas stores, and neither the user nor a query names it."""
+    return _ROW_NUMBERS.fullmatch(column.column) is not None and not (
+        column.lookups or column.column in request.named
+    )
 
 
 def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:

@@ -1,4 +1,10 @@
-"""Finds filters that save readers nothing: min/max statistics or the dictionary exclude the same row groups."""
+"""Finds filters that save readers of one file nothing: min/max statistics or the dictionary exclude the same row
+groups.
+
+Constant values and dictionaries make a row group's filter useless, whatever other files have. That a file is sorted
+doesn't: the ranges of other files may overlap its own. That finding's hint is `bloom advise`, which alone decides
+over all files that it is given.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +14,14 @@ from typing import Any, Final
 
 from bloomcli.checks import group_ranges
 from bloomcli.formats.base import FilterBounds, FilterFile
-from bloomcli.hints import removing
+from bloomcli.hints import Command, Hint, removing
 from bloomcli.model.file import Column, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.rules.readers import reader
 from bloomcli.values.literals import decode_bound
 from bloomcli.words import counted
 
+_MEASURES: Final = " says whether to remove them; name all files that a query reads together"
 _ENOUGH: Final = 3
 """The minimum number of row groups with disjoint ranges that indicates a sorted column; fewer may be chance."""
 
@@ -53,7 +60,8 @@ def _of_column(
             column,
             "profit-sorted",
             f"the min/max ranges of the {len(ranges)} row groups with a filter don't overlap:"
-            " they leave one row group for any value",
+            " they leave one row group of this file for any value",
+            Hint(Command("advise", columns=(column.path,)), _MEASURES),
         )
     if dictionary and all(s.only_dictionary for s in spreads):
         yield _finding(
@@ -92,6 +100,7 @@ def _finding(
     column: Column,
     id: str,  # noqa: A002  it is the finding's id
     message: str,
+    hint: Hint | None = None,
 ) -> Finding:
     return Finding(
         id=id,
@@ -100,6 +109,6 @@ def _finding(
         row_group=spreads[0].row_group,
         stripe=spreads[0].stripe,
         column=column.path,
-        hint=removing(column.path, after=" saves its bytes"),
+        hint=hint or removing(column.path, after=" saves its bytes"),
         places=group_ranges.of_units((spread.stripe, spread.row_group) for spread in spreads),
     )

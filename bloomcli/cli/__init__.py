@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -162,8 +163,10 @@ def run(args: Sequence[str] | None = None) -> int:
     except BloomError as error:
         return _fail(error)
     except click.ClickException as error:
-        with contextlib.suppress(OSError):
-            error.show(sys.stderr)  # by default, Click writes UTF-8 in every locale
+        error.show(text := io.StringIO())
+        _say(
+            text.getvalue().rstrip("\n").replace("--help' for help.", "-h' for help.")
+        )  # Click names the longest option
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         if isinstance(error.__cause__, EOFError):  # Click treats it as the end of the user's input

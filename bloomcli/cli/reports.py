@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TextIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Final, TextIO
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.formats.registry import has_magic
@@ -72,7 +73,7 @@ def _check(paths: Sequence[str], others: Iterable[str | None]) -> None:
                 "--report writes to files, not to standard output",
                 hint="--format writes to standard output; ./- is a file of this name",
             )
-        if _is_stream(path):
+        if is_stream(path):
             continue
         if is_uri(path):
             store_of(path).check_output(path, overwrite=True)
@@ -108,13 +109,22 @@ def _spelled(path: str) -> str:
 def save(path: str, text: str) -> None:
     """Write a report: directly to a pipe or a device, atomically to a file."""
     data = text.encode("utf-8", "backslashreplace")
-    if not _is_stream(path):
+    if not is_stream(path):
         with convert_os_errors(path):
             write_file(path, data, overwrite=True)
         return
+    with open_stream(path) as stream:
+        stream.write(data)
+
+
+@contextlib.contextmanager
+def open_stream(path: str) -> Iterator[IO[bytes]]:
+    """A pipe or a device, to write to. Raises WriteError, and BrokenPipeError if the pipe's reader ended."""
     try:
         with open(path, "ab") as stream:  # noqa: PTH123  a path as the user wrote it; appends to redirected output
-            stream.write(data)
+            yield stream
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise unwritable(error, path) from None
 
@@ -126,7 +136,7 @@ def unwritable(error: OSError, path: str | None = None) -> BloomError:
     return WriteError(f"can't be written: {(error.strerror or str(error)).lower()}", path=path, hint=hint)
 
 
-def _is_stream(path: str) -> bool:
+def is_stream(path: str) -> bool:
     """Return whether the path is a pipe, a terminal or a device, or a name of standard output."""
     if path.startswith(_STREAMS):
         return True

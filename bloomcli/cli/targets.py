@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from bloomcli.cli import grouped
 from bloomcli.cli.options import Output
+from bloomcli.cli.reports import is_stream, open_stream
 from bloomcli.commands.option import OUTPUT
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.model.paths import shown
@@ -37,7 +38,7 @@ def check_new_file(target: str) -> None:
     """Raise UsageError if the file exists, or is in a store."""
     if is_uri(target):
         raise UsageError("results are written to files of this machine", path=target, hint=_copying(target))
-    if os.path.lexists(target):
+    if os.path.lexists(target) and not is_stream(target):
         raise output_exists(target, hint=_ANOTHER)
 
 
@@ -55,7 +56,8 @@ def _copying(target: str) -> str:
 
 @contextlib.contextmanager
 def new_output(target: str | None, *, binary: bool) -> Iterator[Any]:
-    """Standard output, or a new file that gets its name when it is complete. Raises UsageError, WriteError."""
+    """Standard output, a device or a pipe, or a new file that gets its name when it is complete. Raises UsageError,
+    WriteError."""
     if target is None:
         yield sys.stdout
         return
@@ -63,7 +65,7 @@ def new_output(target: str | None, *, binary: bool) -> Iterator[Any]:
 
     if not os.path.isdir(os.path.dirname(target) or "."):  # noqa: PTH112, PTH120  text in, text out
         raise WriteError("can't be written: no such directory", path=target, hint="create the directory first")
-    with new_file(Path(target), _ANOTHER) as stream:
+    with open_stream(target) if is_stream(target) else new_file(Path(target), _ANOTHER) as stream:
         if binary:
             yield stream
             return

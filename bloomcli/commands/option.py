@@ -147,6 +147,8 @@ def taken(name: str, given: Any, one: Option) -> Any:
         return keys_of(given)
     if one.form in _SEVERAL:
         what, kind = _SEVERAL[one.form]
+        if one.form == "paths" and hasattr(given, "columns"):  # a frame, which iterates over the names of its columns
+            raise UsageError(f"{name} takes {what}, not a {type(given).__name__}")
         found: tuple[Any, ...] = several(given)
         if all(isinstance(item, kind) for item in found):
             return tuple(map(os.fspath, found))

@@ -34,7 +34,8 @@ def advice(report: AdviseReport) -> Iterator[Block]:
     if seldom:
         yield Gap()
         names = f"{plural(len(seldom), 'column')} would gain, too, if your queries look"
-        yield line(f"{names} {'it' if len(seldom) == 1 else 'them'} up by `=`, which their types seldom are:")
+        them, these = ("it", "a column like this") if len(seldom) == 1 else ("them", "columns like these")
+        yield line(f"{names} {them} up by `=`, which is rare for {these}:")
         yield _by_column(seldom, report)
     if others:
         yield Gap()
@@ -160,8 +161,8 @@ def _sizes(report: AdviseReport) -> Iterator[Block]:
         yield line("sizes are tight: the smallest that meet the rate; all named readers take any size")
     elif report.tight_saves and not report.readers:
         yield line(
-            f"tight sizes save {size(report.tight_saves)} of these, if your readers take any size:"
-            " `bloom advise --readers ...`, `bloom add --size tight --readers ...`"
+            f"tight sizes make the filters {size(report.tight_saves)} smaller, if all your readers take any size:"
+            " --readers names them"
         )
 
 

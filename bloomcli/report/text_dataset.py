@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -162,7 +162,8 @@ _PROCESSED: Final = (Status.DONE, Status.PLANNED)
 
 def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
     """Yield the files, if they are few or `every` is true, the errors and long notes, and the totals."""
-    listed = every or report.files <= ROWS_SHOWN
+    few = report.files <= ROWS_SHOWN
+    listed = every or (few and not _are_alike(report.rows))
     if report.command == "inspect" and not every:
         yield from lake(report)
     if listed:
@@ -181,8 +182,14 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
     if notes:
         yield Gap()
     yield from _totals(report, sums, listed=listed)
-    if not listed:
+    if not listed and not few:
         yield line(f"{plural(report.files, 'file')} not shown: {_COMPLETE}", Style.DIM)
+
+
+def _are_alike(rows: Sequence[FileRow]) -> bool:
+    """Whether several files were all skipped, or all failed, for the same reason: one line says so."""
+    kinds = {(row.status, row.reason, (row.error or "").removeprefix(f"{row.path}: ")) for row in rows}
+    return len(rows) > 1 and len(kinds) == 1 and rows[0].status in {Status.SKIPPED, Status.FAILED}
 
 
 def _grid(report: DatasetReport) -> Grid:

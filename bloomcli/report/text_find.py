@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from bloomcli.model.dataset import FileRow
 from bloomcli.model.find import FileFound, FindReport, ValueFound
 from bloomcli.report.human import size
 from bloomcli.report.layout import traffic_text
@@ -90,14 +91,14 @@ def _by_index(report: FindReport) -> Iterator[str]:
         yield "index: it has none of these files; files that were moved or are mounted elsewhere aren't those it has"
 
 
-def problems(errors: Sequence[FileFound]) -> Iterator[tuple[str, str | None]]:
+def problems(failed: Iterable[FileFound | FileRow]) -> Iterator[tuple[str, str | None]]:
     """The errors of files with their hints. An error that many files have in common comes once."""
-    alike: dict[str, list[FileFound]] = {}
-    for found in errors:
-        alike.setdefault((found.error or "").replace(found.path, ""), []).append(found)
-    for first, *others in alike.values():
+    alike: dict[str, list[FileFound | FileRow]] = {}
+    for file in failed:
+        alike.setdefault((file.error or "it could not be checked").replace(f"{file.path}: ", ""), []).append(file)
+    for error, (first, *others) in alike.items():
         more = f"; the same in {plural(len(others), 'more file')}" if others else ""
-        yield f"{first.error}{more}", first.hint
+        yield f"{first.error or f'{first.path}: {error}'}{more}", first.hint
 
 
 def _found(report: FindReport) -> str:

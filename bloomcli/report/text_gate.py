@@ -19,6 +19,7 @@ from bloomcli.policy.policy_keys import PAGES
 from bloomcli.report.human import finding_location, seconds, speed
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Pairs, Paragraph, Style, line, traffic_pairs
 from bloomcli.report.text_dataset import table_title, version_text
+from bloomcli.report.text_find import problems
 from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file, sampling, unique, verdict
 from bloomcli.rules import RULES, page, rule
 from bloomcli.words import plural
@@ -92,7 +93,8 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
         _STYLE[first.severity],
     )
     shown = list(islice(found, per_rule or None))
-    common = joined(f.hint or "" for f in shown)
+    files_shown = {f.path for f in shown}
+    common = joined(f.hint or "" for f in found if f.path in files_shown)
     hints = unique(f.hint for f in shown if f.hint) if common is None else [common]
     for finding in shown:
         path = f"{finding.path}: " if with_path else ""
@@ -103,9 +105,8 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
             yield line("hint: " + finding.hint, indent=4)
     yield from _more(len(found) - len(shown))
     if len(hints) == 1 and hints[0]:
-        left = len({f.path for f in found} - {f.path for f in shown})
-        others = f", without the other {plural(left, 'file')}" if left else ""
-        yield line(f"hint{others}: {hints[0]}", indent=2)
+        some = f" for these {plural(len(files_shown), 'file')}" if {f.path for f in found} - files_shown else ""
+        yield line(f"hint{some}: {hints[0]}", indent=2)
 
 
 def _more(number: int) -> Iterator[Line]:
@@ -115,12 +116,12 @@ def _more(number: int) -> Iterator[Line]:
 
 def _failures(report: GateReport, per_rule: int) -> Iterator[Line]:
     yield line(f"{plural(report.failed, 'file')} could not be checked", Style.BAD)
-    failed = (row for row in report.rows if row.status is Status.FAILED)
-    for row in islice(failed, per_rule or None):
-        yield line(row.error or f"{row.path}: it could not be checked", indent=2)
-        if row.hint:
-            yield line("hint: " + row.hint, indent=4)
-    yield from _more(max(report.failed - per_rule, 0) if per_rule else 0)
+    found = list(problems(row for row in report.rows if row.status is Status.FAILED))
+    for error, hint in found[: per_rule or None]:
+        yield line(error, indent=2)
+        if hint:
+            yield line("hint: " + hint, indent=4)
+    yield from _more(max(len(found) - per_rule, 0) if per_rule else 0)
 
 
 def _switched_off(report: GateReport) -> Iterator[Line]:

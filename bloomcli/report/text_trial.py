@@ -138,9 +138,11 @@ def _head(report: TrialReport) -> Iterator[tuple[str, Cell]]:
     yield "rows", Cell(f"{count(report.rows)} in {plural(report.row_groups, 'row group')}")
     yield "columns", Cell(", ".join(report.columns))
     if report.queries:
-        yield "values", Cell(f"the most frequent of {', '.join(report.queries)}, up to {report.values:,} a column")
+        logs = ", ".join(report.queries)
+        yield "values", Cell(f"the most frequent of {logs}, up to {report.values:,} of each column")
     else:
-        most = f"{report.values:,} present and {report.values:,} absent a column"
+        each = "of each column" if len(report.tried) == 1 else "of each column in each file"
+        most = f"{report.values:,} present and {report.values:,} absent {each}"
         limit = f", as many as {report.within:.0f} s allow" if report.within is not None else ""
         yield "values", Cell(f"{'up to ' if _has_fewer(report) else ''}{most}{limit} (seed {report.seed})")
     compared = {reader.comparison for reader in report.readers if reader.comparison is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from support.advice import MIB, column, exact, existing, gain
 
 from bloomcli.advice.recommend import Request, look_in_dictionaries, recommend
 from bloomcli.errors import UsageError
-from bloomcli.model.advice import ColumnAdvice, Interval
+from bloomcli.model.advice import ColumnAdvice, Interval, PageIndexGain
 
 PLAIN = Request(fpp=0.01)
 ALL_DICTIONARIES = {"dictionary_row_groups": 100}
@@ -215,6 +216,22 @@ def test_filters_that_are_there_are_judged(name: str) -> None:
     assert found.existing is not None
     assert (found.existing.judgement, found.recommended, found.reason_id) == (judgement, recommended, reason_id)
     assert found.reason == reason
+
+
+def test_row_numbers_of_pandas_get_filters_and_page_indexes_only_if_the_user_or_a_query_names_them() -> None:
+    numbers = column("__index_level_0__", page_index=PageIndexGain(bytes=MIB, with_index=MIB / 9))
+    found = recommend(numbers, PLAIN)
+    assert verdict(found) == (False, "seldom-looked-up")
+    assert "row numbers of pandas are seldom looked up" in found.reason
+    assert found.page_index is None
+    for names_it, request in (
+        (numbers, PLAIN._replace(named={"__index_level_0__"})),
+        (replace(numbers, lookups=3, queried=numbers.present), PLAIN._replace(statements=3)),
+    ):
+        found = recommend(names_it, request)
+        assert verdict(found) == (True, "saves")
+        assert found.page_index == numbers.page_index
+    assert verdict(recommend(column("my__index_level_0__"), PLAIN)) == (True, "saves")
 
 
 def test_filters_that_no_query_uses_are_kept_because_a_log_is_seldom_all_queries() -> None:

@@ -13,6 +13,7 @@ import pytest
 import bloomcli
 from bloomcli import model
 from bloomcli.report import json as json_report
+from tools import json_schema
 
 FUNCTIONS = ("add", "advise", "dump", "fold", "gate", "inspect", "probe", "remove", "repair", "trial", "validate")
 INDEX = ("index_build", "index_inspect", "index_update")
@@ -64,7 +65,7 @@ def test_functions_are_typed_and_say_what_they_take_and_raise(name: str) -> None
 
 
 def test_reports_are_frozen_and_slotted() -> None:
-    kinds = list(json_report.reachable(json_report.DOCUMENTS.values()))
+    kinds = list(json_schema.reachable(json_report.DOCUMENTS.values()))
     assert len(kinds) >= 10
     for kind in [*kinds, model.Column, model.ColumnChunk]:
         assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
@@ -74,7 +75,7 @@ def test_reports_are_frozen_and_slotted() -> None:
 def test_keys_of_json_documents_are_kept() -> None:
     """Keys may be added (add them to the file); taking one away needs a new schema version."""
     promised = json.loads(KEYS.read_text())
-    for kind in json_report.reachable(json_report.DOCUMENTS.values()):
-        described = {key.name: key.type for key in json_report.object_schema(kind).keys}
+    for kind in json_schema.reachable(json_report.DOCUMENTS.values()):
+        described = {key.name: key.type for key in json_schema.object_schema(kind).keys}
         assert described == promised[kind.__name__], kind.__name__
     assert promised["version"] == json_report.VERSION

@@ -132,6 +132,22 @@ def test_sorted_columns_are_pruned_by_min_and_max_already(write: Write) -> None:
     assert [f.column for f in with_id(falling, "profit-sorted")] == ["falling"]
 
 
+@pytest.mark.parametrize(("files", "removes"), [(1, True), (6, False)])
+def test_advise_alone_says_whether_to_remove_the_filters_of_sorted_files(
+    files: int, removes: bool, tmp_path: Path
+) -> None:
+    for file in range(files):  # each file is sorted, and has values of the whole range
+        table = pa.table({"id": [n * files + file for n in range(ROWS)]})
+        pq.write_table(table, tmp_path / f"{file}.parquet", row_group_size=ROWS // 8)
+    bloomcli.add([tmp_path], ["id"], in_place=True)
+    notes = bloomcli.gate([tmp_path], policy=asking()).findings
+    assert [f.id for f in notes] == ["profit-sorted"] * files
+    assert {(f.hint or "").split("`")[1] for f in notes} == {f"bloom advise {f.path} --columns id" for f in notes}
+    advice = bloomcli.advise([tmp_path], columns=["id"])
+    assert (advice.upkeep == f"bloom remove {tmp_path} --columns id --in-place") is removes
+    assert (advice.command, advice.upkeep is None) == (None, not removes)
+
+
 def test_ranges_that_share_one_value_arent_disjoint(write: Write) -> None:
     values = list(range(ROWS))
     values[1000] = values[999]

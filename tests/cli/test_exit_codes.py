@@ -28,6 +28,8 @@ from bloomcli.datasets import task
         (["{plain}"], 2, "It is a path: try `bloom inspect /"),
         ([], 2, "Usage: bloom"),
         (["inspect"], 2, "Missing argument"),
+        (["inspect"], 2, "Try 'bloom inspect -h' for help."),
+        (["index", "build", "x", "--colums", "y"], 2, "Try 'bloom index build -h' for help."),
         (["inspect", "{plain}", "--columns", "idd"], 2, "did you mean id?"),
         (["inspect", "{plain}", "--columns", "user"], 2, "user is a group; its leaves: user.email"),
         (["probe", "{plain}", "42"], 2, "no column has a filter"),

@@ -55,6 +55,24 @@ def test_a_run_that_is_stopped_leaves_no_file(file: Path, tmp_path: Path, number
     assert list(out.iterdir()) == []
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet", "text"])
+def test_a_device_or_a_pipe_is_written_to_and_stays_one(bloom: Bloom, file: Path, tmp_path: Path, form: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        (tmp_path / "link").symlink_to(pipe)
+        for output in (os.devnull, pipe, tmp_path / "link"):
+            assert bloom("find", file, "1", "-c", "id", "-f", form, "-o", output).code == 0
+            assert not Path(output).is_file()
+        assert os.read(reader, 4) == {"csv": b"path", "parquet": b"PAR1", "text": os.fsencode(file)[:4]}[form]
+    finally:
+        os.close(reader)
+    full = bloom("find", file, "1", "-c", "id", "-f", form, "-o", "/dev/full")
+    assert (full.code, "/dev/full" in full.err) == (3, True)
+    assert [entry.name for entry in file.parent.iterdir()] == ["a.parquet"]
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_file_that_another_program_wrote_meanwhile_is_not_replaced(
     bloom: Bloom, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str

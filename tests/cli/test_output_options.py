@@ -89,7 +89,7 @@ def test_findings_are_csv_with_a_row_for_a_file_that_could_not_be_checked(
 def test_all_shows_every_finding(bloom: Bloom, many: Path) -> None:
     command = ["validate", many, "--require", "other", "--no-policy"]
     assert f"... and {FILES - 5} more (--all or --format csv shows all)" in bloom(*command).out
-    assert f"  hint, without the other {FILES - 5} files: `bloom add " in bloom(*command).out.replace("\n    ", " ")
+    assert "  hint for these 5 files: `bloom add " in bloom(*command).out.replace("\n    ", " ")
     every = bloom(*command, "--all").out
     assert "more (" not in every
     assert "  hint: `bloom add " in every.replace("\n    ", " ")

@@ -162,6 +162,12 @@ def test_series_frames_and_arrow_data_are_values(lake: Path, values: Any) -> Non
     assert found.report.values_missing == 1
 
 
+def test_a_frame_in_place_of_the_paths_is_an_error(lake: Path) -> None:
+    for frame in (pa.table({"id": [1]}), pd.DataFrame({"id": [1]}), pl.DataFrame({"id": [1]})):
+        with pytest.raises(UsageError, match=f"path takes a path or several paths, not a {type(frame).__name__}"):
+            bloomcli.find(frame, str(lake), column="id")  # type: ignore[arg-type]
+
+
 def test_a_column_of_a_frame_is_named() -> None:
     for frame in (
         pd.DataFrame({"a": [1], "b": ["x"]}),

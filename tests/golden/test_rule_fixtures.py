@@ -169,9 +169,9 @@ WITHOUT_COMMAND: Final = {
 """Findings that no command of bloom mends, and why."""
 POLICY_FIRST: Final = {
     "profit-constant": "the policy requires the filter that doesn't pay; the hint says that a person has to decide",
-    "profit-sorted": "the same",
+    "profit-sorted": "the same, and its hint is `bloom advise`, which prints the command that removes the filters",
 }
-"""Rules whose hint asks for another policy before its command line."""
+"""Rules whose filters the policy has to require no longer before they are removed."""
 
 
 def path(rule: str, name: str) -> Path:
@@ -436,9 +436,11 @@ def test_the_hint_of_a_finding_mends_it(
     assert bool(lines) == ((rule, ending) not in WITHOUT_COMMAND)
     for line in lines:
         assert run(shlex.split(line)[1:]) == 0, (line, capfd.readouterr().err)
+        for printed in re.findall(r"(?m)^  bloom (.*)$", capfd.readouterr().out if "bloom advise" in line else ""):
+            assert run(shlex.split(printed)) == 0, (printed, capfd.readouterr().err)
     if rule in POLICY_FIRST:
         assert policy is not None
-        assert all("take the column out of `require`" in (f.hint or "") for f in before)
+        assert rule == "profit-sorted" or all("take the column out of `require`" in (f.hint or "") for f in before)
         policy.write_text("\n".join(line for line in policy.read_text().splitlines() if "require" not in line))
     if lines:
         after = bloomcli.validate(file, deep=deep, policy=policy).findings

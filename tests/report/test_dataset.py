@@ -53,10 +53,10 @@ def report(*rows: FileRow, command: str = "inspect", seconds: float = 2.0, jobs:
     return DatasetReport(command=command, engine="local", jobs=jobs, seconds=seconds, rows=rows)
 
 
-def shown(whole: DatasetReport) -> str:
+def shown(whole: DatasetReport, *, every: bool = False) -> str:
     """The report as text."""
     stream = io.StringIO()
-    render.write(text_dataset.dataset(whole), stream)
+    render.write(text_dataset.dataset(whole, every=every), stream)
     return stream.getvalue()
 
 
@@ -109,6 +109,20 @@ def test_the_sums_count_each_status_and_say_how_fast_it_went() -> None:
     assert "skipped 1 file: not a file of a known format\n" in text
     assert "1 file: 1 done, 2.00 s (0.5 files/s, local, 1 job)" in shown(report(DONE, jobs=1))
     assert "0 files: none" in shown(report(seconds=0.0))
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [(SKIPPED, "skipped 3 files: not a file of a known format"), (FAILED, "it is torn (byte 7); the same in 2 more")],
+)
+def test_files_with_nothing_but_the_same_trouble_are_not_listed(row: FileRow, says: str) -> None:
+    rows = [replace(row, path=f"lake/{n}", error=row.error and f"lake/{n}: it is torn (byte 7)") for n in range(3)]
+    text = shown(report(*rows))
+    assert says in text
+    assert "lake/1" not in text
+    assert "lake/1" in shown(report(*rows), every=True)
+    assert "lake/1" in shown(report(*rows, DONE))
+    assert row.path in shown(report(row)), "a single file is named"
 
 
 def test_reasons_for_skipping_are_counted_the_most_frequent_first() -> None:

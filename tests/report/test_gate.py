@@ -100,9 +100,9 @@ def test_a_single_file_is_named_once() -> None:
 
 
 def test_files_that_failed_are_reported_with_their_hints_up_to_the_limit() -> None:
-    failed = [replace(FAILED, error=f"{n}: it is torn") for n in range(8)]
+    failed = [replace(FAILED, path=f"{n}", error=f"{n}: it is torn at {n}") for n in range(8)]
     text = shown(gate(rows=(SOUND, *failed)))
-    assert "8 files could not be checked\n  0: it is torn\n    hint: copy it again\n" in text
+    assert "8 files could not be checked\n  0: it is torn at 0\n    hint: copy it again\n" in text
     assert text.count("it is torn") == 5
     assert "... and 3 more" in text
     assert text.splitlines()[-1] == "not ok: 8 files could not be checked"
@@ -110,6 +110,13 @@ def test_files_that_failed_are_reported_with_their_hints_up_to_the_limit() -> No
         "lake/torn.parquet: not ok: could not be checked"
     )
     assert "  lake/torn.parquet: it could not be checked\n" in shown(gate(rows=(replace(FAILED, error=None),)))
+
+
+def test_an_error_that_files_have_in_common_comes_once() -> None:
+    rows = [replace(FAILED, path=f"{n}", error=f"{n}: no column 'x'") for n in range(8)]
+    text = shown(gate(rows=(SOUND, *rows, replace(FAILED, path="z", error="z: it is torn"))))
+    assert "  0: no column 'x'; the same in 7 more files\n" in text
+    assert (text.count("no column"), text.count("it is torn"), "more (" in text) == (1, 1, False)
 
 
 def test_switched_off_findings_are_one_line_a_rule_with_their_reasons() -> None:

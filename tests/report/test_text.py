@@ -12,6 +12,7 @@ from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Presence
 from bloomcli.report import csv, json, render, text, text_inspect
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
+from tools import json_schema
 
 FILTER = model.FilterFacts(
     row_group=0,
@@ -268,8 +269,8 @@ def test_csv_has_a_header_and_empty_fields_for_what_is_not_known() -> None:
 
 
 def test_every_document_is_described() -> None:
-    for kind in json.reachable(json.DOCUMENTS.values()):
-        described = json.object_schema(kind)
+    for kind in json_schema.reachable(json.DOCUMENTS.values()):
+        described = json_schema.object_schema(kind)
         assert described.text or kind is model.ProbeReport
         assert [k.name for k in described.keys] == list(json.keys(kind))
 

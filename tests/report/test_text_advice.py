@@ -74,7 +74,9 @@ def test_a_measure_is_not_in_the_command_and_its_figures_are_shown() -> None:
     found = decide(report(column("id"), column("price", type="DOUBLE")))
     assert [c.column for c in found.columns if c.recommended] == ["id"]
     shown = lines(found)
-    at = shown.index("1 column would gain, too, if your queries look it up by `=`, which their types seldom are:")
+    at = shown.index(
+        "1 column would gain, too, if your queries look it up by `=`, which is rare for a column like this:"
+    )
     assert shown[at + 2].startswith("price ")
     assert "a lookup of id reads" in shown[0]
     named = decide(report(column("price", type="DOUBLE")), named=["price"])

@@ -200,11 +200,11 @@ def test_the_head_distinguishes_one_file_of_several_from_one_file() -> None:
 def test_fewer_values_than_were_wanted_are_not_shown_as_all() -> None:
     kinds = tuple(replace(LOOKUPS, kind=kind) for kind in ("present", "absent"))
     whole = replace(REPORT, readers=(replace(READER, lookups=kinds),))
-    assert "values   20 present and 20 absent a column (seed 0)" in lines(whole)
+    assert "values   20 present and 20 absent of each column (seed 0)" in lines(whole)
     fewer = replace(whole, readers=(replace(READER, lookups=(kinds[0], replace(kinds[1], lookups=3))),))
-    assert "values   up to 20 present and 20 absent a column (seed 0)" in lines(fewer)
+    assert "values   up to 20 present and 20 absent of each column (seed 0)" in lines(fewer)
     none = replace(whole, readers=(replace(READER, lookups=kinds[:1]),))
-    assert "values   up to 20 present and 20 absent a column (seed 0)" in lines(none)
+    assert "values   up to 20 present and 20 absent of each column (seed 0)" in lines(none)
 
 
 def test_no_lookup_is_no_agreement() -> None:

@@ -594,7 +594,8 @@ class ColumnProof:
         self._metadata, self._streams, self._orc = metadata, streams, orc
         self._reader = reader
         self._seen = 0
-        self._measuring = Measuring(reader.leaf, claims(metadata.of_file(orc.id), orc))
+        claimed = claims(metadata.of_file(orc.id), orc) if orc.kind in GEOSPATIAL else None
+        self._measuring = Measuring(reader.leaf, claimed)
         self._offsets = offsets_of([streams], orc)
         types = [*filters.footer.ancestors(orc), orc]
         self._levels = [

@@ -10,6 +10,7 @@ from bloomcli.model.file import TIGHT
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Curve, Estimate
 from bloomcli.report.html.draw import chart
+from bloomcli.report.html.drawing import NARROW
 from bloomcli.report.html.file import rate_cell
 from bloomcli.report.html.parts import (
     Cell,
@@ -102,7 +103,7 @@ def _before_and_after(columns: Sequence[ColumnAdvice], report: AdviseReport) -> 
     """The chart of the bytes that a lookup reads, today and with filters, by recommended column and on average."""
     pairs = [(c.column, c.today_bytes or 0.0, c.with_filter_bytes or 0.0) for c in columns[: charts.ROWS // 2]]
     if report.total is not None and len(columns) > 1:
-        pairs.insert(0, ("all of them, on average", report.total.today_bytes, report.total.with_filter_bytes))
+        pairs.insert(0, ("on average", report.total.today_bytes, report.total.with_filter_bytes))
     rows = []
     for name, today, then in pairs:
         rows.append((f"{name}: today", (("dim", today),), size(round(today))))
@@ -112,8 +113,10 @@ def _before_and_after(columns: Sequence[ColumnAdvice], report: AdviseReport) -> 
     title = "Bytes that a lookup reads, today and with filters"
     return chart(
         title,
-        f"Two bars for each of {plural(len(pairs), 'row')}: the bytes that one lookup reads today, and with filters.",
-        lambda svg: charts.bars(rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup", svg),
+        "Two bars for each column, and for all on average: the bytes that one lookup reads today, and with filters.",
+        lambda svg: charts.bars(
+            rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup", svg, wide=NARROW
+        ),
         legend=(Key("dim", "today"), Key("accent", "with filters, their own bytes included")),
         table=table(title, heads, figures),
         note=f"{weights(report).capitalize()}. " + _rest(min(len(columns), charts.ROWS // 2), len(columns)),

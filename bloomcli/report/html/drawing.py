@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 880
 """The width of a chart in pixels, which are matplotlib's points: its SVG has 72 per inch."""
+NARROW: Final = 560
+"""The width of a chart that can be read without scrolling on a telephone."""
 LETTER: Final = 6.3
 """The width of a character in pixels, in labels."""
 LABEL: Final = 11.0
@@ -125,6 +127,7 @@ class Drawing:
         root.attrib = {
             "viewBox": f"0 0 {self.width:g} {self.height:g}",
             "role": "img",
+            **({"class": "narrow"} if self.width <= NARROW else {}),
             "aria-labelledby": f"{name}-t {name}-d",
         }
         for tag, text in (("desc", description), ("title", title)):

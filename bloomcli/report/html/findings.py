@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import nsmallest
+from itertools import chain, islice
 from typing import Final
 
 from bloomcli.hints import joined
@@ -32,10 +33,13 @@ from bloomcli.report.html.parts import (
     table,
 )
 from bloomcli.report.human import count, row_group_text, seconds
-from bloomcli.report.verdict import baseline, checked, excluded, is_clean, sampling, unique, verdict
+from bloomcli.report.verdict import baseline, checked, excluded, is_clean, sampling, verdict
 from bloomcli.rules import page as rule_page
 from bloomcli.rules import rule
+from bloomcli.words import plural
 
+_FILES_IN_HINT: Final = 5
+"""The most files that a hint's command names."""
 _SERIES: Final = (("bad", "errors"), ("warn", "warnings"), ("dim", "notes"), ("line", "switched off or known"))
 
 
@@ -135,16 +139,20 @@ def _by_column(findings: Sequence[Finding], limits: Limits) -> Table:
 
 
 def _hints(findings: Sequence[Finding]) -> Iterator[Table]:
-    """One hint for each rule: for all files that it fits, or that of the first finding."""
-    hints: dict[str, list[str]] = {}
+    """One hint for each rule: for the first files, if it fits them all, or that of the first finding."""
+    hints: dict[str, dict[str | None, list[str]]] = {}
     for finding in findings:
         if finding.hint and finding.off is None and not finding.known:
-            hints.setdefault(finding.id, []).append(finding.hint)
+            hints.setdefault(finding.id, {}).setdefault(finding.path, []).append(finding.hint)
     rows = []
-    for id_, found in hints.items():
-        common = joined(found)
-        others = unique(found)[1:] if common is None else []
-        rows.append((id_, common or found[0], f"likewise for {count(len(others))} more" if others else ""))
+    for id_, by_file in hints.items():
+        first = [hint for found in islice(by_file.values(), _FILES_IN_HINT) for hint in found]
+        common, left = joined(first), len(by_file) - _FILES_IN_HINT
+        if common is None:
+            others = len(set(chain.from_iterable(by_file.values()))) - 1
+            rows.append((id_, first[0], f"likewise for {count(others)} more"))
+        else:
+            rows.append((id_, common, f"likewise in {plural(left, 'more file')}" if left > 0 else ""))
     if rows:
         yield table("What to do", (Head("rule"), Head("hint"), Head("other findings")), rows)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Final
 
 from bloomcli.model.file import Severity
@@ -173,9 +174,18 @@ def table(
     chosen: str = "first ones",
     complete: str = "--format json",
 ) -> Table:
-    """Return a table of `rows`; `total` is the number of all rows if these are only a part."""
-    made = tuple(tuple(c if isinstance(c, Cell) else Cell(c) for c in row) for row in rows)
-    return Table(caption, tuple(heads), made, len(made) if total is None else total, chosen, complete)
+    """Return a table of `rows`, without columns in which no row has anything; `total` is the number of all rows if
+    these are only a part."""
+    made = [tuple(c if isinstance(c, Cell) else Cell(c) for c in row) for row in rows]
+    kept = (
+        [any(row[at].text not in {"", "-"} for row in made) for at in range(len(heads))]
+        if made
+        else [True] * len(heads)
+    )
+    shown = tuple(tuple(compress(row, kept)) for row in made)
+    return Table(
+        caption, tuple(compress(heads, kept)), shown, len(made) if total is None else total, chosen, complete
+    )
 
 
 def slug(title: str) -> str:

@@ -23,7 +23,7 @@ import bloomcli
 from bloomcli.errors import UnsupportedError
 from bloomcli.extras import install
 from bloomcli.report import html
-from bloomcli.report.html.parts import ROWS_SHOWN, shown
+from bloomcli.report.html.parts import ROWS_SHOWN, Head, shown, table
 from bloomcli.rules import RULES
 
 SMALL: dict[str, Callable[[], Any]] = {
@@ -188,6 +188,14 @@ def test_the_page_of_a_check_has_one_hint_for_each_rule() -> None:
     assert table.count("<tr>") == 1 + len(rules) > 1
     hints = {finding.hint for finding in check.findings if finding.hint}
     assert sum(text in hints for text in parsed.texts) <= len(rules)
+
+
+def test_a_column_in_which_no_row_has_anything_is_left_out() -> None:
+    heads = tuple(map(Head, ("file", "option", "hint", "lookups")))
+    made = table("t", heads, [("a", "-", "", "0"), ("b", "", "-", "-")])
+    assert [head.title for head in made.heads] == ["file", "lookups"]
+    assert [[cell.text for cell in row] for row in made.rows] == [["a", "0"], ["b", "-"]]
+    assert len(table("t", heads, []).heads) == 4
 
 
 def test_a_missing_package_is_an_error_that_names_the_extra_before_any_work(
