@@ -150,11 +150,8 @@ def use_seal(given: bytes) -> None:
 
 def _seal_of_task() -> bytes | None:
     """The seal that a Spark task got from its driver; None outside of tasks, and without keys."""
-    if "pyspark" not in sys.modules:
-        return None
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
+    pyspark = sys.modules.get("pyspark")  # a task's process has imported it
+    context = None if pyspark is None else pyspark.TaskContext.get()
     found = None if context is None else context.getLocalProperty(SEAL_PROPERTY)
     return None if found is None else bytes.fromhex(found)
 
