@@ -166,13 +166,13 @@ def test_globs_leave_encrypted_columns_of_parquet_out(tmp_path: Path, monkeypatc
 
     def chunk(self: Footer, place: object, *args: object) -> object:
         found = whole(self, place, *args)  # type: ignore[arg-type]
-        return replace(found, encrypted=found.column.path == "secret")
+        return replace(found, encrypted=found.column.path == "secret", key_hint="give its key")
 
     monkeypatch.setattr(Footer, "chunk", chunk)
     pq.write_table(TABLE, tmp_path / "f.parquet", compression="none")
     report = bloomcli.add(tmp_path / "f.parquet", ["*"], output=tmp_path / "out")
     assert {c.column: c.action for c in report.changes} == {"id": "add", "name": "add", "secret": "keep"}
-    assert [c.reason for c in report.changes if c.column == "secret"] == ["encrypted: bloom has no keys"]
+    assert [c.reason for c in report.changes if c.column == "secret"] == ["encrypted: give its key"]
 
 
 def test_globs_leave_columns_of_an_unknown_codec_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
