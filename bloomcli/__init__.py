@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.keys import Keys
     from bloomcli.functions.advise import advise
     from bloomcli.functions.changes import add, fold, remove, repair
+    from bloomcli.functions.files import Table
     from bloomcli.functions.find import find
     from bloomcli.functions.gate import gate
     from bloomcli.functions.html import html
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BloomError",
     "Keys",
+    "Table",
     "__version__",
     "add",
     "advise",
@@ -58,6 +60,7 @@ _HOMES |= dict.fromkeys(("add", "fold", "remove", "repair"), "bloomcli.functions
 _HOMES["dump"] = "bloomcli.commands.dump"
 _HOMES["BloomError"] = "bloomcli.errors"
 _HOMES["Keys"] = "bloomcli.formats.keys"
+_HOMES["Table"] = "bloomcli.functions.files"
 
 
 def __getattr__(name: str) -> object:

@@ -14,6 +14,7 @@ from bloomcli.advice.absent_values import absent_values
 from bloomcli.advice.column_figures import column_advice, unmeasured
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey, all_columns
 from bloomcli.advice.column_samples import Cells, ColumnSamples
+from bloomcli.advice.engine_filters import too_large
 from bloomcli.advice.plan import Plan, plan, some_files
 from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
 from bloomcli.commands.advise_units import literals
@@ -151,6 +152,7 @@ def measure(
         size=TIGHT if run.tight else POWER_OF_TWO,
         readers=tuple(policy.whole.readers or ()),
         columns=tuple(columns),
+        engine_filters=too_large((one for file in files.values() for one in file.engine_filters), scale),
         failed=tuple((path, row.error or "") for path, row in run.failed.items()),
         seconds=time.perf_counter() - started,
     )

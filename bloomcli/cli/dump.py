@@ -31,11 +31,23 @@ Examples:
 @grouped.option(
     "-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0."
 )
+@grouped.option(
+    "--engine-filter",
+    metavar="KIND",
+    help="Of a filter that an engine keeps for the file, as `bloom inspect` names it.",
+)
 @options.format_option("hex", "raw", "json", "npy", "csv", "png")
 @options.key_options
 @output_option
 def command(
-    file: str, column: str | None, row_group: int, stripe: int, form: str, target: str | None, keys: Any
+    file: str,
+    column: str | None,
+    row_group: int,
+    stripe: int,
+    engine_filter: str | None,
+    form: str,
+    target: str | None,
+    keys: Any,
 ) -> int:
     """Dump one filter's bits.
 
@@ -56,7 +68,7 @@ def command(
         raise UsageError(f"--format {form} is binary, not for a terminal", hint="name a file with -o")
     if target is not None:
         check_new_file(target)
-    found = dump(file, column=column, row_group=row_group, stripe=stripe, keys=keys)
+    found = dump(file, column=column, row_group=row_group, stripe=stripe, engine_filter=engine_filter, keys=keys)
     with new_output(target, binary=binary) as stream:
         if binary:
             _write_bytes(found, form, stream)
@@ -82,8 +94,10 @@ def _write_bytes(found: FilterDump, form: str, stream: Any) -> None:
     else:
         from bloomcli.report import bitset
 
-        head = bitset.header(len(found.bitset), blocks=found.facts.blocks is not None) if form == "npy" else b""
-        data = head + found.bitset
+        data = found.bitset
+        if form == "npy":  # whole words: some engines' filters end within one
+            data += bytes(-len(data) % 8)
+            data = bitset.header(len(data), blocks=found.facts.blocks is not None) + data
     stream.flush()
     binary = getattr(stream, "buffer", stream)
     binary.write(data)

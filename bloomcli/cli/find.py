@@ -111,7 +111,7 @@ def command(
     come in the order of files and rows, each with its path, row group, number and record. A report on
     standard error says what was read, and how many bytes the columns have.
 
-    Files below the directory of a Delta, Iceberg or Hudi table are searched with --as-files only: they
+    Files below the directory of a Delta, Iceberg, Hudi or Paimon table are searched with --as-files only: they
     may have rows that the table has deleted. --table searches the table's rows.
 
     PATH is a file, a directory or a quoted pattern, and values follow it. With --value or --values-from,

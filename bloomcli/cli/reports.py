@@ -21,7 +21,8 @@ from bloomcli.storage.registry import open_source, store_of, write_file
 _CHECKSUMS: Final = b"crc\0"
 """The first bytes of Hadoop's checksum files."""
 
-_STREAMS: Final = ("/dev/", "/proc/self/fd/")
+_STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
+"""Names of open streams, whatever these lead to: a file to which the shell redirects the output is appended to."""
 
 
 Reports = Sequence[tuple[str, str]]
@@ -137,11 +138,11 @@ def unwritable(error: OSError, path: str | None = None) -> BloomError:
 
 
 def is_stream(path: str) -> bool:
-    """Return whether the path is a pipe, a terminal or a device, or a name of standard output."""
+    """Return whether the path is a pipe, a terminal or a device without blocks, or a name of standard output."""
     if path.startswith(_STREAMS):
         return True
     info = status(path)
-    return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
+    return info is not None and not any(kind(info.st_mode) for kind in (stat.S_ISREG, stat.S_ISDIR, stat.S_ISBLK))
 
 
 def _is_data(path: str) -> bool:

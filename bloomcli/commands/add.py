@@ -22,6 +22,8 @@ from bloomcli.commands.change import ChangeRequest, change, target_of
 from bloomcli.commands.columns import required_columns, select
 from bloomcli.commands.options import AddOptions, policy_of
 from bloomcli.commands.progress import Progress
+from bloomcli.engine_filters.base import Rewrite
+from bloomcli.engine_filters.registry import rewrite_of
 from bloomcli.errors import FilterExists, NothingToFilter, NoValues, UsageError
 from bloomcli.formats.add_options import for_old_readers, recorded_choices, refuse_foreign
 from bloomcli.formats.base import ColumnSelection, FilterFile, Plan
@@ -106,6 +108,13 @@ class _AddRequest:
 
         return shortfall(output, chosen, self._size_rule(file), existing, has_to_meet_size) is None
 
+    def rewrite(self, file: FilterFile) -> Rewrite | None:
+        """The file of an engine's filters beside the file, with new ones."""
+        options = self.options
+        if not options.replace:
+            return None
+        return rewrite_of(file, self._chosen(file), self._size_rule(file), folds=False, named=options.columns)
+
     def remarks(self, file: FilterFile) -> tuple[str, ...]:
         """Remarks for the user about the readers, and about columns that the file doesn't have."""
         chosen = self._chosen(file)
@@ -181,6 +190,7 @@ def _change_request(request: _AddRequest) -> ChangeRequest:
         why_unchanged=request.why_unchanged,
         is_result=request.is_result,
         remarks=request.remarks,
+        rewrite=request.rewrite,
         without=without,
         only_where_needed=not request.options.columns,
         names=request.options.names,

@@ -9,6 +9,7 @@ from bloomcli.checks.additions import Readers
 from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
 from bloomcli.commands.advise_units import UnitReader
 from bloomcli.commands.columns import type_alone
+from bloomcli.engine_filters.registry import filters_of
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.formats.sampling import Extent
@@ -46,6 +47,7 @@ def extents(path: str, options: ExtentOptions) -> SampledRow:
                 units=tuple(file.units()),
                 row_group_bytes=tuple(sizes),
                 columns=tuple(column for column, _ in found),
+                engine_filters=tuple(one.facts for one in filters_of(file, chosen).filters),
             ),
         )
 

@@ -6,12 +6,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Final, NamedTuple, TypeVar
 
 from bloomcli.commands.options import Name, WriteOptions
 from bloomcli.commands.progress import Meter, Progress, cores
+from bloomcli.engine_filters.base import Rewrite
+from bloomcli.engine_filters.registry import may_rewrite
 from bloomcli.errors import BloomError, NoValues, UsageError
 from bloomcli.formats.base import ChangeResult, FilterFile, Plan
 from bloomcli.formats.keys import Keys
@@ -102,6 +105,10 @@ class ChangeRequest(NamedTuple):
     """Remarks on what the commit corrects in the metadata of the file's table: then the file is written even if the
     plan keeps everything."""
 
+    rewrite: Callable[[FilterFile], Rewrite | None] = lambda _: None
+    """Makes the file of an engine's filters beside the file, which is written in place of the file itself; None
+    without one."""
+
     def keeps_all(self, plan: Plan) -> bool:
         """Whether a plan keeps every filter and other structure, and need not be executed."""
         actions = {one.action for one in plan.estimate} | {one.action for one in plan.structures}
@@ -147,6 +154,9 @@ def _change_file(
     started = time.perf_counter()
     store = store_of(path)
     with store.open(os.fspath(path)) as source:
+        beside = _change_beside(source, request, target)
+        if beside is not None:
+            return replace(beside, seconds=time.perf_counter() - started)
         output = _output(store, source, target)
         remarks: tuple[str, ...] = ()
         if output is not None:
@@ -169,6 +179,57 @@ def _change_file(
             raise
         remarks += _leftover_remarks(output)
     return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + remarks)
+
+
+def _change_beside(source: Source, request: ChangeRequest, target: Target) -> ChangeReport | None:
+    """Write a file of an engine's filters that lies beside a file of a table, in place. None if there is none, or if
+    the file itself is to be changed."""
+    in_place = target.in_place or target.dry_run
+    if target.output is not None or not in_place or target.force or target.no_table or not may_rewrite(source.path):
+        return None
+    file = open_file(source, request.names)
+    found = request.rewrite(file)
+    if found is None:
+        return None
+    store = store_of(found.path)
+    store.check_changes(found.path)
+    idle = all(change.action == "keep" for change in found.changes)
+    remarks: tuple[str, ...] = (
+        (str(request.why_idle),) if idle else ("the data file isn't changed: filters beside it are",)
+    )
+    size = len(found.data)
+    if not idle and not target.dry_run:
+        remarks += tuple(store.sweep(found.path).remarks)
+
+        def whole() -> Pieces:
+            yield found.data
+
+        def verify(written: Source) -> None:
+            found.verify(written)
+            source.check_unchanged()
+
+        with ExitStack() as stack:
+            before = source
+            if found.fingerprint is not None:
+                before = stack.enter_context(store.open(found.path))
+                if before.fingerprint != found.fingerprint:
+                    raise before.changed("changed")
+            size = store.replace(store.normal(found.path), whole(), source=before, overwrite=True, verify=verify)
+        remarks += _leftover_remarks(found.path)
+    return ChangeReport(
+        path=source.path,
+        format=file.format,
+        command=request.command,
+        output=None if idle or target.dry_run else found.path,
+        dry_run=target.dry_run,
+        bytes_before=found.size,
+        bytes_after=size,
+        bytes_decoded=found.decoded,
+        bytes_copied=0,
+        seconds=0.0,
+        changes=found.changes,
+        remarks=remarks,
+    )
 
 
 def _leftover_remarks(output: str | None) -> tuple[str, ...]:
@@ -207,6 +268,10 @@ def _change_file_where_needed(
     started = time.perf_counter()
     store = store_of(path)
     with store.open(os.fspath(path)) as source:
+        beside = _change_beside(source, request, target)
+        if beside is not None:
+            idle = beside.output is None and not target.dry_run
+            return beside.remarks[0] if idle else replace(beside, seconds=time.perf_counter() - started)
         file = open_file(source, request.names, request.keys)
         if request.lineage is not None and request.why_unchanged(file) is None:
             file = _with_lineage(file, request.lineage, request, target)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
+from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import ColumnSelection, FilterFile
 from bloomcli.formats.table_names import why_missing
@@ -203,6 +204,10 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Se
     if len(filtered) == 1:
         return filtered[0]
     if not filtered:
+        kept = {one.facts.column for one in filters_of(file).filters}
+        of_engines = [c for c in file.columns if c.path in kept and not matches(exclude, c.path)]
+        if len(of_engines) == 1:
+            return of_engines[0]
         raise UsageError(
             "no column has a filter",
             path=path,

@@ -16,6 +16,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.commands.partitions import Partition, check_column, check_values, is_chosen
 from bloomcli.concurrency.threads import Stop
+from bloomcli.engine_filters.registry import excludes_all
 from bloomcli.errors import CorruptFile, SourceChanged, UnsupportedError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
@@ -233,6 +234,8 @@ def _search(
     file = open_file(source, options.names, options.keys)
     column, directory, search = _column_search(file, options)
     wanted = values.of(file, column, search, stop)
+    if row_groups is None and wanted.nan is None and excludes_all(file, column, wanted.forms):
+        row_groups = ()
     scope = Scope(
         row_groups,
         bounds_checked=by_index and indexed is not None and indexed.end is not None,

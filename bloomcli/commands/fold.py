@@ -10,6 +10,8 @@ from bloomcli.commands.change import ChangeRequest, change, target_of
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import FoldOptions
 from bloomcli.commands.progress import Progress
+from bloomcli.engine_filters.base import Rewrite
+from bloomcli.engine_filters.registry import rewrite_of
 from bloomcli.formats.base import FilterFile, Plan
 from bloomcli.model.change import ChangeReport
 from bloomcli.policy.policy import FilePolicy
@@ -29,6 +31,11 @@ def request(options: FoldOptions) -> ChangeRequest:
         any_size = tight(rules, file.format, file.source.path)
         return file.plan_fold(chosen(file), rule._replace(min_bytes=least, tight=any_size))
 
+    def rewrite(file: FilterFile) -> Rewrite | None:
+        chosen_columns = chosen(file)
+        columns = [c for c in file.columns if chosen_columns is None or c.index in chosen_columns]
+        return rewrite_of(file, columns, rule, folds=True)
+
     def is_result(file: FilterFile, output: FilterFile) -> bool:
         if file.unfoldable is not None:
             return file.differs_only_in_filters(output, set())
@@ -45,6 +52,7 @@ def request(options: FoldOptions) -> ChangeRequest:
         why_idle="no filter can be smaller",
         names=options.names,
         keys=options.keys,
+        rewrite=rewrite,
     )
 
 

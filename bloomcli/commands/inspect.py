@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from bloomcli.commands.columns import indexes
 from bloomcli.commands.options import InspectOptions
+from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import UsageError
 from bloomcli.formats.answer import NOT_ONLY_NULLS, WRONG
 from bloomcli.formats.base import FilterFile
@@ -37,6 +38,7 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
         facts = tuple(found for _, found in indexed)
         one = _one_column(file, chosen, options) if options.pages or options.indexes else None
         filtered = set() if chosen is None else file.filtered_columns()
+        engines = filters_of(file, chosen)
         return InspectReport(
             path=source.path,
             format=file.format,
@@ -48,7 +50,8 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
             filters=facts,
             summary=file.summary(facts),
             stripes=file.stripes,
-            details=(*file.details, *_lacking(file, options)),
+            engine_filters=tuple(one.facts for one in engines.filters),
+            details=(*file.details, *engines.remarks, *_lacking(file, options)),
             by_column=summaries(file, chosen, indexed),
             pages=tuple(file.pages(one)) if one is not None and options.pages else (),
             index=tuple(file.index(one)) if one is not None and options.indexes else (),

@@ -9,13 +9,14 @@ from dataclasses import replace
 from bloomcli.commands.columns import only_column, why_none
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.commands.values import texts
+from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import LiteralError, UsageError
-from bloomcli.formats.answer import NO_VALUES, Answer, UnitAnswers
+from bloomcli.formats.answer import NO_VALUES, Answer, UnitAnswers, with_engine_filters
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import Command, Hint
 from bloomcli.model.file import Column, Presence
-from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
+from bloomcli.model.probe import EngineAnswer, ProbeReport, ValueTotals, Verdict
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.traffic import counted
@@ -42,9 +43,35 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
             raise _with_column(error, options, file) from None
         if not literals:
             raise UsageError("no values to probe, but for blank ones", path=source.path)
-        report = _report(file, chosen, literals, list(file.look_up(chosen, literals, explain=options.explain)))
+        units = list(file.look_up(chosen, literals, explain=options.explain))
+        engines, excluded = _by_engines(file, chosen, literals, explain=options.explain)
+        if excluded:
+            units = list(with_engine_filters(units, excluded))
+        report = replace(_report(file, chosen, literals, units), engine_filters=engines)
         told = [replace(t, reason=t.reason or how_looked_up(t.value, typed)) for t in report.totals]
         return replace(report, totals=tuple(told))
+
+
+def _by_engines(
+    file: FilterFile, column: Column, literals: Sequence[Literal], *, explain: bool
+) -> tuple[tuple[EngineAnswer, ...], set[int]]:
+    """The answers of filters that engines keep for the file, and the positions of the values that they exclude."""
+    found = []
+    excluded = set()
+    for one in filters_of(file, {column.index}).filters:
+        for at, literal in enumerate(literals):
+            answer = EngineAnswer(kind=one.facts.kind, value=literal.text, presence=Presence.MAYBE)
+            if one.facts.problem is not None or literal.unknowable is not None:
+                why = one.facts.problem or literal.unknowable
+                answer = replace(answer, presence=Presence.UNKNOWN, reason=why)
+            else:
+                if not one.may_have(literal):
+                    answer = replace(answer, presence=Presence.ABSENT, reason=literal.impossible)
+                    excluded.add(at)
+                if explain:
+                    answer = replace(answer, trail=tuple(one.trail(form) for form in literal.encodings if form))
+            found.append(answer)
+    return tuple(found), excluded
 
 
 def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units: list[UnitAnswers]) -> ProbeReport:

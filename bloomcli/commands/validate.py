@@ -22,6 +22,8 @@ from bloomcli.commands.columns import excluded, indexes, select
 from bloomcli.commands.options import ValidateOptions, policy_of
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.commands.sampling import chosen, share
+from bloomcli.engine_filters.base import EngineFilters
+from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile, MeasuredColumn, of_columns
 from bloomcli.formats.registry import open_file
@@ -62,6 +64,8 @@ class _Check:
     """Ordinals of the columns whose filters are checked; None for all."""
     units: frozenset[int]
     """Row groups (in ORC stripes) whose values are read; none without `deep`."""
+    engine_filters: EngineFilters
+    """The filters that engines keep for these columns."""
 
     @property
     def proven(self) -> set[int] | None:
@@ -118,6 +122,7 @@ def run(
             options=options,
             rules=rules,
             columns=indexes(file, options.columns, exclude=options.exclude),
+            engine_filters=filters_of(file, indexes(file, options.columns, exclude=options.exclude)),
             units=_sample(file, options.sample_row_groups, options.seed) if options.deep else frozenset(),
         )
         facts, findings = _by_metadata(check)
@@ -136,7 +141,7 @@ def run(
             format=file.format,
             row_groups=file.row_group_count,
             row_groups_read=sum(n for unit, n in enumerate(file.units()) if unit in check.units),
-            filters_checked=len(facts),
+            filters_checked=len(facts) + len(check.engine_filters.filters),
             values_checked=values.checked,
             deep=options.deep,
             findings=_judged(check, findings),
@@ -161,6 +166,7 @@ def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:
     missing = required(file, _required(check), rules)
     findings += [finding for finding in missing if finding.column not in unchecked]
     findings += rates_and_sizes(file, facts, rules)
+    findings += check.engine_filters.examine()
     if rules.advice:
         findings += profit(file, check.columns, rules.readers)
     return facts, findings
@@ -189,6 +195,12 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
                 findings.append(found.finding)
             if found.negative_zero is not None:
                 zeros.append(found.negative_zero)
+        for one in check.engine_filters.filters:
+            from bloomcli.engine_filters.proof import prove  # most files have no such filter
+
+            proof = prove(file, one, units)
+            values += proof.values
+            findings += proof.findings
     except BloomError as error:
         if check.whole:
             with suppress(BloomError):  # the first error is reported

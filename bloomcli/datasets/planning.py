@@ -189,6 +189,8 @@ def _with_table(task: Task, tables: TableSearch | None) -> Task:
         table = tables.above(task.path)
     except BloomError as error:
         return replace(task, row=failed_row(task.path, error))
+    if table is not None and table.keeps_filters:
+        return task  # the command decides, with the file's filters
     if table is not None:
         columns = task.options.columns if isinstance(task.options, WriteOptions) else ()
         return replace(task, row=failed_row(task.path, table_error(task.path, table, task.command, columns)))

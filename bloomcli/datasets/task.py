@@ -34,7 +34,7 @@ from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import ColumnFilters, CorrectedRow, FileRow, Status, SurveyReport
-from bloomcli.model.file import ColumnSummary
+from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
@@ -349,17 +349,19 @@ def _brief(text: str) -> str:
 
 def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
     """The row of an inspected file; with all its filters if `every` is true."""
-    broken = [f for f in report.filters if f.problem is not None]
+    every_filter: tuple[FilterFacts | EngineFilterFacts, ...] = (*report.filters, *report.engine_filters)
+    broken = [f for f in every_filter if f.problem is not None]
     return FileRow(
         path=report.path,
         status=Status.DONE,
         format=report.format,
         row_groups=report.row_groups,
-        columns=len({f.column for f in report.filters}),
-        filters=len(report.filters),
-        filter_bytes=sum(f.bitset_bytes or 0 for f in report.filters),
+        columns=len({f.column for f in every_filter}),
+        filters=len(every_filter),
+        filter_bytes=sum(f.bitset_bytes or 0 for f in report.filters)
+        + sum(f.length or 0 for f in report.engine_filters),
         bytes_before=report.file_bytes,
-        max_fpp=max((f.fpp for f in report.filters if f.fpp is not None), default=None),
+        max_fpp=max((f.fpp for f in every_filter if f.fpp is not None), default=None),
         reason=f"{len(broken)} unreadable: {broken[0].problem}" if broken else None,
         created_by=report.created_by,
         by_column=tuple(map(_filters_of, report.by_column)),

@@ -3,10 +3,10 @@
 
 Invariant: misses are exact, hits are probabilistic.
 
-A filter has m bits (little-endian longs) and k hash functions derived from one 64-bit hash. With h1 the low and h2
-the high 32 bits, signed, function i (1 to k) is h1 + i h2 in wrapping 32-bit arithmetic, complemented if it is
-negative, modulo m. The answer is "maybe" if all k bits are set. If a share f of all bits is set, the filter answers
-"maybe" for a random absent value with probability f^k.
+A filter has m bits (bit i is bit i & 7 of byte i >> 3; in ORC whole longs) and k hash functions derived from one
+64-bit hash. With h1 the low and h2 the high 32 bits, signed, function i (1 to k) is h1 + i h2 in wrapping 32-bit
+arithmetic, complemented if it is negative, modulo m. The answer is "maybe" if all k bits are set. If a share f of all
+bits is set, the filter answers "maybe" for a random absent value with probability f^k.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from bloomcli import kernels
 _LONG_BITS = 64
 
 
-def size_for(values: int, fpp: float) -> tuple[int, int]:
+def size_for(values: int, fpp: float, unit: int = _LONG_BITS) -> tuple[int, int]:
     """Return (m, k), the bits and hash functions that orc-core chooses for `values` expected values at rate `fpp`.
 
-    m = floor(-n ln p / (ln 2)^2), rounded up to the next multiple of 64 (a multiple of 64 gains 64);
+    m = floor(-n ln p / (ln 2)^2), rounded up to the next multiple of `unit` (a multiple gains one);
     k = max(1, round(m / n ln 2)), rounding halves up.
 
     Raises:
@@ -30,8 +30,8 @@ def size_for(values: int, fpp: float) -> tuple[int, int]:
     if not 0 < fpp < 1:
         raise ValueError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
     count = max(values, 1)
-    bits = min(int(-count * math.log(fpp) / (math.log(2) * math.log(2))), (1 << 30) - _LONG_BITS)
-    bits += _LONG_BITS - bits % _LONG_BITS
+    bits = min(int(-count * math.log(fpp) / (math.log(2) * math.log(2))), (1 << 30) - unit)
+    bits += unit - bits % unit
     return bits, functions_for(count, bits)
 
 
@@ -45,14 +45,22 @@ def requested_fpp(values: int, bits: int) -> float:
     return math.exp(-bits / max(values, 1) * math.log(2) ** 2)
 
 
+def estimate_ndv(set_bits: int, bits: int, k: int) -> float | None:
+    """Return the distinct values in a filter whose k hashes are independent: ln(1 - fill) / (k ln(1 - 1/m)); None if
+    all bits are set."""
+    if set_bits >= bits:
+        return None
+    return math.log1p(-set_bits / bits) / (k * math.log1p(-1 / bits)) if set_bits else 0.0
+
+
 class KirschMitzenmacherFilter:
     """A filter of m bits and k hash functions: insertion, lookup and measured figures."""
 
     __slots__ = ("_ones", "bitset", "k")
 
     def __init__(self, bitset: bytes | bytearray, k: int) -> None:
-        if not bitset or len(bitset) % 8:
-            raise ValueError(f"a bitset is a positive multiple of 8 bytes, not {len(bitset)}")
+        if not bitset:
+            raise ValueError("a bitset has at least one byte")
         if k < 1:
             raise ValueError(f"a filter has at least one hash function, not {k}")
         self.bitset = bitset
@@ -61,7 +69,7 @@ class KirschMitzenmacherFilter:
 
     @classmethod
     def empty(cls, bits: int, k: int) -> KirschMitzenmacherFilter:
-        """Return a filter of `bits` bits (a multiple of 64) without values."""
+        """Return a filter of `bits` bits (a multiple of 8) without values."""
         return cls(bytearray(bits // 8), k)
 
     def emptied(self) -> KirschMitzenmacherFilter:
@@ -118,8 +126,5 @@ class KirschMitzenmacherFilter:
 
     @property
     def ndv_estimate(self) -> float | None:
-        """Distinct values, estimated from the set bits: ln(1 - fill) / (k ln(1 - 1/m)); None if all are set."""
-        fill = self.fill
-        if fill >= 1:
-            return None
-        return math.log1p(-fill) / (self.k * math.log1p(-1 / self.bits)) if fill else 0.0
+        """Distinct values, estimated from the set bits; None if all are set."""
+        return estimate_ndv(self.set_bits, self.bits, self.k)

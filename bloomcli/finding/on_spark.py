@@ -246,8 +246,10 @@ def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
 
 def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> SearchFiles:
     """List the files of a table's snapshot. Raises: as `find_table`."""
+    from bloomcli.tables.opening import check_named_in_sql
     from bloomcli.tables.registry import open_table
 
     which = which.checked()
+    check_named_in_sql(which.table)
     table = open_table(spark, which.table, snapshot=which.snapshot, as_of=which.time)
     return of_snapshot(table, which.where, options, cores=cores_of(spark), typed=typed)

@@ -77,7 +77,7 @@ def find_reachable(
 
     Raises:
         UsageError: no such table or column, or no values.
-        UnsupportedError: the table is encrypted, or is or was partitioned by the column.
+        UnsupportedError: the table is encrypted, or a Delta table is or was partitioned by the column.
         UnreadableError, CorruptFile: the table's metadata can't be read.
     """
     given = values.toArrow() if hasattr(values, "toArrow") else values
@@ -229,10 +229,11 @@ class _Looked:
             if results and not any(one.rows or one.error is not None for one in results):
                 part = set()
             self._add(kind, path, same | part, keeper, data_file=data_file, part=not same)
-        name = self._options.column.rpartition(".")[2]
+        parts = map(re.escape, self._options.column.split("."))
+        name = re.compile(rf"(?<!\w)({'|'.join(parts)})(?!\w)", re.IGNORECASE)
         odd = {text: text.replace("\\", "") for text in texts if "'" in text or not _WORD.fullmatch(text)}
         for path, text, keeper in self._reached.texts:
-            if name in text:
+            if name.search(text):
                 words, plain = {quoted or word for quoted, word in _WORD.findall(text)}, text.replace("\\", "")
                 found = words.intersection(texts) | {one for one, unescaped in odd.items() if unescaped in plain}
                 self._add(Kind.COMMIT, path, found, keeper)

@@ -21,9 +21,10 @@ a filter can be used if it is readable and row 7 doesn't hold. The second reason
 with only nulls: readers skip it by its statistics, and the filter shows whether the statistics are right.
 
 Filter, statistics and dictionary together (`Answer.together`): absent where the filter says so, where trusted
-statistics exclude the value, where the dictionary doesn't have it, or where the column can't hold it; else what the
-filter says. Statistics aren't trusted where the filter contradicts them: in row 10 for a unit with only nulls, and in
-row 8 where the filter doesn't hold the unit's own minimum or maximum.
+statistics exclude the value, where the dictionary doesn't have it, where a filter that an engine keeps for the file
+excludes it (`with_engine_filters`), or where the column can't hold it; else what the filter says. Statistics aren't
+trusted where the filter contradicts them: in row 10 for a unit with only nulls, and in row 8 where the filter doesn't
+hold the unit's own minimum or maximum.
 
 A dictionary is read only in rows 6, 8 and 10, where statistics don't exclude the value, and only where every value of
 the unit is one of its entries. If the unit's own minimum or maximum isn't an entry, the dictionary or
@@ -136,6 +137,8 @@ class Answer(NamedTuple):
     """Whether the dictionary excludes the value; None where it wasn't read."""
     impossible: bool = False
     """Whether the column can't hold the value."""
+    engine_skip: bool = False
+    """Whether a filter that an engine keeps for the whole file excludes the value."""
 
     @property
     def together(self) -> Presence:
@@ -144,8 +147,9 @@ class Answer(NamedTuple):
 
     @property
     def excluded_unfiltered(self) -> bool:
-        """Whether statistics, the dictionary or the column's type exclude the value."""
-        return (self.stats_skip is True and self.trusted) or self.dictionary_skip is True or self.impossible
+        """Whether statistics, the dictionary, an engine's own filter or the column's type exclude the value."""
+        by_statistics = self.stats_skip is True and self.trusted
+        return by_statistics or self.dictionary_skip is True or self.engine_skip or self.impossible
 
     @property
     def excludes(self) -> bool:
@@ -234,6 +238,13 @@ def _at_once(facts: UnitFacts, hashed: _Hashes) -> tuple[Answer, ...]:
         lookup = facts.lookups[at]
         found[at] = _with_dictionary(facts, lookup, answer(facts, lookup, facts.stats_skip[at], explain=False))
     return tuple(found)
+
+
+def with_engine_filters(units: Iterable[UnitAnswers], excluded: Container[int]) -> Iterator[UnitAnswers]:
+    """Add the answers of an engine's own filter of the file, which excludes the values at these positions."""
+    for unit in units:
+        found = enumerate(unit.answers)
+        yield unit._replace(answers=tuple(one._replace(engine_skip=at in excluded) for at, one in found))
 
 
 class RemainingValues(NamedTuple):

@@ -32,6 +32,14 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 
+class FooterEntry(NamedTuple):
+    """The value of a key that a writer put into the footer."""
+
+    value: bytes
+    offset: int
+    """Where the value begins in the file; in a compressed footer, where the footer begins."""
+
+
 class FilterBounds(NamedTuple):
     """The bounds of the values in one filter."""
 
@@ -314,6 +322,10 @@ class FilterFile(Indexable, ABC):
     def details(self) -> tuple[tuple[str, str], ...]:
         """Further facts about the whole file, by name, for `inspect`."""
         return ()
+
+    def footer_entries(self) -> Mapping[str, FooterEntry]:
+        """The writer's own keys and values in the footer; the last one of each key. By default none."""
+        return {}
 
     @property
     @abstractmethod

@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from bloomcli.advice import advise as advice
-from bloomcli.advice.command_line import Source, of_paths, reader_options
+from bloomcli.advice.command_line import Source, of_paths, of_table, reader_options
 from bloomcli.commands.keywords import AdviseKeywords
 from bloomcli.commands.option import takes_options
 from bloomcli.commands.options import AdviseOptions, Name
-from bloomcli.functions.files import Files, OnRow, RunOptions, options_of, run
+from bloomcli.functions.files import Files, OnRow, RunOptions, Table, options_of, run
 from bloomcli.model.advice import AdviseReport
+from bloomcli.tables.reading import TableEngine
 
 if TYPE_CHECKING:
     from bloomcli.datasets.engine import Engine
 
 
 @takes_options(AdviseOptions, RunOptions)
-def advise(path: Files, **options: Unpack[AdviseKeywords]) -> AdviseReport:
+def advise(path: Files | Table, **options: Unpack[AdviseKeywords]) -> AdviseReport:
     """Advise which columns need Bloom filters, at which sizes, and which don't.
 
     Reads the footers of all files, and the values of a sample of row groups. Values of the sample, and values that
@@ -27,7 +28,7 @@ def advise(path: Files, **options: Unpack[AdviseKeywords]) -> AdviseReport:
     nothing.
 
     Args:
-        path: a file, a directory, a quoted pattern or a URI; or a list of them.
+        path: a file, a directory, a quoted pattern or a URI; or a list of them; or a `bloomcli.Table`.
         {options}
 
     Returns:
@@ -50,7 +51,11 @@ def _one(path: Name, options: AdviseOptions) -> AdviseReport:
 
 
 def _many(paths: Sequence[str], options: AdviseOptions, engine: Engine, on_row: OnRow | None) -> AdviseReport:
-    return advice.advise(engine, paths, options, _source(paths, options), on_row=on_row)
+    if isinstance(engine, TableEngine):
+        source = of_table(engine.table.name_in_sql, where=engine.where, readers=reader_options(options))
+    else:
+        source = _source(paths, options)
+    return advice.advise(engine, paths, options, source, on_row=on_row)
 
 
 def _source(paths: Sequence[str], options: AdviseOptions, *, single: bool = False) -> Source:

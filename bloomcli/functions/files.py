@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast, overload
 
-from bloomcli.commands.option import Checked, option, split_keywords, taken_paths
+from bloomcli.commands.option import Checked, option, split_keywords, taken_path, taken_paths
 from bloomcli.commands.progress import Progress
+from bloomcli.commands.table_options import TableOptions
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import FileRow
 
@@ -22,6 +24,44 @@ Name = str | os.PathLike[str]
 
 Files = Name | Sequence[Name]
 """A file, a directory, a pattern, a URI; or a list of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An Iceberg or Delta table, to read: the `path` of `inspect`, `probe`, `find`, `validate`, `gate`, `advise` and
+    `trial`, as ``--table`` on the command line. Deleted rows aren't found, and removed files aren't read.
+
+    It is read without Spark, unless `find` or `gate` gets a `session`, whose catalogs then have the name. A table's
+    directory as a plain path names all files in it. `bloomcli.spark` changes tables.
+
+    Attributes:
+        name: the table's directory or URI, an Iceberg table's ``*.metadata.json``, ``delta.`/path` ``, or
+            ``catalog.db.table`` of a catalog in PyIceberg's configuration.
+        where: a condition in SQL, with `session`: only files that may hold rows of it.
+        snapshot: the snapshot's id (Iceberg) or the version (Delta); the newest if None.
+        as_of: the time whose snapshot is read; in UTC without a zone.
+        from_properties: `validate` requires the filters that the table's properties request.
+
+    Raises:
+        UsageError: an argument of another type, or both `snapshot` and `as_of`.
+    """
+
+    name: Name
+    _: KW_ONLY
+    where: str | None = None
+    snapshot: int | None = None
+    as_of: str | datetime | None = None
+    from_properties: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        self.options()
+
+    def options(self) -> TableOptions:
+        """The options of ``--table``."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return TableOptions(table=taken_path("name", given.pop("name")), **given).checked()
+
 
 OnRow = Callable[[FileRow], None]
 """Called with each file's row when the file is done."""
@@ -76,7 +116,7 @@ class FilesFunction(Protocol[P, R_co, D_co]):
     def __call__(self, path: Name, *args: P.args, **options: P.kwargs) -> R_co: ...
 
     @overload
-    def __call__(self, path: Sequence[Name], *args: P.args, **options: P.kwargs) -> D_co: ...
+    def __call__(self, path: Sequence[Name] | Table, *args: P.args, **options: P.kwargs) -> D_co: ...
 
 
 def takes_files(
@@ -92,7 +132,7 @@ def takes_files(
 
 
 def run(
-    path: Files,
+    path: Files | Table,
     options: O,
     keywords: Mapping[str, Any],
     single: Callable[Concatenate[Name, O, ...], One],
@@ -103,7 +143,7 @@ def run(
     Args:
         path: a text or a path names one file, unless it is a directory or a pattern. A list names many files, even if
             it has one entry.
-        options: the command's options.
+        options: the command's options; those of commands that change files refuse a table.
         keywords: the function's keywords, of which those of `RunOptions` and `ProgressOption` are taken.
         single: runs the command on one file, with the path, the options, and `progress` if given.
         dataset: runs the command on many files; by default `run_dataset`.
@@ -119,15 +159,32 @@ def run(
 
     of_run, of_progress = split_keywords((RunOptions, ProgressOption), keywords)
     run_options, progress = RunOptions(**of_run), ProgressOption(**of_progress).progress
-    named = taken_paths("path", path)
+    named = () if isinstance(path, Table) else taken_paths("path", path)
     if isinstance(path, str | os.PathLike) and not is_dataset(named):
         return single(path, options) if progress is None else single(path, options, progress=progress)
-    if not named:
+    if not named and not isinstance(path, Table):
         raise UsageError("no files are named")
     if progress is not None:
         raise UsageError("progress is for one file", hint="on_row is called with each file")
     engine = choose_engine(jobs=run_options.jobs, fail_fast=run_options.fail_fast)
+    if isinstance(path, Table):
+        engine = engine_of(path, engine, options)
     return cast("One", (dataset or run_dataset)(named, options, engine, run_options.on_row))
+
+
+def engine_of(table: Table, engine: Engine, options: Options) -> Engine:
+    """The engine for a table's files. Raises: as `bloomcli.tables.reading.table_engine`; UsageError if the command
+    changes files."""
+    from bloomcli.commands.options import WriteOptions
+    from bloomcli.tables.reading import table_engine
+
+    if isinstance(options, WriteOptions):
+        raise UsageError(
+            f"{options.command} changes tables with Spark",
+            path=os.fspath(table.name),
+            hint="the functions of bloomcli.spark change tables",
+        )
+    return table_engine(engine, table.options())
 
 
 def options_of(kind: Callable[..., O], keywords: Mapping[str, Any], **more: Any) -> O:

@@ -11,7 +11,7 @@ from bloomcli.commands.option import taken_path, taken_paths
 from bloomcli.commands.options import FindOptions
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError
 from bloomcli.formats.keys import Keys
-from bloomcli.functions.files import Files, RunOptions
+from bloomcli.functions.files import Files, RunOptions, Table
 from bloomcli.report.text_find import problems
 from bloomcli.words import plural
 
@@ -114,7 +114,7 @@ def _of_files(errors: Sequence[FileFound]) -> BloomError:
 
 
 def find(
-    path: Files,
+    path: Files | Table,
     values: Value | Sequence[Value] | pa.Array | Any,
     *,
     column: str,
@@ -132,7 +132,7 @@ def find(
     Filters, min/max statistics, dictionaries and page indexes say which pages can have a value; only these are read.
 
     Args:
-        path: a file, a directory, a quoted pattern or a URI; or a list of them.
+        path: a file, a directory, a quoted pattern or a URI; or a list of them; or a `bloomcli.Table`.
         values: one or several, as for `bloomcli.probe`; an Arrow array, a series or a data frame of Pandas, Polars or
             another library that gives Arrow data. Nulls are left out.
         column: leaf path. A row with a list is found if one element equals a value.
@@ -153,8 +153,8 @@ def find(
         `report` says what was read, and which files failed: they don't end the search.
 
     Raises:
-        UsageError: no values, no files, files of a table without `as_files` (`bloomcli.spark.find_table` finds the
-            table's rows), a limit below 1, an index without the column.
+        UsageError: no values, no files, files of a table without `as_files` (`bloomcli.Table` names the table, for
+            its rows), a limit below 1, an index without the column.
         UnreadableError: a directory can't be listed, the index can't be read, or the Spark job failed.
         UnsupportedError: a session that can't run tasks, executors without bloomcli.
         CorruptFile: the index is damaged.
@@ -162,13 +162,23 @@ def find(
     from bloomcli.finding.lake import Search
     from bloomcli.finding.value_file import values_given
 
-    named = taken_paths("path", path)
+    which = path.options() if isinstance(path, Table) else None
+    named = () if isinstance(path, Table) else taken_paths("path", path)
+    if which is not None and as_files:
+        raise UsageError("as_files searches files, and a Table names a table's rows", hint="leave out one of them")
     options = FindOptions(column=column, select=select, limit=limit, as_files=as_files, keys=keys)
     wanted = values_given(values, values_column)
     index_path = None if index is None else taken_path("index", index)
     run_options = RunOptions(jobs=jobs)
+    if session is None and which is not None:
+        from bloomcli.datasets.engine import choose_engine
+        from bloomcli.finding.table_search import SnapshotSearch
+        from bloomcli.tables.reading import opened
+
+        table = opened(choose_engine(), which)
+        return FoundRows(SnapshotSearch(table, which.where, wanted, options, run_options.jobs, index_path))
     if session is None:
         return FoundRows(Search(named, wanted, options, run_options.jobs, index_path))
     from bloomcli.finding.spark_lake import SparkSearch
 
-    return FoundRows(SparkSearch(session, named, wanted, options, index=index_path))
+    return FoundRows(SparkSearch(session, named, wanted, options, which, index_path))

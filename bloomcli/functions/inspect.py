@@ -10,7 +10,7 @@ from bloomcli.commands.keywords import InspectKeywords
 from bloomcli.commands.option import takes_options
 from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import UsageError
-from bloomcli.functions.files import Files, OnRow, RunOptions, options_of, run, run_dataset, takes_files
+from bloomcli.functions.files import Files, OnRow, RunOptions, Table, options_of, run, run_dataset, takes_files
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.inspect import InspectReport
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 @takes_files(DatasetReport)
 @takes_options(InspectOptions, RunOptions)
-def inspect(path: Files, **options: Unpack[InspectKeywords]) -> InspectReport:
+def inspect(path: Files | Table, **options: Unpack[InspectKeywords]) -> InspectReport:
     """Describe a file, its columns, and every Bloom filter in it.
 
     Reads the tail, the footer and the filters, and nothing else. A filter that can't be read is a row of
     the report with its `problem`, not an error.
 
     Args:
-        path: a file, a directory, a quoted pattern or a URI; or a list of them.
+        path: a file, a directory, a quoted pattern or a URI; or a list of them; or a `bloomcli.Table`.
         every: for many files, also return every filter; the report on one file always does.
         {options}
 
     Returns:
-        The report on one file. For a directory, a pattern or a list, a `DatasetReport` with one row per file.
+        The report on one file. For a directory, a pattern, a list or a table, a `DatasetReport` with a row per file.
 
     Raises:
         UnreadableError: the file can't be read, or isn't what it claims to be.

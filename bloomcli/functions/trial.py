@@ -7,13 +7,16 @@ from typing import Unpack
 from bloomcli.commands.keywords import TrialKeywords
 from bloomcli.commands.option import taken_paths, takes_options
 from bloomcli.commands.options import TrialOptions
-from bloomcli.functions.files import Files
+from bloomcli.datasets.engine import choose_engine
+from bloomcli.functions.files import Files, Table
 from bloomcli.model.trial import TrialReport
+from bloomcli.tables.reading import opened
+from bloomcli.tables.tasks import paths_of
 from bloomcli.trials.trial import run
 
 
 @takes_options(TrialOptions)
-def trial(path: Files, **options: Unpack[TrialKeywords]) -> TrialReport:
+def trial(path: Files | Table, **options: Unpack[TrialKeywords]) -> TrialReport:
     """Look values up with installed readers, with filters and without, and compare rows, metrics and times.
 
     If the file has filters of the columns, it is read with the reader's option for filters on and off; a reader
@@ -21,7 +24,8 @@ def trial(path: Files, **options: Unpack[TrialKeywords]) -> TrialReport:
     in a temporary folder, which is removed. Each reader runs in a separate process.
 
     Args:
-        path: a file, a directory, a quoted pattern or a URI; or a list of them.
+        path: a file, a directory, a quoted pattern or a URI; or a list of them; or a `bloomcli.Table`, whose
+            files are read as plain files.
         {options}
 
     Returns:
@@ -33,4 +37,7 @@ def trial(path: Files, **options: Unpack[TrialKeywords]) -> TrialReport:
         UnsupportedError: none of the readers is installed or reads the file.
         WriteError: the temporary copies can't be written.
     """
-    return run(taken_paths("path", path), TrialOptions(**options))
+    if not isinstance(path, Table):
+        return run(taken_paths("path", path), TrialOptions(**options))
+    table, where = opened(choose_engine(), path.options()), path.where
+    return run(paths_of(table, where), TrialOptions(**options))

@@ -10,7 +10,7 @@ from bloomcli.commands import validate as command
 from bloomcli.commands.keywords import ValidateKeywords
 from bloomcli.commands.option import takes_options
 from bloomcli.commands.options import GateOptions, ValidateOptions
-from bloomcli.functions.files import Files, OnRow, ProgressOption, RunOptions, options_of, run, takes_files
+from bloomcli.functions.files import Files, OnRow, ProgressOption, RunOptions, Table, options_of, run, takes_files
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import ValidateReport
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @takes_files(GateReport)
 @takes_options(ValidateOptions, RunOptions, ProgressOption)
-def validate(path: Files, **options: Unpack[ValidateKeywords]) -> ValidateReport:
+def validate(path: Files | Table, **options: Unpack[ValidateKeywords]) -> ValidateReport:
     """Check a file's Bloom filters.
 
     Always checks the structure: headers, lengths, offsets, overlaps, known faulty writers. With `deep` it also reads
     every value of every filtered column chunk, builds the filter again from the values, and compares the bits.
 
     Args:
-        path: a file, a directory, a quoted pattern or a URI; or a list of them.
+        path: a file, a directory, a quoted pattern or a URI; or a list of them; or a `bloomcli.Table`.
         {options}
 
     Returns:
-        The report on one file. For a directory, a pattern or a list, the `GateReport` of `bloomcli.gate`.
+        The report on one file. For a directory, a pattern, a list or a table, the `GateReport` of `bloomcli.gate`.
 
     Raises:
         UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`. A faulty filter is a finding, an

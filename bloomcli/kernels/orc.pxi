@@ -156,8 +156,8 @@ def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssiz
 
 
 cdef uint32_t _km_bits(Py_ssize_t nbytes, int k) except 0:
-    if nbytes <= 0 or nbytes % 8 or nbytes > (1 << 27):
-        raise ValueError("a bitset is a positive multiple of 8 bytes, at most 128 MiB")
+    if nbytes <= 0 or nbytes > (1 << 27):
+        raise ValueError("a bitset has 1 byte to 128 MiB")
     if not 1 <= k <= 1024:
         raise ValueError("a filter has 1 to 1024 hash functions")
     return <uint32_t>(nbytes * 8)
@@ -193,7 +193,7 @@ cdef inline uint32_t _km_bit(uint32_t combined, Modulus m) noexcept nogil:
 
 
 def km_insert(unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count, int k):
-    """Insert `count` hashes, `k` bits each; equal neighbours once. The bitset has little-endian longs."""
+    """Insert `count` hashes, `k` bits each; equal neighbours once."""
     cdef Modulus m = _modulus(_km_bits(bitset.shape[0], k))
     if count < 0 or hashes.shape[0] // 8 < count:
         raise ValueError("fewer hashes than requested")

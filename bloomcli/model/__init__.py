@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         AdviseReport,
         AtRate,
         ColumnAdvice,
+        EngineFilterAdvice,
         ExistingFilters,
         Interval,
         LookupCost,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         Column,
         ColumnChunk,
         ColumnSummary,
+        EngineFilterFacts,
         FilterFacts,
         IndexEntry,
         MergedFilter,
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from bloomcli.model.gate import GateReport, Sample
     from bloomcli.model.index import BlobFacts, IndexedColumnFacts, IndexFacts, IndexReport
     from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
-    from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
+    from bloomcli.model.probe import BitTrail, EngineAnswer, ProbeReport, ValueTotals, Verdict
     from bloomcli.model.queries import QueriedColumn, QueryLog, UnservedPredicate
     from bloomcli.model.reachable import Certificate, LookedAt, Place, ReachableReport
     from bloomcli.model.schema import SchemaNode
@@ -60,6 +62,7 @@ _NAMES = {
         "AdviseReport",
         "AtRate",
         "ColumnAdvice",
+        "EngineFilterAdvice",
         "ExistingFilters",
         "Interval",
         "LookupCost",
@@ -86,6 +89,7 @@ _NAMES = {
         "Column",
         "ColumnChunk",
         "ColumnSummary",
+        "EngineFilterFacts",
         "FilterFacts",
         "IndexEntry",
         "MergedFilter",
@@ -115,6 +119,7 @@ _NAMES = {
     ),
     "probe": (
         "BitTrail",
+        "EngineAnswer",
         "ProbeReport",
         "ValueTotals",
         "Verdict",
@@ -161,6 +166,9 @@ __all__ = [
     "ColumnOverFiles",
     "ColumnSummary",
     "DatasetReport",
+    "EngineAnswer",
+    "EngineFilterAdvice",
+    "EngineFilterFacts",
     "ExistingFilters",
     "FileFound",
     "FileRow",

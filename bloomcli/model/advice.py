@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bloomcli.model.dataset import FileRow
-from bloomcli.model.file import POWER_OF_TWO, Column
+from bloomcli.model.file import POWER_OF_TWO, Column, EngineFilterFacts
 from bloomcli.model.queries import QueryLog
 from bloomcli.model.reader_use import ReaderUse
 from bloomcli.model.report import Brief, Rows
@@ -64,6 +64,24 @@ class FileExtents:
     """The number of row groups of each unit."""
     row_group_bytes: tuple[int, ...]
     columns: tuple[ColumnExtents, ...]
+    engine_filters: tuple[EngineFilterFacts, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineFilterAdvice:
+    """Filters that an engine keeps for the files, and that are larger than their values need."""
+
+    kind: str
+    column: str
+    files: int
+    bytes: int
+    """Bytes of the filters as stored, in all files."""
+    bytes_right: int
+    """Bytes of filters for `values` values each, at the rate of the present ones."""
+    values: int
+    """Rows of the largest file."""
+    setting: str
+    """The setting of the engine's writer: ``hoodie.index.bloom.num_entries=500``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,6 +349,8 @@ class AdviseReport(Rows):
     upkeep: str | None = None
     """The `bloom fold` and `bloom remove` commands, one per line, for filters that are larger than the rate needs, or
     that save nothing; None without such filters."""
+    engine_filters: tuple[EngineFilterAdvice, ...] = ()
+    """Filters that engines keep themselves, and that are larger than their values need."""
     page_index_command: str | None = None
     """The `bloom repair` command that adds page indexes for the columns where they pay; None without such columns."""
     failed: tuple[tuple[str, str], ...] = ()

@@ -18,7 +18,7 @@ class FilterChange:
     """One filter that the command wrote, folded or removed (or, in a dry run, would)."""
 
     row_group: int | None
-    """None if the change covers all row groups of a stripe."""
+    """None if the change covers all row groups of a stripe, or of the file."""
     column: str
     action: str
     """``add``, ``replace``, ``remove``, ``fold`` or ``keep``."""

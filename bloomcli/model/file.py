@@ -64,6 +64,49 @@ class FilterFacts(Brief):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EngineFilterFacts(Brief):
+    """A filter that an engine keeps for a column of a whole file, outside of the format's own structures; or why it
+    can't be used (``problem``)."""
+
+    kind: str
+    """The engine and its kind of filter: ``hudi-simple``."""
+    column: str
+    place: str
+    """Where the filter lies: ``footer key org.apache.hudi.bloomfilter``."""
+    path: str | None = None
+    """The file that it lies in; None for the data file itself."""
+    offset: int | None = None
+    """Where it begins in that file; in a compressed footer, where the footer begins."""
+    length: int | None = None
+    """Bytes that it takes there, as stored."""
+    bits: int | None = None
+    """m, in each of `rows`."""
+    hash_functions: int | None = None
+    """k, the number of bits that a value sets."""
+    hash: str | None = None
+    rows: int | None = None
+    """Filters of m bits that are looked up one after the other: an engine may add one when the last one is full."""
+    values: int | None = None
+    """Rows of the data file; each has at most one value."""
+    sized_for: int | None = None
+    """Values for which the writer chose the size."""
+    setting: str | None = None
+    """The writer's setting for that number."""
+    asked_fpp: float | None = None
+    """The rate for which the writer chose the size."""
+    ndv_estimate: float | None = None
+    """Distinct values, estimated from the set bits."""
+    fill: float | None = None
+    """Share of bits set."""
+    fpp: float | None = None
+    """Measured false-positive probability of a random absent value, over all `rows`."""
+    low: str | None = None
+    high: str | None = None
+    """The smallest and the largest value that the engine keeps beside the filter."""
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ColumnSummary(Brief):
     """One column over all row groups, from the metadata and the filters; no values are read."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.model.file import ColumnSummary, FilterFacts, IndexEntry, MergedFilter, PageFacts
+from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.model.report import Brief, Rows
 
 if TYPE_CHECKING:  # most reports contain neither; `report.schema` resolves the names
@@ -60,6 +60,8 @@ class InspectReport(Rows):
     """ORC: number of stripes."""
     details: tuple[tuple[str, str], ...] = ()
     """Other facts about the file, as names and values. Mosaic: version, schema, buckets."""
+    engine_filters: tuple[EngineFilterFacts, ...] = ()
+    """Filters that engines keep themselves, of the chosen columns."""
     columns_without_filters: tuple[str, ...] = ()
     """Columns chosen by name or glob that have no filter; empty if none were chosen."""
     other_columns_with_filters: tuple[str, ...] = ()
@@ -108,7 +110,9 @@ class FilterDump(Brief):
     facts: FilterFacts
     header: bytes
     bitset: bytes
-    """Blocks of 32 bytes, each 8 little-endian 32-bit words."""
+    """Blocks of 32 bytes, each 8 little-endian 32-bit words; of filters without blocks the bytes as in the file."""
+    engine_filter: EngineFilterFacts | None = None
+    """The facts of a filter that an engine keeps itself; `facts` repeats those that every filter has."""
     requests: int | None = None
     """Requests to the object store, retries included; None for local files."""
     bytes_downloaded: int | None = None

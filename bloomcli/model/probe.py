@@ -33,8 +33,8 @@ class Verdict:
     presence: Presence
     """The answer of the filter alone."""
     answer: Presence
-    """The combined answer of filter, min/max statistics and dictionary: ABSENT if one of them rules out the value.
-    Statistics that the filter contradicts are ignored."""
+    """The combined answer of filter, min/max statistics, dictionary and filters that engines keep: ABSENT if one of
+    them rules out the value. Statistics that the filter contradicts are ignored."""
     rows: int
     chunk_bytes: int
     """Compressed bytes of the column chunk."""
@@ -49,6 +49,17 @@ class Verdict:
     dictionary_skip: bool | None = None
     """Whether the column's dictionary rules out the value; None if it wasn't read. It is read where neither filter
     nor statistics rule out the value, and every value of the row group is an entry of the dictionary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineAnswer:
+    """The answer of a filter that an engine keeps for the whole file, for one value."""
+
+    kind: str
+    value: str
+    presence: Presence
+    reason: str | None = None
+    trail: tuple[BitTrail, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +105,8 @@ class ProbeReport(Rows):
     """Compressed bytes of all row groups."""
     verdicts: tuple[Verdict, ...]
     totals: tuple[ValueTotals, ...]
+    engine_filters: tuple[EngineAnswer, ...] = ()
+    """The answers of filters that engines keep themselves."""
     requests: int | None = None
     """Requests to the object store, retries included; None for local files."""
     bytes_downloaded: int | None = None

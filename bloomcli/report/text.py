@@ -6,7 +6,7 @@ Each function takes a report and yields blocks (:mod:`bloomcli.report.layout`) f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.dataset import FileRow
@@ -53,8 +53,18 @@ def probe(report: ProbeReport) -> Iterator[Block]:
         if verdict.trail:
             yield Gap()
             yield from _trails(report.column, verdict)
+    for one in report.engine_filters:
+        if one.trail:
+            yield Gap()
+            yield from _trail_lines(
+                f"{one.kind}, {report.column} = {_shown(one.value)}: {one.presence.value}", one.trail
+            )
     if report.totals:
         yield Gap()
+    for one in report.engine_filters:
+        why = "" if one.reason is None else f" ({one.reason})"
+        text = f"{one.kind}, of the whole file: {report.column} = {_shown(one.value)}: {one.presence.value}{why}"
+        yield line(text, PRESENCE_STYLE[one.presence])
     for totals in report.totals:
         yield line(_summary(report.column, totals), PRESENCE_STYLE[totals.answer])
 
@@ -103,12 +113,13 @@ def _verdict_grid(report: ProbeReport) -> Grid:
 
 
 def _trails(column: str, verdict: Verdict) -> Iterator[Block]:
-    yield line(
-        f"{row_group_text(verdict.stripe, verdict.row_group)}, {column} = {_shown(verdict.value)}:"
-        f" {verdict.presence.value}",
-        Style.TITLE,
-    )
-    for trail in verdict.trail:
+    where = row_group_text(verdict.stripe, verdict.row_group)
+    yield from _trail_lines(f"{where}, {column} = {_shown(verdict.value)}: {verdict.presence.value}", verdict.trail)
+
+
+def _trail_lines(title: str, trails: Sequence[BitTrail]) -> Iterator[Block]:
+    yield line(title, Style.TITLE)
+    for trail in trails:
         yield line(f"hashed {plural(len(trail.hashed), 'byte')} {trail.hashed.hex() or '(empty)'}", indent=2)
         block = "" if trail.block is None else f", block {trail.block}"
         yield line(f"hash 0x{trail.hash:016x}{block}", indent=2)
@@ -228,7 +239,7 @@ def _change_grid(report: ChangeReport) -> Grid:
     heads += [Head("read from", rank=6)] * source
     grid = Grid(tuple(heads))
     for item in changes:
-        cells: list[Cell | str] = [str(item.stripe if stripes else item.row_group), item.column, item.action]
+        cells: list[Cell | str] = [str(item.stripe if stripes else _of(item.row_group)), item.column, item.action]
         cells += [count(item.filters)] * stripes
         cells += [_size(item.old_bitset_bytes)] * old
         cells += [_size(item.bitset_bytes)] * new
@@ -238,6 +249,11 @@ def _change_grid(report: ChangeReport) -> Grid:
         cells += [item.source or "-"] * source
         grid.add(*cells)
     return grid
+
+
+def _of(row_group: int | None) -> int | str:
+    """A row group's number, or that the change covers all."""
+    return "all" if row_group is None else row_group
 
 
 _SINGULAR: Final = {

@@ -302,7 +302,23 @@ def _failed(report: AdviseReport) -> Iterator[Block]:
         yield line(f"... and {plural(len(report.failed) - _FAILED_SHOWN, 'file')} more: --format json", indent=2)
 
 
+def engine_filters(report: AdviseReport) -> Iterator[str]:
+    """What a right size of the filters that engines keep would save."""
+    for one in report.engine_filters:
+        yield (
+            f"{one.kind} of {one.column}: {size(one.bytes)} in {plural(one.files, 'file')};"
+            f" {size(one.bytes_right)} are enough for {plural(one.values, 'value')} each, the rows of the largest"
+            f" file: {one.setting}"
+        )
+
+
 def _commands(report: AdviseReport) -> Iterator[Block]:
+    found = list(engine_filters(report))
+    if found:
+        yield Gap()
+        yield line("filters that the engine should write smaller, by its setting:")
+        for text in found:
+            yield line(text, indent=2)
     if report.in_table is not None and (report.command is not None or report.upkeep is not None):
         yield Gap()
         yield line(f"the files aren't changed in place: {report.in_table}")

@@ -11,7 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.model.file import SIGNATURE, ColumnSummary, FilterFacts, IndexEntry, MergedFilter, PageFacts
+from bloomcli.model.file import (
+    SIGNATURE,
+    ColumnSummary,
+    EngineFilterFacts,
+    FilterFacts,
+    IndexEntry,
+    MergedFilter,
+    PageFacts,
+)
 from bloomcli.report.human import (
     CUT,
     VALUE_WIDTH,
@@ -198,8 +206,54 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
         yield from _closing(report)
     elif report.filters:
         yield from _filters(report, headers)
-    else:
+    elif not report.engine_filters:
         yield line(_without_filters(report))
+    if report.engine_filters:
+        if summed_up or report.filters:
+            yield Gap()
+        yield from _engine_filters(report.engine_filters)
+
+
+def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
+    """Yield the filters that engines keep, then where each lies and what it doesn't tell in figures."""
+    yield line("Filters that engines keep themselves, for the whole file:", Style.TITLE)
+    grid = Grid(
+        (
+            Head("column"),
+            Head("kind"),
+            Head("size", figures=True),
+            Head("bits", figures=True, rank=6),
+            Head("k", figures=True, rank=7),
+            Head("rows of bits", figures=True, rank=8),
+            Head("sized for", figures=True, rank=3),
+            Head("file's rows", figures=True, rank=4),
+            Head("NDV", figures=True, rank=5),
+            Head("fill", figures=True, rank=2),
+            Head("FPP", figures=True),
+        )
+    )
+    for one in filters:
+        grid.add(
+            Cell(one.column, Style.PLAIN if one.problem is None else Style.BAD),
+            one.kind,
+            _size(one.length),
+            count(one.bits),
+            count(one.hash_functions),
+            count(one.rows),
+            count(one.sized_for),
+            count(one.values),
+            "-" if one.ndv_estimate is None else "~" + count(one.ndv_estimate),
+            rate(one.fill),
+            rate(one.fpp),
+        )
+    yield grid
+    for one in filters:
+        bounds = (
+            "" if one.low is None or one.high is None else f"; values {value_text(one.low)} to {value_text(one.high)}"
+        )
+        yield line(f"{one.kind}: {one.place}{bounds}", Style.DIM)
+        if one.problem is not None:
+            yield line(f"{one.kind}, {one.column}: {one.problem}", Style.BAD)
 
 
 def _without_filters(report: InspectReport) -> str:
@@ -208,7 +262,7 @@ def _without_filters(report: InspectReport) -> str:
 
 
 def _closing(report: InspectReport) -> Iterator[Block]:
-    text = _chosen_without(report) if report.filters else _without_filters(report)
+    text = _chosen_without(report) if report.filters or report.engine_filters else _without_filters(report)
     if text:
         yield Gap()
         yield line(text)
@@ -265,7 +319,9 @@ def _file_facts(report: InspectReport, headers: set[str], *, summed_up: bool) ->
             text += f", {count(report.unreadable)} unreadable"
         yield "filters", Cell(text)
     else:
-        yield "filters", Cell("none of the chosen columns" if report.columns_without_filters else "none")
+        kept = len(report.engine_filters)
+        text = "none of the chosen columns" if report.columns_without_filters else "none"
+        yield "filters", Cell(text + (f", besides {count(kept)} that an engine keeps" if kept else ""))
     if len(headers) == 1:
         yield "all filters", Cell(next(iter(headers)))
     yield from traffic_pairs(report)
@@ -394,8 +450,9 @@ def hex_dump(dump: FilterDump) -> Iterator[str]:
 
 
 def _hex_longs(bitset: bytes) -> Iterator[str]:
-    longs = len(bitset) // 8
-    yield f"# {plural(len(bitset) * 8, 'bit')} in {plural(longs, 'long')}: index of the first, then four longs"
+    bits, longs = len(bitset) * 8, -(-len(bitset) // 8)
+    bitset += bytes(8 * longs - len(bitset))
+    yield f"# {plural(bits, 'bit')} in {plural(longs, 'long')}: index of the first, then four longs"
     digits = len(str(max(longs - 1, 0)))
     for index in range(0, longs, 4):
         row = bitset[8 * index : 8 * index + 32]

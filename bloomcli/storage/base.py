@@ -528,6 +528,7 @@ class TableKind(Enum):
     DELTA = "a Delta table"
     ICEBERG = "an Iceberg table"
     HUDI = "a Hudi table"
+    PAIMON = "a Paimon table"
     SUMMARY = "a summary of footers"
 
 
@@ -535,6 +536,7 @@ _RECORDS: Final = {
     TableKind.DELTA: "its log records each file's size",
     TableKind.ICEBERG: "its manifests record each file's size",
     TableKind.HUDI: "its commits record each file's size",
+    TableKind.PAIMON: "its manifests record each file's size",
 }
 """What the metadata of each kind of table record about its files."""
 
@@ -552,6 +554,11 @@ class ManagedTable(NamedTuple):
         if self.kind is TableKind.SUMMARY:
             return f"{self.path} holds copies of the footers of the files below it"
         return f"{self.path} is {self.kind.value}: {_RECORDS[self.kind]}"
+
+    @property
+    def keeps_filters(self) -> bool:
+        """Whether filters may lie beside the table's files, where they can be written again."""
+        return self.kind is TableKind.PAIMON
 
     @property
     def name(self) -> str | None:
@@ -576,6 +583,9 @@ def root_of_mark(path: str) -> ManagedTable | None:
         root, found, _ = path.partition(mark)
         if found:
             return ManagedTable(kind, root)
+    root, found, name = path.rpartition("/snapshot/snapshot-")
+    if found and name.isdecimal():
+        return ManagedTable(TableKind.PAIMON, root)
     if path.endswith(ICEBERG_METADATA):
         directory, _, _ = path.rpartition("/")
         if directory.endswith("/metadata"):

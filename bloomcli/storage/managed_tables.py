@@ -10,6 +10,7 @@ sizes of their files, or copies of their footers:
 Delta      _delta_log/ in a directory above     each add action has the file's size
 Iceberg    metadata/*.metadata.json above       manifests have file_size_in_bytes and split offsets
 Hudi       .hoodie/ above                       commit metadata has the file's size
+Paimon     snapshot/, schema/, manifest/ above  manifests have the file's size
 _metadata  in a directory above                 a summary file copies the footers of the files below it
 
 Above means: above the path as it was named, above the file that its links lead to, and above each link in between. A
@@ -38,11 +39,14 @@ from bloomcli.storage.registry import store_of
 _LEVELS: Final = 16
 """Maximum number of directories above a file that are searched for a table's root: partitions don't nest deeper."""
 
+PAIMON_FOLDERS: Final = ("snapshot", "schema", "manifest")
+"""The directories in which every Paimon table has its metadata."""
 _TABLE_NAMES: Final = {
     "_delta_log": Kind.DIRECTORY,
     ".hoodie": Kind.DIRECTORY,
     "metadata": Kind.DIRECTORY,
     "_metadata": Kind.FILE,
+    **dict.fromkeys(PAIMON_FOLDERS, Kind.DIRECTORY),
 }
 """Names that show that a directory contains a table or a summary."""
 _CONCURRENT_LOOKUPS: Final = 16
@@ -63,6 +67,8 @@ def table_error(path: str, table: ManagedTable, command: str, columns: Sequence[
     commit = ""
     if table.name is not None and not is_metadata(path):
         commit = f"{Command(command, columns=tuple(columns), table=table.name)} lets the table commit the change; "
+    if table.keeps_filters:
+        commit = "CALL sys.rewrite_file_index('DATABASE.TABLE') adds the table's own filters; "
     return UsageError(
         f"not to be changed in place: {table.why_not_changed}",
         path=path,
@@ -200,6 +206,8 @@ def table_in(store: Store, directory: str) -> ManagedTable | None:
         return ManagedTable(TableKind.HUDI, directory)
     if "metadata" in found and _has_metadata(store, store.join(directory, "metadata")):
         return ManagedTable(TableKind.ICEBERG, directory)
+    if all(name in found for name in PAIMON_FOLDERS):
+        return ManagedTable(TableKind.PAIMON, directory)
     if "_metadata" in found:
         return ManagedTable(TableKind.SUMMARY, store.join(directory, "_metadata"))
     return None

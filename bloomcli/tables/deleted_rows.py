@@ -15,7 +15,6 @@ Row numbers are looked up in the stored form of the bitmap, which is never expan
 
 from __future__ import annotations
 
-import io
 import struct
 import zlib
 from bisect import bisect_right
@@ -35,6 +34,7 @@ import pyarrow.parquet as pq
 from bloomcli.datasets.record_shape import Constant, RecordField, Shape, apply_shape
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.extras import install
+from bloomcli.storage.avro import read_blocks
 from bloomcli.storage.registry import open_source
 from bloomcli.words import counted
 
@@ -54,6 +54,9 @@ class Bitmap:
         data: the bitmap in the portable format, without trailing bytes.
         path, offset: the file, and the bitmap's offset in it, for errors.
 
+    Attributes:
+        count: how many numbers it has.
+
     Raises:
         CorruptFile: the data isn't a valid bitmap.
     """
@@ -62,7 +65,7 @@ class Bitmap:
         self._data = memoryview(data)
         self._containers: dict[int, Callable[[int], bool]] = {}
         """For each container, by the upper 48 bits of its numbers, a function that looks up the lower 16 bits."""
-        self._at = 0
+        self._at = self.count = 0
         try:
             (count,) = self._take("<Q")
             for _ in range(count):
@@ -105,14 +108,16 @@ class Bitmap:
         for at in range(count):
             key, cardinality = headers[2 * at], headers[2 * at + 1] + 1
             if runs and runs[at // 8] >> at % 8 & 1:
-                has = self._runs()
+                has, cardinality = self._runs()
             elif cardinality <= _ARRAY_MOST:
                 has = _of_array(struct.unpack(f"<{cardinality}H", self._bytes(2 * cardinality)))
             else:
-                has = _of_bits(self._bytes(_BITMAP_BYTES))
+                has = _of_bits(bits := self._bytes(_BITMAP_BYTES))
+                cardinality = int.from_bytes(bits, "little").bit_count()
+            self.count += cardinality
             self._containers[high << 16 | key] = has
 
-    def _runs(self) -> Callable[[int], bool]:
+    def _runs(self) -> tuple[Callable[[int], bool], int]:
         (count,) = self._take("<H")
         pairs = struct.unpack(f"<{2 * count}H", self._bytes(4 * count))
         starts, lengths = pairs[::2], pairs[1::2]
@@ -121,7 +126,7 @@ class Bitmap:
             at = bisect_right(starts, low) - 1
             return at >= 0 and low - starts[at] <= lengths[at]
 
-        return has
+        return has, sum(lengths) + count
 
 
 def _of_array(numbers: tuple[int, ...]) -> Callable[[int], bool]:
@@ -191,10 +196,10 @@ def delete_rows(path: str, kind: str, shape: Shape, size: int | None = None) -> 
             path=path,
             hint=install("avro"),
         ) from None
-    except (pa.ArrowException, OSError, ValueError, LookupError, EOFError, TypeError) as error:
+    except (pa.ArrowException, OSError, ValueError, LookupError, EOFError, TypeError, ArithmeticError) as error:
         if isinstance(error, BloomError):
             raise
-        said = " ".join(str(error).split())[:200]
+        said = " ".join(str(error).split())[:200] or "it is cut off"
         raise CorruptFile(f"the delete file can't be read: {said}", path=path) from None
 
 
@@ -219,15 +224,11 @@ def _of_orc(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
 
 
 def _of_avro(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
-    import fastavro
-
-    blocks = fastavro.block_reader(io.BytesIO(data))
-    schema = blocks.writer_schema
+    schema, blocks = read_blocks(data)
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("its rows aren't records")
     chosen = [(field, name) for field in shape if (name := _avro_name(schema["fields"], field)) is not None]
-    for block in blocks:
-        rows: list[Any] = list(block)
+    for rows in blocks:
         arrays = [pa.array([_plain(row[name], field) for row in rows], field.type) for field, name in chosen]
         fields = [pa.field(field.name, field.type, metadata=_id_of(field)) for field, _ in chosen]
         yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
@@ -282,19 +283,27 @@ class DeletionVector:
         path: the file that contains it; empty if `body` is set.
         offset, size: the blob's location, including its length field and its checksum.
         body: the blob without length and checksum, if the table's metadata contain it.
+        rows: the number of deleted rows, according to the table's metadata; None if they don't have it.
     """
 
     path: str = ""
     offset: int = 0
     size: int = 0
     body: bytes | None = None
+    rows: int | None = None
 
     def read(self) -> Bitmap:
         """The bitmap. Raises CorruptFile, UnreadableError."""
         if self.body is not None:
-            return from_body(self.body, self.path)
-        with open_source(self.path) as source:
-            return from_blob(source.read_at(self.offset, self.size), self.path, self.offset)
+            found = from_body(self.body, self.path)
+        else:
+            with open_source(self.path) as source:
+                found = from_blob(source.read_at(self.offset, self.size), self.path, self.offset)
+        if self.rows is not None and self.rows != found.count:
+            deleted = counted(found.count, "row")
+            reason = f"the deletion vector deletes {deleted}, and the table's metadata say {self.rows}"
+            raise CorruptFile(reason, path=self.path, offset=self.offset)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from bloomcli.tables.iceberg.opening import SELECTOR
 from bloomcli.tables.libraries import settings
 
 _BY_PATH: Final = re.compile(r"`?delta`?\.`((?:[^`]|``)+)`", re.IGNORECASE)
+_UNREAD: Final = {TableKind.HUDI: "Hudi's timeline", TableKind.PAIMON: "Paimon's snapshots as a table"}
 _NO_TABLE: Final = "no table is there: no directory _delta_log, and no directory metadata with *.metadata.json"
 
 
@@ -112,8 +113,8 @@ def open_snapshot(name: str, *, snapshot: int | None = None, as_of: datetime | N
         return _iceberg(name, newest_metadata(found.path), selector, snapshot, as_of)
     if found is not None and found.kind is TableKind.DELTA:
         return DeltaLogTable(str(found.name) if path == name else name, found.path, snapshot=snapshot, as_of=as_of)
-    if found is not None and found.kind is TableKind.HUDI:
-        raise UnsupportedError("a Hudi table: bloom doesn't read Hudi's timeline", path=name)
+    if found is not None and found.kind in _UNREAD:
+        raise UnsupportedError(f"{found.kind.value}: bloom doesn't read {_UNREAD[found.kind]}", path=name)
     raise UsageError(_NO_TABLE, path=name, hint="name the table's own directory")
 
 

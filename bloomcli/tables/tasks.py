@@ -52,9 +52,9 @@ def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *,
     return replace(task, options=options[file.format], output=output)
 
 
-def paths_of(table: TableSnapshot) -> tuple[str, ...]:
+def paths_of(table: TableSnapshot, where: str | None = None) -> tuple[str, ...]:
     """The paths by which a snapshot's data files are opened. Raises: as `TableSnapshot.files`, UnsupportedError."""
-    return tuple(portable(file.path) for file in table.files())
+    return tuple(portable(file.path) for file in table.files(where))
 
 
 def with_statistics(

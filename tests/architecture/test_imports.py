@@ -39,6 +39,7 @@ LAYERS = (
     "storage",
     "index",
     "formats",
+    "engine_filters",
     "policy",
     "checks",
     "commands",

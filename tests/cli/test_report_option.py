@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.advised_lakes import LAKES, write
 from support.cli import Bloom
+
+from bloomcli.cli import reports
 
 
 @pytest.mark.slow
@@ -128,3 +132,10 @@ def test_a_report_is_not_written_to_a_file_that_is_named_as_standard_output(
     assert (done.code, done.out) == (2, "")
     assert "--report writes to files" in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_disks_and_files_below_dev_are_no_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report would be written to a disk, or appended to an earlier report in ``/dev/shm``."""
+    for kind, written in ((stat.S_IFBLK, False), (stat.S_IFCHR, True), (stat.S_IFIFO, True), (stat.S_IFREG, False)):
+        monkeypatch.setattr(reports, "status", lambda _, mode=kind: os.stat_result((mode, *[0] * 9)))
+        assert reports.is_stream("/dev/x") is written

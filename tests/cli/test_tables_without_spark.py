@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 from support import iceberg_metadata
 from support.cli import Bloom
 
+import bloomcli
 from bloomcli.errors import BloomError
 from bloomcli.extras import install
 from bloomcli.tables.opening import open_snapshot
@@ -70,6 +72,38 @@ def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: st
         "trial", "--table", table, "-c", "id", "--readers", "pyarrow", "--values", "2", "-f", "json"
     )
     assert (code, json.loads(out)["files"]) == (0, 2), err
+
+
+def test_functions_read_a_table_as_the_commands_do(table: str) -> None:
+    said = f"read without Spark: the Delta log of {table}"
+    now, before = bloomcli.Table(table), bloomcli.Table(Path(table), snapshot=1)
+    found = [bloomcli.find(one, [5, 6, 150], column="id").to_arrow()["record"].to_pylist() for one in (now, before)]
+    assert [sorted(row["id"] for row in rows) for rows in found] == [[6, 150], [5, 6, 150]]
+    assert len(bloomcli.find(table, [5], column="id", as_files=True).to_arrow()) == 1
+    probed = bloomcli.probe(now, 6, column="id")
+    for report in (bloomcli.inspect(now), probed):
+        assert (len(report.rows), report.table.name, report.remarks[:1]) == (2, f"delta.`{table}`", (said,))
+    assert probed.version_before == 2
+    for gate in (bloomcli.validate(now, deep=True, columns="*"), bloomcli.gate(now)):
+        assert (gate.files, gate.ok) == (2, True)
+    assert bloomcli.advise(now, columns="id").files == 2
+    assert bloomcli.trial(before, columns="id", readers="pyarrow", values=2).files == 2
+
+
+def test_functions_refuse_what_a_table_can_t_do(table: str) -> None:
+    named = bloomcli.Table(table)
+    for wrong, said in (
+        (lambda: bloomcli.add(named, ["id"], in_place=True), "add changes tables with Spark"),
+        (lambda: bloomcli.repair(named, dry_run=True), "repair changes tables with Spark"),
+        (lambda: bloomcli.find(named, 1, column="id", as_files=True), "leave out one of them"),
+        (lambda: bloomcli.inspect(bloomcli.Table(table, from_properties=True)), "are for add and validate"),
+        (lambda: bloomcli.inspect([named]), "takes a path or several paths"),
+        (lambda: bloomcli.Table(table, snapshot=1, as_of="2026-01-01"), "exclude each other"),
+        (lambda: bloomcli.Table(5), "name takes a path"),
+        (lambda: bloomcli.inspect(bloomcli.Table("nowhere/t")), "no table is there"),
+    ):
+        with pytest.raises(BloomError, match=re.escape(said)):
+            wrong()
 
 
 def test_values_in_several_blocks_and_an_index_find_the_same_rows(

@@ -114,3 +114,20 @@ def test_values_with_spaces_and_quotes_are_found_in_the_conditions_of_commits(va
     looked = _Looked(None, "t", reached, Values([value, "other"]), FindOptions(column="name"))
     looked.look_in_metadata([value, "other"])
     assert looked.found == {value}
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "is_found"),
+    [
+        ("n", '["(n#12 = 0)", ""]', True),
+        ("N", '["(n#12 = 0)", ""]', True),
+        ("n", '["interval 0 hours", ""]', False),
+        ("a.b", '["(a#3.b = 0)", ""]', True),
+        ("tags.element", '["array_contains(tags#4, 0)", ""]', True),
+    ],
+)
+def test_a_text_counts_if_it_names_the_column_or_a_part_of_its_path(column: str, text: str, is_found: bool) -> None:
+    reached = Reachable("/t", (), [], [], [ReachedText("1.json", text, Keeper((), ()))], 1, (1,))
+    looked = _Looked(None, "t", reached, Values(["0"]), FindOptions(column=column))
+    looked.look_in_metadata(["0"])
+    assert looked.found == ({"0"} if is_found else set())

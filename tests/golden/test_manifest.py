@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.golden import FIXTURES, MOSAIC, ORC, RULE_PAIRS, WRITERS
+from support.golden import ENGINE_FILTERS, FIXTURES, MOSAIC, ORC, RULE_PAIRS, WRITERS
 
 ROOT = FIXTURES.parent
 ENTRIES: list[dict[str, Any]] = tomllib.loads((ROOT / "MANIFEST.toml").read_text())["file"]
@@ -39,6 +39,7 @@ def test_the_manifest_and_the_folder_hold_the_same_files() -> None:
         *RULE_PAIRS.glob("*/*"),
         *WRITERS.iterdir(),
         *(ROOT / "encrypted").iterdir(),
+        *ENGINE_FILTERS.iterdir(),
     }
 
 

@@ -19,6 +19,8 @@ RULE_PAIRS: Final = ROOT / "fixtures" / "rules"
 """One folder per rule; their files have no golden files."""
 WRITERS: Final = ROOT / "fixtures" / "writers"
 """Files with wrong metadata; they have no golden files."""
+ENGINE_FILTERS: Final = ROOT / "fixtures" / "engine_filters"
+"""Files with filters that engines keep themselves; they have no golden files."""
 DATA: Final = ROOT / "tests" / "golden" / "data"
 
 

@@ -60,15 +60,17 @@ _LISTED = {
 }
 
 
-def write(folder: Path) -> Path:
-    """Write the table, and return its metadata file. The ids are 0 to 9, of which 3 is deleted by equality."""
+def write(folder: Path, location: str | None = None) -> Path:
+    """Write the table, and return its metadata file. The ids are 0 to 9, of which 3 is deleted by equality. The
+    metadata say that the folder is at `location`."""
+    root = location or str(folder)
     data = _parquet(folder / "data" / "a.parquet", list(range(10)))
     deletes = _parquet(folder / "data" / "d.parquet", [3])
     listed = []
     for number, (path, content, sequence) in enumerate(((data, 0, 1), (deletes, 2, None))):
         facts = {
             "content": content,
-            "file_path": str(path),
+            "file_path": f"{root}/data/{path.name}",
             "file_format": "PARQUET",
             "partition": {"p": "x"},
             "record_count": 1 if content else 10,
@@ -78,17 +80,18 @@ def write(folder: Path) -> Path:
         }
         manifest = folder / "metadata" / f"m{number}.avro"
         _avro(manifest, _ENTRY, {"status": 1, "snapshot_id": 7, "sequence_number": sequence, "data_file": facts})
-        listed.append({"manifest_path": str(manifest), "partition_spec_id": 0, "content": int(content > 0),
+        named = f"{root}/metadata/{manifest.name}"
+        listed.append({"manifest_path": named, "partition_spec_id": 0, "content": int(content > 0),
                        "sequence_number": 2})  # fmt: skip
     _avro(folder / "metadata" / "list.avro", _LISTED, *listed)
     fields = [{"id": 1, "name": "id", "required": False, "type": "long"},
               {"id": 2, "name": "p", "required": False, "type": "string"}]  # fmt: skip
     partition = {"source-id": 2, "field-id": 1000, "name": "p", "transform": "identity"}
-    snapshot = {"snapshot-id": 7, "timestamp-ms": 1000, "manifest-list": str(folder / "metadata" / "list.avro"),
+    snapshot = {"snapshot-id": 7, "timestamp-ms": 1000, "manifest-list": f"{root}/metadata/list.avro",
                 "schema-id": 0}  # fmt: skip
     metadata = {
         "format-version": 2,
-        "location": str(folder),
+        "location": root,
         "current-schema-id": 0,
         "schemas": [{"type": "struct", "schema-id": 0, "fields": fields}],
         "partition-specs": [{"spec-id": 0, "fields": [partition]}],

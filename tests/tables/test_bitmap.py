@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 import zlib
+from pathlib import Path
 
 import pytest
 
 from bloomcli.errors import CorruptFile
-from bloomcli.tables.deleted_rows import from_blob, from_body
+from bloomcli.tables.deleted_rows import DeletionVector, from_blob, from_body
 from bloomcli.tables.delta.rows import z85
 
 pytestmark = pytest.mark.slow  # the quick run leaves out the tests of tables
@@ -48,6 +49,20 @@ def body(*bitmaps: tuple[int, bytes]) -> bytes:
 
 def blob(data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
+
+
+def test_a_vector_with_another_number_of_rows_than_the_metadata_say_is_an_error(tmp_path: Path) -> None:
+    even = set(range(0, 20_000, 2))
+    low = without_runs({0: (3, array([1, 7, 65535])), 2: (len(even), bits(even))})
+    data = blob(body((0, low), (1, with_runs([(10, 5), (100, 1)]))))
+    count = 3 + len(even) + 5 + 1
+    (tmp_path / "dv.bin").write_bytes(data)
+    for rows in (None, count):
+        in_file = DeletionVector(path=str(tmp_path / "dv.bin"), size=len(data), rows=rows)
+        for vector in (in_file, DeletionVector(path="log", body=data[4:-4], rows=rows)):
+            assert vector.read().count == count
+    with pytest.raises(CorruptFile, match=f"deletes {count} rows, and the table's metadata say 7"):
+        DeletionVector(path=str(tmp_path / "dv.bin"), size=len(data), rows=7).read()
 
 
 def test_numbers_are_found_in_arrays_bits_and_runs() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.iceberg_runs import delete_equal
 
+import bloomcli
 from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
 from bloomcli.errors import UsageError
@@ -141,6 +142,23 @@ def test_the_command_line_reads_a_snapshot_and_no_deleted_rows(
     spark.sql(f"delete from {delta} where id in (150)")
     code, rows, _ = call("--table", delta, "--files-only", "--where", "day = date'2026-11-02'")
     assert (code, rows) == (1, []), "all rows with the values are deleted there"
+
+
+def test_functions_read_a_table_with_a_session_by_its_name_and_not_by_its_path(
+    spark: SparkSession, iceberg_v2: str, tmp_path: Path
+) -> None:
+    table = bloomcli.Table(iceberg_v2, where="id < 100")
+    found = bloomcli.find(table, list(WANTED), column="id", select="id", session=spark).to_arrow()
+    assert sorted(row["id"] for row in found["record"].to_pylist()) == [1, 3]
+    assert bloomcli.gate(table, session=spark).files == 1
+    (tmp_path / "t" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "t" / "_delta_log" / f"{0:020}.json").write_text("{}")
+    for call in (
+        lambda named: bloomcli.find(named, 1, column="id", session=spark),
+        lambda named: bloomcli.gate(named, session=spark),
+    ):
+        with pytest.raises(UsageError, match="Spark names tables in SQL"):
+            call(bloomcli.Table(tmp_path / "t"))
 
 
 def test_what_can_not_be_found_is_an_error(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,10 +37,17 @@ USERS = "concat('user-2026-0000-', lpad(cast(id as string), 6, '0')) as user_id,
 SHORT = "concat('u', cast(id as string)) as user_id, cast(id as int) as n"
 
 
-def made(spark: SparkSession, name: str, using: str, users: str = USERS, **properties: str) -> str:
+def made(
+    spark: SparkSession,
+    name: str,
+    using: str,
+    users: str = USERS,
+    columns: str = "user_id string, n int",
+    **properties: str,
+) -> str:
     """A table of two files, each with a hundred users."""
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
-    spark.sql(f"create table {name} (user_id string, n int) using {using} tblproperties ({listed})")
+    spark.sql(f"create table {name} ({columns}) using {using} tblproperties ({listed})")
     for start in (0, 100):
         spark.sql(f"insert into {name} select {users} from range({start}, {start + 100}, 1, 1)")
     return name
@@ -77,9 +85,9 @@ def ended(spark: SparkSession, name: str, report: ReachableReport, log: Path | N
 
 
 def age(log: Path | None) -> None:
-    """Make the files of a Delta log three days old: Delta removes those of days that are over."""
+    """Make the files of a Delta log, or an Iceberg table's metadata, four days old: younger ones aren't removed."""
     for file in () if log is None else log.iterdir():
-        os.utime(file, (time.time() - 3 * 86400,) * 2)
+        os.utime(file, (time.time() - 4 * 86400,) * 2)
 
 
 def files_with(folder: Path, value: str = ERASED) -> list[str]:
@@ -141,6 +149,111 @@ def test_a_delta_table_has_nothing_left_after_the_printed_statements(
     assert ended(spark, name, after, folder / "_delta_log") <= 2
     assert files_with(folder) == []
     assert spark.table(name).count() == 199
+
+
+@pytest.mark.parametrize("using", ["iceberg", "delta"])
+def test_numbers_and_dates_are_ended_by_the_printed_statements_too(
+    spark: SparkSession, folder: Path, using: str
+) -> None:
+    name = f"delta.`{folder}`" if using == "delta" else "ice.db.typed"
+    as_struct = {"Json": "false", "Struct": "true"}
+    struct = {f"delta.checkpoint.writeStatsAs{form}": on for form, on in as_struct.items()}
+    struct["delta.checkpointInterval"] = "2"  # Iceberg ignores them
+    columns = "cast(id as int) as n, date_add(date'2026-01-01', cast(id as int)) as d, cast(id as string) as t"
+    made(spark, name, using, columns, columns="n int, d date, t string", **struct)
+    ends = {"n": "0", "d": "2026-07-19", "t": "199"}
+    for column, value in ends.items():
+        report = look(spark, name, value, column)
+        assert {"data files", f"bounds in {'the log' if using == 'delta' else 'manifests'}"} <= kinds(report)
+        assert any(place.live_rows for place in report.places) == (column != "t")  # the row of this date
+        if column != "t":
+            assert report.statements[0].startswith(f"DELETE FROM {name} WHERE {column} IN (")
+            spark.sql(report.statements[0])
+    log = folder / "_delta_log" if using == "delta" else None
+    checkpoint = [place for place in look(spark, name, "0", "n").places if ".checkpoint." in place.path]
+    assert bool(checkpoint) == (using == "delta")
+    for column, value in ends.items():
+        if (left := look(spark, name, value, column)).places:
+            assert ended(spark, name, left, log, values=value, column=column) <= 3
+    assert all(look(spark, name, value, column).certificate for column, value in ends.items())
+    assert spark.table(name).count() == 198
+
+
+def test_the_printed_delete_runs_for_each_type_of_column_and_other_files_of_the_folder_are_named(
+    spark: SparkSession, folder: Path
+) -> None:
+    name = f"delta.`{folder}`"
+    spark.sql(
+        f"create table {name} using delta tblproperties ('delta.columnMapping.mode' = 'name') as select"
+        " 'it\\'s a \\\\ ü\\n' as `a b`, X'00FF' as bin,"
+        " array('t') as tags, named_struct('d', date'2026-11-26', 'p', 4.50bd) as s,"
+        " timestamp'2026-11-26 10:00:00.123456' as at"
+    )
+    (folder / "_symlink_format_manifest").mkdir()
+    (folder / "_symlink_format_manifest" / "manifest").write_text("")
+    values = {"a b": "it's a \\ ü\n", "s.d": "2026-11-26", "s.p": "4.50", "bin": "0x00ff",
+              "at": "2026-11-26T10:00:00.123456Z"}  # fmt: skip
+    for column, value in values.items():
+        (delete,) = (text for text in look(spark, name, value, column).statements if "DELETE" in text)
+        assert spark.sql(delete.replace("DELETE", "SELECT *")).count() == 1, delete
+    report = look(spark, name, "t", "tags.element")
+    assert f"DELETE FROM {name} WHERE tags.element IN (...)" in report.statements
+    assert report.notes[0].startswith("DELETE ... IN (...) is a pattern")
+    assert any(text.startswith("1 other file in the table's folders") for text in report.not_looked_at)
+    spark.sql(delete)
+    assert spark.table(name).count() == 0
+
+
+def test_older_metadata_files_and_what_expired_snapshots_had_elsewhere_are_looked_at(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    name, other = iceberg(spark, "older"), tmp_path / "other"
+    spark.sql(f"alter table {name} set tblproperties ('write.data.path' = '{other}')")
+    frame = spark.range(1).selectExpr("'elsewhere' as user_id", "cast(1 as int) as n")
+    frame.writeTo(name).option("snapshot-property.job", "user_id = 'elsewhere'").append()
+    spark.sql(f"alter table {name} unset tblproperties ('write.data.path')")
+    spark.sql(f"delete from {name} where user_id = 'elsewhere'")
+    own = Path(spark.conf.get("spark.sql.catalog.ice.warehouse") or "") / "db" / "older" / "metadata"
+    for folder in (other, own):
+        shutil.copytree(folder, tmp_path / "kept" / folder.name)
+    spark.sql("call ice.system.expire_snapshots(table => 'db.older', older_than => timestamp '2999-01-01 00:00:00')")
+    assert not list(other.glob("*.parquet"))
+    report = look(spark, name, "elsewhere")
+    texts = [place for place in report.places if place.kind == "texts of commits"]
+    assert texts
+    assert {"".join(Path(place.path).suffixes) for place in texts} == {".metadata.json"}
+    assert not any(place.rows for place in report.places)
+    for folder in (other, own):  # as if the expiry had been stopped
+        shutil.copytree(tmp_path / "kept" / folder.name, folder, dirs_exist_ok=True)
+    report = look(spark, name, "elsewhere")
+    assert kinds(report) == {"files outside the metadata", "bounds in manifests", "texts of commits"}
+    (file,) = (place for place in report.places if place.rows)
+    assert (Path(file.path).parent, file.ends, "no statement" in file.kept_by[0]) == (other, (), True)
+    Path(file.path).unlink()
+    assert ended(spark, name, report, own, values="elsewhere") <= 3
+
+
+def test_partitions_of_iceberg_have_values_and_their_beginnings(spark: SparkSession) -> None:
+    name = "ice.db.by_user"
+    by = "user_id, days(d), truncate(4, code), truncate(10, n)"
+    spark.sql(f"create table {name} (user_id string, d date, code string, n int) using iceberg partitioned by ({by})"
+              " tblproperties ('write.metadata.metrics.default' = 'none')")  # fmt: skip
+    for number in (1, 2):
+        spark.sql(f"insert into {name} select 'user-{number}', date'2026-11-2{number}', 'c-{number}-long', {number}7")
+    looked = {"user_id": "user-1", "d": "2026-11-21", "code": "c-1-long", "n": "17"}
+    for column, value in looked.items():
+        report = look(spark, name, value, column)
+        assert kinds(report) == {"data files"} | ({"bounds in manifests"} if column != "n" else set())
+        assert [place.part for place in report.places if not place.rows] == [column == "code"] * (column != "n")
+        partial = "the truncate[10] of the column in manifests and paths, by which files are partitioned"
+        assert (partial in report.not_looked_at) == (column == "n")
+        (delete,) = (text for text in report.statements if "DELETE" in text)
+    spark.sql(delete)
+    for column, value in looked.items():
+        if (left := look(spark, name, value, column)).places:
+            assert ended(spark, name, left, values=value, column=column) <= 3
+        assert look(spark, name, value, column).certificate
+    assert spark.table(name).count() == 1
 
 
 def test_a_file_that_vacuum_keeps_is_still_reachable_and_so_is_today_s_log(spark: SparkSession, folder: Path) -> None:
@@ -267,9 +380,6 @@ def test_a_file_that_cannot_be_read_is_no_proof(
 
 
 def test_what_cannot_be_looked_at_is_refused(spark: SparkSession, folder: Path) -> None:
-    spark.sql("create table ice.db.by_user (user_id string, n int) using iceberg partitioned by (user_id)")
-    with pytest.raises(UnsupportedError, match="partitioned by identity of user_id"):
-        look(spark, "ice.db.by_user")
     by_user = f"delta.`{folder}`"
     spark.sql(f"create table {by_user} (user_id string, n int) using delta partitioned by (user_id)")
     with pytest.raises(UnsupportedError, match="user_id is, or was, a partition column"):

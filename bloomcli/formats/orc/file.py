@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -11,7 +11,7 @@ from bloomcli import limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterBounds, FilterProblem, Plan, Tree
+from bloomcli.formats.base import FilterBounds, FilterProblem, FooterEntry, Plan, Tree
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
@@ -98,6 +98,10 @@ class OrcFile(LocatedFile):
         """Columns that hold values."""
         leaves = [t for t in self.footer.types if t.kind not in COMPOUND]
         return [replace(column_of(t), unfilterable=self.filters.unfilterable.get(t.id)) for t in leaves]
+
+    def footer_entries(self) -> Mapping[str, FooterEntry]:
+        """The user metadata. Raises CorruptFile."""
+        return {name: FooterEntry(value, self.footer.footer_at) for name, value in self.footer.user_metadata()}
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The column's streams."""

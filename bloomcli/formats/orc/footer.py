@@ -165,6 +165,12 @@ class Footer:
             )
         return stripe
 
+    def user_metadata(self) -> Iterator[tuple[str, bytes]]:
+        """The writer's own keys and values. Raises CorruptFile."""
+        for raw in self.message.metadata:
+            item = spec.parse("UserMetadataItem", raw, self.path, self.footer_at, "metadata")
+            yield spec.text(item.name), item.value
+
     @property
     def rows(self) -> int:
         """Rows of the file."""

@@ -5,7 +5,7 @@ A filter alone in a file is a `BareFilter`: header and bitset, nothing else. Par
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -14,7 +14,7 @@ from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, Plan, Repair, Tick
+from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FooterEntry, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.keys import Keys
@@ -130,6 +130,15 @@ class ParquetFile(LocatedFile):
     def leaves(self) -> Sequence[Column]:
         """The columns that can have a filter: in Parquet, all leaf columns."""
         return [replace(c, unfilterable=why) if (why := unfilterable(c)) else c for c in self.footer.columns]
+
+    def footer_entries(self) -> Mapping[str, FooterEntry]:
+        """The writer's own keys and values."""
+        found = {}
+        for pair in self.footer.key_values():
+            key, value, span = pair.text("key"), pair.binary("value"), pair.span("value")
+            if key is not None and value is not None and span is not None:
+                found[key] = FooterEntry(value, self.footer.start + span.end - len(value))
+        return found
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The page headers of the column's chunks."""

@@ -159,9 +159,16 @@ class Footer:
 
         Source: DuckDB, parquet_statistics.cpp, GetIntervalBloomFilterVersion.
         """
+        return any(
+            pair.binary("key") == _INTERVALS[0] and pair.binary("value") == _INTERVALS[1]
+            for pair in self.key_values()
+        )
+
+    def key_values(self) -> Iterator[Struct]:
+        """The writer's own keys and values, walked. Raises CorruptFile."""
         starts = self.top.list_starts("key_value_metadata")
-        pairs = (Struct("KeyValue", self.raw, start, self.location.at("key_value_metadata")) for start in starts[:-1])
-        return any(pair.binary("key") == _INTERVALS[0] and pair.binary("value") == _INTERVALS[1] for pair in pairs)
+        location = self.location.at("key_value_metadata")
+        return (Struct("KeyValue", self.raw, start, location) for start in starts[:-1])
 
     @property
     def signed(self) -> bool:

@@ -52,7 +52,7 @@ _KEPT: Final = (*LISTED, "stats")
 _IN_COMMIT: Final = "delta.enableInCommitTimestamps"
 _SINCE: Final = "delta.inCommitTimestampEnablementVersion"
 _AT_ONCE: Final = 16
-"""Lookups in a store at a time."""
+"""Lookups in a store, and commits, at a time."""
 
 Action = Mapping[str, Any]
 
@@ -190,10 +190,13 @@ class Log:
             raise CorruptFile(f"the log has no version {missing}, and no checkpoint after it", path=self._directory)
         if start >= 0:
             self._checkpoint(self._checkpoints[start])
-        for number in range(start + 1, self.version + 1):
-            path = self._path(f"{number:020}.json")
-            for action in actions_in(path, _READ):
-                self._apply(action, path)
+        paths = [self._path(f"{number:020}.json") for number in range(start + 1, self.version + 1)]
+        with Threads(_AT_ONCE if self._store.remote else 0, "bloom-delta") as threads:
+            for at in range(0, len(paths), _AT_ONCE):
+                some = paths[at : at + _AT_ONCE]
+                for path, data in zip(some, threads.map(_bytes, some), strict=True):
+                    for action in _lines(path, data):
+                        self._apply(action, path)
         if not self._protocol or not self._metadata:
             raise CorruptFile("the log has no protocol or no metadata of the table", path=self._directory)
         with valid("the table's protocol isn't valid", self._directory):
@@ -257,12 +260,11 @@ def actions_in(path: str, kinds: Collection[str]) -> Iterator[Action]:
         CorruptFile: the file is damaged.
         UnreadableError: the store can't read it.
     """
-    return _rows(path, kinds) if path.endswith(".parquet") else _lines(path)
+    return _rows(path, kinds) if path.endswith(".parquet") else _lines(path, _bytes(path))
 
 
-def _lines(path: str) -> Iterator[Action]:
+def _lines(path: str, data: bytes) -> Iterator[Action]:
     """Yield the actions of a file of JSON."""
-    data = _bytes(path)
     try:
         for line in data.split(b"\n"):  # texts in JSON may have other line breaks
             if line.strip():

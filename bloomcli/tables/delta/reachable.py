@@ -159,14 +159,14 @@ def _until(removal: Mapping[str, Any]) -> str:
 
 
 def _text(info: Mapping[str, Any]) -> str:
-    given = info.get("operationParameters") or {}
+    """The conditions of a commit, and what its writer adds. Properties of the table aren't values of a column."""
+    given = {key: value for key, value in (info.get("operationParameters") or {}).items() if key != "properties"}
     return json.dumps([*given.values(), info.get("userMetadata") or ""], ensure_ascii=False)
 
 
 def _entries(path: str) -> Iterator[Entry]:
     """Yield the entries of a file of the log. Raises CorruptFile, UnreadableError."""
-    name = _name(path)
-    if name.startswith((".", "_")) or not name.endswith((".parquet", ".json", ".crc")):
+    if not _is_read(_name(path)):
         return
     for action in actions_in(portable(path), _KINDS):
         for kind in _KINDS:

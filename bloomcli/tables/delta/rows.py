@@ -78,8 +78,11 @@ def deleted_of(entry: Mapping[str, Any], location: str) -> DeletedRows | None:
         return None
     path = full_path(location, entry["path"])
     kind, where, size = vector["storageType"], vector["pathOrInlineDv"], int(vector["sizeInBytes"])
+    rows = None if vector.get("cardinality") is None else int(vector["cardinality"])
     if kind == "i":
-        return DeletedRows(data_file=path, vectors=(DeletionVector(path=path, body=z85(where, path)[:size]),))
+        return DeletedRows(
+            data_file=path, vectors=(DeletionVector(path=path, body=z85(where, path)[:size], rows=rows),)
+        )
     if kind == "u":
         prefix, name = where[:-_UUID_CHARS], UUID(bytes=z85(where[-_UUID_CHARS:], path))
         folder = f"{location.rstrip('/')}/{prefix}" if prefix else location.rstrip("/")
@@ -88,7 +91,9 @@ def deleted_of(entry: Mapping[str, Any], location: str) -> DeletedRows | None:
         file = full_path(location, where)
     else:
         raise CorruptFile(f"a deletion vector of the kind {kind!r}, which Delta doesn't have", path=path)
-    blob = DeletionVector(path=portable(file), offset=int(vector.get("offset") or 0), size=size + _FRAME_BYTES)
+    blob = DeletionVector(
+        path=portable(file), offset=int(vector.get("offset") or 0), size=size + _FRAME_BYTES, rows=rows
+    )
     return DeletedRows(data_file=path, vectors=(blob,))
 
 

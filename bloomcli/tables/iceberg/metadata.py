@@ -10,7 +10,6 @@ refuses equality deletes, and reads manifests of version 3 without the places of
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 import re
@@ -22,17 +21,17 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock
 from decimal import Decimal
 from functools import cached_property
-from itertools import islice
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote_plus
 from uuid import UUID
 
 from bloomcli.concurrency.threads import Threads
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
+from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.extras import needed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
+from bloomcli.storage import avro
 from bloomcli.storage.registry import open_source, store_of
 from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
@@ -47,8 +46,6 @@ _NUMBERED: Final = re.compile(r"v?(\d+)(?:-[0-9a-fA-F-]{36})?(?:\.gz)?\.metadata
 _AT_ONCE: Final = 16
 """Manifests that are read from a store at a time."""
 _UNPACKED_MOST: Final = 1 << 30
-_DEFLATED_MOST: Final = 1032
-"""The most bytes that a byte of DEFLATE becomes; a record has at least one."""
 _DELETED: Final = 2
 """The status of a manifest's entry for a file that the snapshot no longer has."""
 _ADDED: Final = 1
@@ -111,20 +108,7 @@ def _json(path: str) -> dict[str, Any]:
 def _avro(path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
     """The schema and the records of a manifest or a manifest list."""
     with needed("Iceberg's manifests need", "iceberg"):
-        import fastavro
-    data = _read(portable(path))
-    try:
-        reader = fastavro.reader(io.BytesIO(data))
-        schema: Any = reader.writer_schema
-        rows: list[Any] = list(islice(reader, len(data) * _DEFLATED_MOST))
-        if len(rows) == len(data) * _DEFLATED_MOST:
-            raise ValueError("it has more records than its bytes can have")
-    except Exception as error:
-        if isinstance(error, BloomError | MemoryError):
-            raise
-        said = " ".join(str(error).split())[:200]
-        raise CorruptFile(f"the manifest can't be read: {said}", path=path) from None
-    return schema, rows
+        return avro.records(_read(portable(path)), path)
 
 
 class _File(NamedTuple):

@@ -8,31 +8,39 @@ only one of its partition spec, and manifests of delete files; these end with a 
 from __future__ import annotations
 
 import json
+import re
+import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from functools import partial
+from itertools import chain
+from typing import Any, Final, TypeVar
 
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, Key
-from bloomcli.tables.iceberg.java import Java
+from bloomcli.tables.base import valid
+from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 from bloomcli.tables.iceberg.statistics import Leaf, decode, leaves_of
 from bloomcli.tables.java import java_errors
 from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText, without_scheme
 
+T = TypeVar("T")
+
 _KINDS: Final = (Kind.DATA, Kind.POSITION_DELETES, Kind.EQUALITY_DELETES)
 _REMOVED: Final = 2
 """The status of an entry whose file a snapshot has removed."""
+_COUNT: Final = re.compile(r"(added|deleted|removed|total|manifests)-|changed-partition-count$|entries-processed$")
 _LIST: Final = "snap-"
 """The beginning of the names of manifest lists, which have no values."""
 _ROWS: Final = (".parquet", ".orc", ".avro")
-_WITHOUT_VALUES: Final = (".crc", ".metadata.json", ".puffin", ".stats", "version-hint.text")
+_METADATA: Final = ".metadata.json"
+_WITHOUT_VALUES: Final = (".crc", _METADATA, ".puffin", ".stats", "version-hint.text")
 _NOT_LOOKED_AT: Final = (
-    "what only expired snapshots had: files outside the table's folders (of add_files, an earlier write.data.path),"
-    " and the summaries in older *.metadata.json",
-    "columns that had the name only in schemas that the table's metadata no longer have",
+    "what only expired snapshots had whose manifests or *.metadata.json are gone: files outside the table's folders"
+    " (of add_files, an earlier write.data.path), and columns that had the name",
     "copies of deleted rows in position delete files, which some writers make (the column row)",
 )
 _NOTES: Final = ("remove_orphan_files only takes files that are older than three days",)
@@ -108,6 +116,21 @@ class _Statements:
             (f"{self._call}remove_orphan_files({self._table})",),
         )
 
+    @property
+    def elsewhere(self) -> Keeper:
+        """What keeps a file in another folder that only expired snapshots had."""
+        return Keeper(("no snapshot, in another folder: Iceberg has no statement that removes it",), ())
+
+    def older(self, *, logged: bool) -> Keeper:
+        """What keeps an older metadata file; `logged`: the current one names it."""
+        if not logged:
+            return self.outside
+        cleanup = (
+            f"ALTER TABLE {self._name} SET TBLPROPERTIES ('write.metadata.delete-after-commit.enabled' = 'true',"
+            " 'write.metadata.previous-versions-max' = '1')"
+        )
+        return Keeper(("the log of metadata files",), (cleanup,))
+
 
 def _time(milliseconds: int) -> str:
     time = datetime.fromtimestamp(milliseconds / 1000, UTC)
@@ -124,7 +147,7 @@ def reachable(java: Java, table: Any, name: str, column: str) -> Reachable:
         column: the table's path of a leaf column.
 
     Raises:
-        UnsupportedError: values of the column are partition values, or the table is encrypted.
+        UnsupportedError: the table is encrypted.
         Errors of Java: the metadata can't be read.
     """
     return _Listing(java, table, name, column).run()
@@ -134,14 +157,23 @@ class _Listing:
     def __init__(self, java: Java, table: Any, name: str, column: str) -> None:
         self._java, self._table, self._name, self._column = java, table, name, column
         self._io = table.io()
-        parser = java.iceberg("TableMetadataParser")
-        self._metadata: dict[str, Any] = json.loads(parser.toJson(table.operations().current()))
+        self._parser = java.iceberg("TableMetadataParser")
+        self._metadata: dict[str, Any] = json.loads(self._parser.toJson(table.operations().current()))
+        self._current = {one["snapshot-id"] for one in self._metadata.get("snapshots") or ()}
+        logged = [str(one["metadata-file"]) for one in self._metadata.get("metadata-log") or ()]
+        self._logged = {without_scheme(path): path for path in logged}
         self._statements = _Statements(name, self._metadata)
         self._files: dict[str, ReachedFile] = {}
         self._bounds: list[ReachedBounds] = []
+        self._texts: list[ReachedText] = []
         self._others: list[str] = []
+        self._listed, self._unlisted = self._list()
+        self._schemas: list[Mapping[str, Any]] = self._metadata.get("schemas") or [self._metadata["schema"]]
+        self._specs = {one["spec-id"]: one["fields"] for one in self._metadata.get("partition-specs") or ()}
+        self._expired: dict[int, Any] = {}
+        """Snapshots that only older metadata files have, by id."""
+        self._older = [path for path in self._older_metadata() if self._read_older(path)]
         self._names, self._leaves = self._columns()
-        self._check_partitions()
         if str(table.encryption().getClass().getSimpleName()) != "PlaintextEncryptionManager":
             raise UnsupportedError("the table is encrypted: its files can't be searched without its keys", path=name)
 
@@ -149,7 +181,7 @@ class _Listing:
         """List everything."""
         own: dict[str, tuple[Any, set[int]]] = {}
         for snapshot in self._java.items(self._table.snapshots()):
-            for manifest in self._java.items(snapshot.allManifests(self._io)):
+            for manifest in self._manifests(snapshot):
                 own.setdefault(str(manifest.path()), (manifest, set()))[1].add(int(snapshot.snapshotId()))
         main = self._statements.refs.get("main", {}).get("snapshot-id")
         spec = int(self._table.spec().specId())
@@ -167,7 +199,8 @@ class _Listing:
         for (path, size, kind), snapshots in reached.items():
             keeper = self._statements.keeper(snapshots, self._statements.rewriting(kind))
             self._files[path] = ReachedFile(path, size, kind, keeper)
-        not_looked_at = self._add_outside({without_scheme(path) for path in (*own, *self._files)})
+        self._add_outside({without_scheme(path) for path in (*own, *self._files)})
+        not_looked_at = [*self._unlisted, *self._partial()]
         if blobs := len(self._metadata.get("statistics") or ()):
             not_looked_at.append(f"{blobs} statistics files (Puffin): sketches of distinct values have hashes only")
         listed = self._metadata.get("snapshots") or []
@@ -176,8 +209,8 @@ class _Listing:
             names=self._names,
             files=list(self._files.values()),
             bounds=self._bounds,
-            texts=[self._summary(one) for one in listed],
-            metadata_files=len(own),
+            texts=[*map(self._summary, listed), *self._texts],
+            metadata_files=len(own) + len(self._older),
             versions=tuple(one["snapshot-id"] for one in listed),
             refs=tuple(f"{ref['type']} {name}" for name, ref in self._statements.refs.items()),
             notes=_NOTES,
@@ -190,7 +223,7 @@ class _Listing:
         mapping = (self._metadata.get("properties") or {}).get(NAME_MAPPING)
         found: dict[int | None, ColumnNames] = {}
         leaves: dict[int, Leaf] = {}
-        for schema in self._metadata.get("schemas") or [self._metadata["schema"]]:
+        for schema in self._schemas:
             names = column_names(schema, None if mapping is None else json.loads(mapping))
             for one in names.columns:
                 if one.path == self._column:
@@ -198,16 +231,15 @@ class _Listing:
             leaves |= {number: leaf for number, leaf in leaves_of(schema).items() if leaf.path == self._column}
         return tuple(found.values()), leaves
 
-    def _check_partitions(self) -> None:
-        ids = {one.field_id for names in self._names for one in names.columns if one.path == self._column}
-        for spec in self._metadata.get("partition-specs") or []:
-            for field in spec["fields"]:
-                if field.get("source-id") in ids and not field["transform"].startswith(_VALUELESS):
-                    raise UnsupportedError(
-                        f"the table is, or was, partitioned by {field['transform']} of {self._column}: its values are"
-                        " in manifests and paths, where --reachable doesn't look",
-                        path=self._name,
-                    )
+    def _partial(self) -> list[str]:
+        """The partition fields whose values are parts of values, which aren't compared."""
+        found = {
+            field["transform"]
+            for field in chain.from_iterable(self._specs.values())
+            if (leaf := self._leaves.get(field.get("source-id"))) and not _is_compared(field, leaf)
+        }
+        parts = sorted(one for one in found if not one.startswith(_VALUELESS))
+        return [f"the {one} of the column in manifests and paths, by which files are partitioned" for one in parts]
 
     def _entries(self, path: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], Kind]]:
         """Yield the entries of a manifest, their files, and the files' kinds."""
@@ -215,11 +247,14 @@ class _Listing:
         opened = self._io.newInputFile(path).newStream()
         stream = self._java.type("org.apache.avro.file.DataFileStream")(opened, reader)
         try:
-            while stream.hasNext():
-                entry = json.loads(stream.next().toString())
-                if (file := entry.get("data_file")) is not None:
-                    kind = _KINDS[file.get("content") or 0]
-                    yield entry, file, Kind.VECTORS if file["file_format"].lower() == "puffin" else kind
+            with valid("the manifest isn't valid", path):
+                fields = json.loads(stream.getMetaString("partition-spec") or "[]")
+                while stream.hasNext():
+                    entry = json.loads(stream.next().toString())
+                    if (file := entry.get("data_file")) is not None:
+                        kind = _KINDS[file.get("content") or 0]
+                        file["partition"] = list(zip(fields, (file.get("partition") or {}).values(), strict=True))
+                        yield entry, file, Kind.VECTORS if file["file_format"].lower() == "puffin" else kind
         finally:
             stream.close()
 
@@ -230,7 +265,12 @@ class _Listing:
             for one in file.get(f"{end}_bounds") or ():
                 if (leaf := self._leaves.get(one["key"])) is not None:
                     found[one["key"]][end] = decode(_bytes(one["value"]), leaf)
-        for number, keys in found.items():
+        partition = [
+            (field["source-id"], {"lower": decode(_of_partition(value, leaf), leaf)})
+            for field, value in file["partition"]
+            if (leaf := self._leaves.get(field.get("source-id"))) and value is not None and _is_compared(field, leaf)
+        ]
+        for number, keys in (*found.items(), *partition):
             leaf = self._leaves[number]
             if leaf.kind is not None:
                 bounds = ColumnStatistics(
@@ -238,41 +278,117 @@ class _Listing:
                 )
                 self._bounds.append(ReachedBounds(path, Kind.MANIFEST, file["file_path"], bounds, keeper))
 
-    def _add_outside(self, known: set[str]) -> list[str]:
-        """Add the files of the table's folders that no snapshot reaches. Returns what wasn't looked at."""
-        properties, outside = self._metadata.get("properties") or {}, self._statements.outside
+    def _list(self) -> tuple[dict[str, int], list[str]]:
+        """The sizes of the files in the table's folders, by path; and what can't be listed."""
+        properties = self._metadata.get("properties") or {}
         own = (properties.get(f"write.{what}.path") for what in ("data", "metadata"))
+        listed: dict[str, int] = {}
         unlisted = []
         for folder in dict.fromkeys((str(self._table.location()), *(one for one in own if one))):
             try:
-                listed = self._java.items(self._io.listPrefix(folder.rstrip("/") + "/"))
+                files = self._java.items(self._io.listPrefix(folder.rstrip("/") + "/"))
+                listed |= {str(file.location()): int(file.size()) for file in files}
             except java_errors():
                 unlisted.append(f"files in {folder} that no snapshot reaches: it can't be listed")
+        return listed, unlisted
+
+    def _older_metadata(self) -> list[str]:
+        """The paths of older metadata files: those in the table's folders, and those that the current one names."""
+        found = {without_scheme(path): path for path in self._listed if path.endswith(_METADATA)} | self._logged
+        found.pop(without_scheme(str(self._table.operations().current().metadataFileLocation())), None)
+        return list(found.values())
+
+    def _read_older(self, path: str) -> bool:
+        """Read the schemas, the partition specs and the expired snapshots of a metadata file, if it still exists."""
+        if (found := self._unless_gone(partial(self._parser.read, self._io, path))) is None:
+            return False
+        metadata: dict[str, Any] = json.loads(self._parser.toJson(found))
+        self._schemas[:0] = [one for one in metadata.get("schemas") or () if one not in self._schemas]
+        self._specs |= {one["spec-id"]: one["fields"] for one in metadata.get("partition-specs") or ()}
+        keeper = self._statements.older(logged=without_scheme(path) in self._logged)
+        for snapshot in metadata.get("snapshots") or ():
+            if (number := snapshot["snapshot-id"]) not in self._current:
+                self._texts.append(ReachedText(path, _text(snapshot), keeper))
+                self._expired.setdefault(number, found.snapshot(number))
+        return True
+
+    def _unless_gone(self, call: Callable[[], T]) -> T | None:
+        """The result of a call into Java; None if the file that it reads doesn't exist."""
+        try:
+            return call()
+        except java_errors() as error:
+            if class_names(error) & NO_SUCH_FILE:
+                return None
+            raise
+
+    def _add_outside(self, known: set[str]) -> None:
+        """Add what no snapshot reaches: files in the table's folders, and what manifests of expired ones name."""
+        outside = self._statements.outside
+        manifests = []
+        for path, size in self._listed.items():
+            name = path.rpartition("/")[2]
+            if name.startswith(_LIST) or name.endswith(_WITHOUT_VALUES) or without_scheme(path) in known:
                 continue
-            for file in listed:
-                path = str(file.location())
-                name = path.rpartition("/")[2]
-                if name.startswith(_LIST) or name.endswith(_WITHOUT_VALUES) or without_scheme(path) in known:
-                    continue
-                known.add(without_scheme(path))
-                if name.startswith(".") or not name.endswith(_ROWS):
-                    self._others.append(path)
-                elif path.endswith(".avro") and "/metadata/" in path:
-                    for _, found, _ in self._entries(path):
-                        self._add_bounds(path, found, outside)
-                else:
-                    self._files[path] = ReachedFile(path, int(file.size()), Kind.OUTSIDE, outside)
-        return unlisted
+            known.add(without_scheme(path))
+            if name.startswith(".") or not name.endswith(_ROWS):
+                self._others.append(path)
+            elif path.endswith(".avro") and "/metadata/" in path:
+                manifests.append((path, outside))
+            else:
+                self._files[path] = ReachedFile(path, size, Kind.OUTSIDE, outside)
+        for snapshot in self._expired.values():
+            for one in self._unless_gone(partial(self._manifests, snapshot)) or ():
+                path = str(one.path())
+                if without_scheme(path) not in known and self._exists(path):
+                    known.add(without_scheme(path))
+                    manifests.append((path, self._statements.elsewhere))
+        for path, keeper in manifests:
+            for _, file, kind in self._entries(path):
+                self._add_bounds(path, file, keeper)
+                named = file["file_path"]
+                if kind is not Kind.VECTORS and without_scheme(named) not in known and self._exists(named):
+                    known.add(without_scheme(named))
+                    size = file["file_size_in_bytes"]
+                    self._files[named] = ReachedFile(named, size, Kind.OUTSIDE, self._statements.elsewhere)
+
+    def _manifests(self, snapshot: Any) -> list[Any]:
+        return self._java.items(snapshot.allManifests(self._io))
+
+    def _exists(self, path: str) -> bool:
+        return bool(self._io.newInputFile(path).exists())
 
     def _summary(self, snapshot: Mapping[str, Any]) -> ReachedText:
         keeper = self._statements.keeper([snapshot["snapshot-id"]], self._statements.rewriting(Kind.DATA, every=True))
-        text = json.dumps(snapshot.get("summary") or {}, ensure_ascii=False)
-        return ReachedText(f"snapshot {snapshot['snapshot-id']}", text, keeper)
+        return ReachedText(f"snapshot {snapshot['snapshot-id']}", _text(snapshot), keeper)
+
+
+def _text(snapshot: Mapping[str, Any]) -> str:
+    """The summary of a snapshot without Iceberg's own counts, which aren't values of a column."""
+    summary: Mapping[str, Any] = snapshot.get("summary") or {}
+    return json.dumps({key: value for key, value in summary.items() if not _COUNT.match(key)}, ensure_ascii=False)
 
 
 def _is_of_data(manifest: Any, spec: int) -> bool:
     """Whether `rewrite_manifests` rewrites a manifest, if it isn't the only one."""
     return str(manifest.content().name()) == "DATA" and int(manifest.partitionSpecId()) == spec
+
+
+def _is_compared(field: Mapping[str, Any], leaf: Leaf) -> bool:
+    """Whether a partition field has the values of its column, or their beginnings."""
+    transform = field["transform"]
+    is_beginning = transform.startswith("truncate") and leaf.type in {"string", "binary"}
+    return transform == "identity" or is_beginning or (transform == "day" and leaf.type == "date")
+
+
+def _of_partition(value: Any, leaf: Leaf) -> bytes:
+    """A partition's value in Avro's JSON as the bytes of a bound."""
+    if isinstance(value, bool):
+        return bytes([value])
+    if isinstance(value, int) and leaf.type not in {"float", "double"}:
+        return value.to_bytes(4 if leaf.type in {"int", "date"} else 8, "little", signed=True)
+    if isinstance(value, int | float):
+        return struct.pack("<d", value)
+    return str(value).encode() if leaf.type == "string" else _bytes(value)
 
 
 def _bytes(value: Any) -> bytes:

@@ -216,7 +216,14 @@ def _deleted(
                 known[path] = EqualityDeletes(path=path, format=kind, shape=compared, size=size)
             equalities.append(known[path])
         elif kind == "puffin":
-            vectors.append(DeletionVector(path=path, offset=one["content-offset"], size=one["content-size-in-bytes"]))
+            vectors.append(
+                DeletionVector(
+                    path=path,
+                    offset=one["content-offset"],
+                    size=one["content-size-in-bytes"],
+                    rows=one.get("record-count"),
+                )
+            )
         else:
             positions.append(PositionDeletes(path=path, format=kind, size=size))
     return DeletedRows(

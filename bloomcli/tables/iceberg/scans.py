@@ -18,6 +18,7 @@ STRING: Final = "java.lang.String"
 FILE: Final = f"{ICEBERG}.ContentFile"
 _TASK: Final = f"{ICEBERG}.FileScanTask"
 _STRUCT: Final = f"{ICEBERG}.StructLike"
+_LIST: Final = "java.util.List"
 
 
 class Tasks:
@@ -73,6 +74,12 @@ class Tasks:
     def sequences(self) -> list[int | None]:
         """Each data file's data sequence number."""
         return [int(text) if text else None for text in self._each("dataSequenceNumber", "java.lang.Long")]
+
+    def without_deletes(self) -> list[bool]:
+        """Whether no delete file applies to each data file."""
+        deletes = self._methods.unbound(_TASK, "deletes", _LIST)
+        is_empty = self._methods.then(deletes, self._methods.unbound(_LIST, "isEmpty", "boolean"))
+        return [text == "true" for text in self._methods.texts(self.java_list, is_empty)]
 
     def partitions(self, specs: Sequence[Any]) -> list[str]:
         """Each data file's partition, such as ``day=2026-11-01/region=eu``; empty in an unpartitioned spec.
@@ -141,7 +148,6 @@ class Tasks:
 
 
 _CONTENT: Final = f"{ICEBERG}.FileContent"
-_LIST: Final = "java.util.List"
 _READ_AT_ONCE: Final = 20_000
 """Delete files that are read from Java at a time, unless a single data file has more."""
 

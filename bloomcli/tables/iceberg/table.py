@@ -98,17 +98,17 @@ class IcebergTable(Table):
         self, files: Sequence[DataFile]
     ) -> tuple[dict[str, dict[int, Any]], Iterator[tuple[str, list[Any]]]]:
         """The partition values and the delete files of data files, as `rows_of` takes them."""
-        identities: dict[str, dict[int, Any]] = {}
-        if files:
-            tasks = Tasks(self.java, files[0].record.tasks)
-            specs = [file.record.partition_spec for file in sorted(files, key=lambda file: file.record.index)]
-            values = tasks.identities(specs)
-            identities = {file.path: values[file.record.index] for file in files}
+        if not files:
+            return {}, iter(())
+        tasks = Tasks(self.java, files[0].record.tasks)
+        specs = [file.record.partition_spec for file in sorted(files, key=lambda file: file.record.index)]
+        values, without = tasks.identities(specs), tasks.without_deletes()
+        identities = {file.path: values[file.record.index] for file in files}
         to_json = self.java.iceberg("ScanTaskParser").toJson
         deletes = (
             (file.path, json.loads(to_json(file.record.task))["delete-files"])
             for file in files
-            if not file.record.task.deletes().isEmpty()
+            if not without[file.record.index]
         )
         return identities, deletes
 

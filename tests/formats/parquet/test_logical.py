@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import footers
-from support.thrift import BYTE, I32, STRUCT, TRUE, Fields
+from support.thrift import BYTE, I32, LIST, STRUCT, TRUE, Fields, Items
 
+import bloomcli
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.model.file import Column
 from bloomcli.storage.local.source import LocalSource
@@ -108,3 +109,21 @@ def test_a_converted_type_applies_to_the_physical_types_that_the_format_allows(
 ) -> None:
     found = column_of(tmp_path, physical, 12 if physical == FIXED else None, None, converted)
     assert found.logical == text
+
+
+def test_the_schema_shows_files_and_the_orders_of_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    group = pa.struct([("uri", pa.string()), ("size", pa.int64())])
+    pq.write_table(pa.table({"f": pa.array([None], group), "x": [1.5], "t": [7]}), path, store_schema=False)
+
+    def edit(metadata: Fields) -> None:
+        metadata[2][1].values[1][10] = (STRUCT, {19: (STRUCT, {})})
+        metadata[7] = (LIST, Items(STRUCT, [{n: (STRUCT, {})} for n in (1, 1, 2, 3)]))
+
+    footers.edit_file(path, path, edit)
+    report = bloomcli.inspect(path, schema=True)
+    shown = {node.path: (node.logical, dict(node.attributes)) for node in report.schema_tree}
+    assert shown["f"] == ("FILE", {})
+    assert shown["f.uri"] == ("STRING", {})
+    assert shown["x"] == (None, {"order": "IEEE_754_TOTAL_ORDER"})
+    assert shown["t"] == (None, {"order": "INT96_TIMESTAMP_ORDER"})

@@ -10,6 +10,7 @@
 | chromium | the browser that shows pages, and its driver | apt-get, as root |
 | fake-gcs-server, minio | emulators of Google Cloud Storage and S3 | go |
 | hyparquet | the only released reader of ALP pages | npm |
+| paimon | Paimon's own library | mvn |
 | spark-s3a | the jars by which Spark reads ``s3a://`` | mvn |
 | spark-tables | the Spark that Iceberg and Delta support, its Java, and the jars of both | pip and mvn |
 
@@ -132,6 +133,13 @@ def _spark_s3a() -> Installation:
     return Installation(["mvn"], f"spark-s3a-{hadoop}", run, "jars")
 
 
+def _paimon() -> Installation:
+    def run(folder: Path) -> None:
+        _jars(folder, ["org.apache.paimon:paimon-bundle:1.4.2"], without="*:*")
+
+    return Installation(["mvn"], "paimon-1.4.2", run, "jars")
+
+
 def _chromium() -> Installation:
     there = shutil.which("chromedriver") is not None
 
@@ -146,6 +154,7 @@ def _chromium() -> Installation:
 
 
 INSTALLATIONS: Final[Mapping[str, Installation]] = {
+    "paimon": _paimon(),
     "hyparquet": _npm("hyparquet", "1.33.0", "hyparquet/package.json"),
     "azurite": _npm("azurite", "3.37.0", ".bin/azurite-blob"),
     "chromium": _chromium(),

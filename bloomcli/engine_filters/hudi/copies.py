@@ -1,0 +1,233 @@
+"""The copies of footers' filters in a table's metadata, `.hoodie/metadata/bloom_filters`.
+
+    log file:  blocks of "#HUDI#" | i64 bytes that follow | i32 version | i32 type | map | i64 length | content | ...
+    map:       i32 count, then each i32 key | i32 length | bytes; key 0 is the instant of the commit
+    content:   of data blocks (type 4) an HFile; .hfile files are one, too
+    HFile:     blocks of 8 bytes of magic | i32 bytes on disk | i32 bytes unpacked | i64 | u8 | i32 | i32 bytes of
+               header and data | data | checksums; data of blocks "DATABLK*" may be packed by gzip
+    data:      cells of i32 key length | i32 value length | key | value | u8; the key is u16 length | row | ...
+    row:       base64 of the hash of the partition, 12 characters | base64 of the MD5 of the file's name
+    value:     Avro's HoodieMetadataRecord: five null or string | key | type 4 | null | 1 | BloomFilterMetadata
+               {type, timestamp, base64 of the filter as in the footer, whether the file is deleted}
+
+All integers are big-endian, Avro's are zigzag varints. The last commit's record of a file counts. Sources: Hudi's
+HoodieLogFormatReader, HoodieMetadataPayload; HBase's HFileBlock, version 3; the Avro specification.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import md5
+from struct import Struct
+from typing import Final, NamedTuple
+
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.storage.base import Kind, ManagedTable, Source, TableKind
+from bloomcli.storage.managed_tables import table_above
+from bloomcli.storage.registry import open_source, store_of
+from bloomcli.words import counted, exact_size
+
+_MAGIC: Final = b"#HUDI#"
+_DATA: Final = b"DATABLK*"
+_BLOCK: Final = Struct(">8siiqbii")
+_LONG, _INT, _TWO, _SHORT = Struct(">q"), Struct(">i"), Struct(">ii"), Struct(">H")
+_HFILE_BLOCK: Final = 4
+_PARTITION_CHARACTERS: Final = 12
+_UNPACKED_MAX: Final = 64 << 20
+"""The largest block: Hudi's are closed at some 16 KiB, or after one value that is longer."""
+_READ_MAX: Final = 1 << 30
+"""Bytes of copies that are compared; a table with more isn't, since they are read whole."""
+_INSTANT: Final = re.compile(r"_(\d+)\.(?:hfile|log\.(\d+).*)$")
+
+
+class Copy(NamedTuple):
+    """The copy of a file's filter."""
+
+    type: str
+    text: bytes
+    """MD5 of the filter's base64."""
+    path: str
+    """The file that it lies in."""
+
+
+def digest(data: bytes) -> bytes:
+    """The digest by which filters are compared."""
+    return md5(data, usedforsecurity=False).digest()
+
+
+def copy_of(path: str) -> Copy | None:
+    """The copy of a base file's filter; None if the file is in no table, or the table has no copy of it.
+
+    Raises UnreadableError, CorruptFile, UnsupportedError.
+    """
+    store = store_of(path)
+    table: ManagedTable | None = table_above(store, path)
+    if table is None or table.kind is not TableKind.HUDI:
+        return None
+    root = store.join(store.join(table.path, ".hoodie"), "metadata")
+    folder = store.join(root, "bloom_filters")
+    if not store.existing(root, {"bloom_filters": Kind.DIRECTORY}):
+        return None
+    names = [name for name in store.names(folder) if _INSTANT.search(name)]
+    commits = store.join(root, ".hoodie")
+    known = set(store.names(commits)) if store.existing(root, {".hoodie": Kind.DIRECTORY}) else set()
+    if "timeline" in known:  # Hudi 1 has the commits there
+        known.update(store.names(store.join(commits, "timeline")))
+    found = _copies(folder, tuple(sorted(names, key=_order)), frozenset(known))
+    name = store.normal(path).rpartition("/")[2]
+    return found.get(b64encode(digest(name.encode())).decode())
+
+
+def _order(name: str) -> tuple[str, int]:
+    """Base files and log files by their commit; those of one commit by their version."""
+    found = _INSTANT.search(name)
+    return ("", 0) if found is None else (found[1], int(found[2] or 0))
+
+
+def _pending(instant: str, timeline: frozenset[str]) -> bool:
+    """Whether a commit has begun and not ended."""
+    states = {name.removeprefix(instant) for name in timeline if name.startswith(instant)}
+    return bool(states) and not any(state.startswith("_") or state in {".deltacommit", ".commit"} for state in states)
+
+
+@lru_cache(maxsize=2)
+def _copies(folder: str, names: tuple[str, ...], timeline: frozenset[str]) -> dict[str, Copy]:
+    """The copies of all files of a table by base64 of the MD5 of their name."""
+    store = store_of(folder)
+    found: dict[str, Copy] = {}
+    left = _READ_MAX
+    for name in names:
+        with open_source(store.join(folder, name)) as source:
+            left -= source.size
+            if left < 0:
+                raise UnsupportedError(
+                    f"the copies of filters take more than {exact_size(_READ_MAX)}: they aren't compared", path=folder
+                )
+            instant = _order(name)[0]
+            parts = [(instant, 0, source.size)] if name.endswith(".hfile") else _log_blocks(source)
+            for written, start, end in parts:
+                if _pending(written, timeline):
+                    continue
+                for row, value in _cells(source, start, end):
+                    record = _record(value, source.path)
+                    key = row[_PARTITION_CHARACTERS:].decode("ascii", "replace")
+                    if record is None:
+                        found.pop(key, None)
+                    else:
+                        found[key] = record
+    return found
+
+
+def _fault(source: Source, at: int, reason: str) -> CorruptFile:
+    return CorruptFile(f"{reason} in a table's copies of filters", path=source.path, offset=at)
+
+
+def _read(source: Source, at: int, count: int, end: int) -> bytes:
+    if not 0 <= count <= end - at:
+        raise _fault(source, at, f"{counted(count, 'byte')} needed, {end - at} there")
+    return source.read_at(at, count)
+
+
+def _log_blocks(source: Source) -> Iterator[tuple[str, int, int]]:
+    """Yield the instant, the start and the end of each HFile in a log file."""
+    at = 0
+    while at < source.size:
+        head = _read(source, at, len(_MAGIC) + 16, source.size)
+        if not head.startswith(_MAGIC):
+            raise _fault(source, at, "no block")
+        (length,) = _LONG.unpack_from(head, len(_MAGIC))
+        _, kind = _TWO.unpack_from(head, len(_MAGIC) + 8)
+        start = at + len(_MAGIC) + 8
+        end = start + length
+        if not 16 <= length <= source.size - start:
+            raise _fault(source, at, f"a block of {counted(length, 'byte')}")
+        place = start + 8
+        (count,) = _INT.unpack(_read(source, place, 4, end))
+        place += 4
+        instant = ""
+        for _ in range(count):  # ends with the block
+            key, size = _TWO.unpack(_read(source, place, 8, end))
+            text = _read(source, place + 8, size, end)
+            place += 8 + size
+            if key == 0:
+                instant = text.decode("ascii", "replace")
+        (size,) = _LONG.unpack(_read(source, place, 8, end))
+        place += 8
+        if not 0 <= size <= end - place:
+            raise _fault(source, place, f"content of {counted(size, 'byte')}")
+        if kind == _HFILE_BLOCK:
+            yield instant, place, place + size
+        at = end
+
+
+def _cells(source: Source, at: int, end: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the row and the value of each cell of an HFile."""
+    while end - at >= _BLOCK.size:
+        magic, on_disk, unpacked, _, _, _, with_header = _BLOCK.unpack(source.read_at(at, _BLOCK.size))
+        if magic.startswith(b"TRABLK"):
+            return
+        if on_disk < 0 or with_header < _BLOCK.size or not 0 <= unpacked <= _UNPACKED_MAX:
+            raise _fault(source, at, "a block with impossible sizes")
+        if magic == _DATA:
+            data = _read(source, at + _BLOCK.size, with_header - _BLOCK.size, end)
+            if len(data) != unpacked:
+                try:
+                    data = zlib.decompressobj(31).decompress(data, unpacked)
+                except zlib.error:
+                    raise _fault(source, at, "a block that gzip can't unpack") from None
+            yield from _cells_of(data, source, at)
+        at += _BLOCK.size + on_disk
+
+
+def _cells_of(data: bytes, source: Source, block: int) -> Iterator[tuple[bytes, bytes]]:
+    at = 0
+    while at < len(data):
+        if len(data) - at < _TWO.size:
+            raise _fault(source, block, "a cell that ends early")
+        key, value = _TWO.unpack_from(data, at)
+        start = at + _TWO.size
+        if key < _SHORT.size or value < 0 or key + value >= len(data) - start:
+            raise _fault(source, block, "a cell that ends early")
+        (row,) = _SHORT.unpack_from(data, start)
+        yield data[start + 2 : start + 2 + row], data[start + key : start + key + value]
+        at = start + key + value + 1
+
+
+def _record(value: bytes, path: str) -> Copy | None:
+    """The copy in a value; None for that of a deleted file, or if it has no filter."""
+    at = 0
+
+    def number() -> int:
+        nonlocal at
+        found = shift = 0
+        while at < len(value) and shift < 64:
+            byte = value[at]
+            at += 1
+            found |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return found >> 1 ^ -(found & 1)
+            shift += 7
+        raise CorruptFile("a record of a table's copies of filters ends early", path=path)
+
+    def text() -> bytes:
+        nonlocal at
+        count = number()
+        if not 0 <= count <= len(value) - at:
+            raise CorruptFile("a record of a table's copies of filters ends early", path=path)
+        at += count
+        return value[at - count : at]
+
+    for _ in range(5):
+        if number():
+            text()
+    text()
+    kind = number()
+    if kind != 4 or number() or not number():
+        return None
+    name, _, data = text(), text(), text()
+    deleted = at < len(value) and value[at] == 1
+    return None if deleted else Copy(name.decode("utf-8", "replace"), digest(data), path)

@@ -1,0 +1,31 @@
+"""Paimon's filters of columns, in an index file beside the data file or in the table's manifest.
+
+`index_file` has the layout of an index, `values` the hashes, `table` the manifests; `filters` finds the filters of a
+file, and `rewriting` writes those of an index file again.
+"""
+
+from collections.abc import Container, Sequence
+
+from bloomcli.engine_filters.base import EngineFilters, Rewrite
+from bloomcli.engine_filters.paimon.table import may_have_index as may_have_index
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.size_rule import SizeRule
+from bloomcli.model.file import Column
+
+
+def filters_of(file: FilterFile, columns: Container[str] | None = None) -> EngineFilters:
+    """The filters of a data file in a directory ``bucket-...``, by its table's newest snapshot."""
+    if not may_have_index(file.source.path):
+        return EngineFilters()
+    from bloomcli.engine_filters.paimon import filters  # imports NumPy and pyarrow
+
+    return filters.filters_of(file, columns)
+
+
+def rewrite_of(
+    file: FilterFile, columns: Sequence[Column], rule: SizeRule, *, folds: bool, named: Container[str]
+) -> Rewrite | None:
+    """The index file beside a data file with new filters of these columns; None without a listed one."""
+    from bloomcli.engine_filters.paimon import rewriting
+
+    return rewriting.rewrite_of(file, columns, rule, folds=folds, named=named)

@@ -1,0 +1,260 @@
+"""Finds Paimon's filters of a data file, and their faults.
+
+Readers compare only for equality with them (``=``, ``IN``), when they plan if the index is in the manifest, else when
+they read the file. A listed index file that isn't there stops every query with a condition.
+Sources: FileIndexEvaluator, FileIndexPredicate, BloomFilterFileIndex.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from bloomcli import limits
+from bloomcli.engine_filters import base
+from bloomcli.engine_filters.base import BitRow, EngineFilter, EngineFilters, finding, measured
+from bloomcli.engine_filters.paimon import table
+from bloomcli.engine_filters.paimon.index_file import BLOOM, Embedded, Entry, IndexFile, Stored
+from bloomcli.engine_filters.paimon.table import DataFile, Schema
+from bloomcli.engine_filters.paimon.values import FLOATS, HashedType, hashed_type, hashes_of, literal_hash
+from bloomcli.errors import BloomError, CorruptFile
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, size_for
+from bloomcli.formats.base import FilterFile
+from bloomcli.hints import NAME, Command, Hint
+from bloomcli.model.file import Column, EngineFilterFacts
+from bloomcli.model.probe import BitTrail
+from bloomcli.storage.base import Kind
+from bloomcli.storage.registry import open_source, store_of
+
+KIND: Final = "paimon"
+HEAD_BYTES: Final = 4
+"""The number of hash functions, before the bits."""
+MOST_FUNCTIONS: Final = 127
+"""Readers take the number's bytes as signed ones."""
+DEFAULT_ITEMS: Final = 1_000_000
+DEFAULT_FPP: Final = 0.1
+BYTE: Final = 8
+REBUILD: Final = "CALL sys.rewrite_file_index('DATABASE.TABLE') writes indexes again, in Spark and Flink"
+
+
+_AGAIN: Final = Hint(Command("add", ("--replace",), (NAME,)), " writes it again")
+
+
+class ColumnFilter(EngineFilter):
+    """The filter of a column."""
+
+    loses = "a query with = or IN doesn't find their rows"
+    bits: KirschMitzenmacherFilter | None = None
+
+    def __init__(
+        self,
+        facts: EngineFilterFacts,
+        typed: Column | None = None,
+        kind: HashedType | None = None,
+        hint: str = REBUILD,
+    ) -> None:
+        self.facts, self._typed, self.kind = facts, typed, kind
+        self.rebuild = hint
+        self.resize = hint if isinstance(hint, Hint) else None
+
+    def check(self, forms: pa.Array) -> bytearray:
+        """For each value, whether the filter may have it: none, if the index says that no row has a value."""
+        found = bytearray(len(forms))
+        if self.bits is None:
+            return found
+        hashes = self._hashes(forms)
+        if hashes is None:
+            return bytearray(b"\1") * len(forms)
+        self.bits.check_hashes(hashes, len(forms), found)
+        return found
+
+    def check_values(self, values: pa.Array, column: Column) -> bytearray:
+        """As `check`, for values as Arrow reads them."""
+        del column
+        found = bytearray(len(values))
+        if self.bits is not None and self.kind is not None:
+            self.bits.check_hashes(hashes_of(values, self.kind), len(values), found)
+        return found
+
+    def _hashes(self, forms: pa.Array) -> bytes | None:
+        """The hashes of values in the form in which they are found; None for a form without a hash."""
+        typed, kind, types = self._typed, self.kind, pa.types
+        if kind is None or typed is None:
+            return None
+        if types.is_integer(forms.type) and typed.physical in FLOATS:
+            forms = forms.view(FLOATS[typed.physical])
+        elif kind.per_second and types.is_int64(forms.type) and typed.unit in _UNITS:
+            forms = forms.view(pa.timestamp(_UNITS[typed.unit]))
+        elif types.is_large_binary(forms.type) and not kind.is_text:
+            return None
+        return hashes_of(forms, kind)
+
+    def has(self, form: bytes) -> bool:
+        """Whether the filter may have a value. `form`: its PLAIN bytes."""
+        if self.kind is None or self._typed is None:
+            return True
+        found = literal_hash(form, self._typed, self.kind)
+        return found is None or (self.bits is not None and self.bits.check(found))
+
+    def trail(self, form: bytes) -> BitTrail:
+        """The bits that a value selects."""
+        assert self.kind is not None and self._typed is not None  # noqa: S101  else it has a problem
+        found = literal_hash(form, self._typed, self.kind) or 0
+        _, bits, present = (None, (), ()) if self.bits is None else self.bits.trail(found)
+        return BitTrail(hashed=form, hash=found, block=None, bits=bits, present=present)
+
+
+_UNITS: Final = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
+
+
+def filters_of(file: FilterFile, columns: Container[str] | None) -> EngineFilters:
+    """The filters of these columns (None: all) of a data file in a directory ``bucket-...``, by its table's newest
+    snapshot."""
+    path = file.source.path
+    try:
+        root = table.table_of(path)
+        if root is None:
+            return EngineFilters()
+        found = table.data_file(path, root)
+    except BloomError as error:
+        return _unknown(error)
+    if found is None or (found.embedded is None and not found.index_names):
+        return _unlisted(file, found, columns)
+    if found.embedded is not None:
+        return _filters(file, found, columns, Embedded(found.manifest, found.embedded), "manifest")
+    place = f"index file {', '.join(found.index_names)}"
+    facts = EngineFilterFacts(kind=KIND, column="", place=place)
+    if len(found.index_names) > 1:
+        return _faulty(facts, base.DAMAGED, "the manifest lists several index files, and readers fail")
+    index = sidecar(path, found.index_names[0])
+    store = store_of(path)
+    if not store.existing(store.directory(index), {found.index_names[0]: Kind.FILE}):
+        text = "the manifest lists it, and it isn't there: queries with a condition on any column fail"
+        return _faulty(facts, base.MISSING, text, _AGAIN)
+    with open_source(index) as source:
+        return _filters(file, found, columns, source, place, _AGAIN)
+
+
+def sidecar(path: str, name: str) -> str:
+    """The path of an index file beside a data file."""
+    store = store_of(path)
+    return store.join(store.directory(path), name)
+
+
+def _unknown(error: BloomError) -> EngineFilters:
+    """The result where the table's metadata can't be read."""
+    facts = EngineFilterFacts(kind=KIND, column="", place="the table's manifests", problem=error.reason)
+    rule = base.DAMAGED if isinstance(error, CorruptFile) else "filter-not-checked"
+    return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, error.message, error.hint)])
+
+
+def _faulty(facts: EngineFilterFacts, rule: str, problem: str, hint: str = REBUILD) -> EngineFilters:
+    facts = replace(facts, problem=problem)
+    return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, f"{facts.place}: {problem}", hint)])
+
+
+def _unlisted(file: FilterFile, found: DataFile | None, columns: Container[str] | None) -> EngineFilters:
+    """The filters beside a file that no manifest lists; no reader uses them."""
+    path = file.source.path
+    store = store_of(path)
+    name = path.replace("\\", "/").rpartition("/")[2] + ".index"
+    if not store.existing(store.directory(path), {name: Kind.FILE}):
+        return EngineFilters()
+    with open_source(sidecar(path, name)) as source:
+        there = _filters(file, found, columns, source, f"index file {name}")
+    for one in there.filters:
+        one.facts = replace(one.facts, problem="no manifest of the newest snapshot lists it")
+        one.faults = ()
+    return EngineFilters(there.filters)
+
+
+def _filters(
+    file: FilterFile,
+    found: DataFile | None,
+    columns: Container[str] | None,
+    stored: Stored,
+    place: str,
+    hint: str = REBUILD,
+) -> EngineFilters:
+    facts = EngineFilterFacts(kind=KIND, column="", place=place, path=stored.path, values=file.rows)
+    try:
+        index = IndexFile(stored)
+    except CorruptFile as error:
+        return _faulty(facts, base.DAMAGED, f"{error.reason} (byte {error.offset}): readers fail", hint)
+    in_file = {column.path: column for column in file.columns}
+    shared = set(index.overlapping())
+    filters = []
+    for entry in index.entries:
+        if columns is not None and entry.column not in columns:
+            continue
+        column = in_file.get(entry.column)
+        typed = None if column is None else file.literal_column(column)
+        filters.append(_filter(index, entry, facts, found, typed, hint, overlaps=entry in shared))
+    return EngineFilters(filters)
+
+
+def _filter(
+    index: IndexFile,
+    entry: Entry,
+    facts: EngineFilterFacts,
+    found: DataFile | None,
+    typed: Column | None,
+    hint: str,
+    *,
+    overlaps: bool,
+) -> ColumnFilter:
+    offset = None if entry.empty or isinstance(index.stored, Embedded) else entry.start
+    facts = replace(facts, column=entry.column, offset=offset, length=max(entry.length, 0))
+    if entry.kind != BLOOM:
+        facts = replace(facts, kind=f"{KIND}-{entry.kind}", problem="another index than a Bloom filter")
+        return ColumnFilter(facts)
+    schema = Schema() if found is None else found.schema
+    kind = hashed_type(schema.types.get(entry.column))
+    one = ColumnFilter(replace(facts, hash=None if kind is None else kind.hash), typed, kind, hint)
+    if not entry.empty:
+        try:
+            if entry.length - HEAD_BYTES > limits.FILTER_MAX_BYTES:
+                raise CorruptFile(f"{entry.length} bytes: more than a filter can have", offset=entry.start)
+            body = index.body(entry)
+            k = int.from_bytes(body[:HEAD_BYTES], "big", signed=True)
+            if not 1 <= k <= MOST_FUNCTIONS or len(body) <= HEAD_BYTES:
+                raise CorruptFile(f"{k} hash functions, {len(body) - HEAD_BYTES} bytes of bits", offset=entry.start)
+        except CorruptFile as error:
+            return _damaged(one, f"{error.reason} (byte {error.offset})")
+        one.header, bits = body[:HEAD_BYTES], body[HEAD_BYTES:]
+        one.bits = KirschMitzenmacherFilter(bits, k)
+        one.rows = [BitRow(bits, len(bits) * BYTE, k)]
+        items, fpp = asked(schema.options, entry.column, len(bits) * BYTE, k)
+        setting = f"file-index.bloom-filter.{entry.column}.items"
+        one.facts = replace(measured(one.facts, one.rows), sized_for=items, asked_fpp=fpp, setting=setting)
+        if overlaps:
+            return _damaged(one, "its bytes are those of another index, too")
+    if kind is None or typed is None or not kind.stored_as(typed):
+        one.facts = replace(one.facts, problem="the values of this type and column aren't looked up")
+    return one
+
+
+def _damaged(one: ColumnFilter, problem: str) -> ColumnFilter:
+    one.faults = [finding(base.DAMAGED, one.facts, f"{problem}: readers fail or lose rows", one.rebuild)]
+    one.facts = replace(one.facts, problem=problem)
+    return one
+
+
+def asked(options: Mapping[str, Any], column: str, bits: int, k: int) -> tuple[int, float]:
+    """The number of values and the rate for which a filter's size was chosen: the table's options, if they result in
+    this size, else those that k shows."""
+    prefix = f"file-index.bloom-filter.{column}."
+    try:
+        items, fpp = (
+            int(options.get(prefix + "items", DEFAULT_ITEMS)),
+            float(options.get(prefix + "fpp", DEFAULT_FPP)),
+        )
+        if 0 < fpp < 1 and (bits, k) == size_for(items, fpp, BYTE):
+            return items, fpp
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return max(round(bits * math.log(2) / k), 1), 0.5**k

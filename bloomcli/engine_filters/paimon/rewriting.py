@@ -1,0 +1,156 @@
+"""Writes the filters of a listed index file again, from the column's values. The manifests record neither the file's
+size nor a checksum, so that a new file of the same name needs no commit. Every other index keeps its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Final
+
+import numpy as np
+
+from bloomcli import limits
+from bloomcli.engine_filters.base import Rewrite
+from bloomcli.engine_filters.paimon import table
+from bloomcli.engine_filters.paimon.filters import BYTE, HEAD_BYTES, MOST_FUNCTIONS, REBUILD, sidecar
+from bloomcli.engine_filters.paimon.index_file import BLOOM, Entry, IndexFile, new_index
+from bloomcli.engine_filters.paimon.values import HashedType, hashed_type, hashes_of
+from bloomcli.engine_filters.proof import column_values
+from bloomcli.errors import CorruptFile, UnsupportedError, UsageError, WriteError
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.size_rule import SizeRule
+from bloomcli.hints import NAME, Command, Hint
+from bloomcli.model.change import FilterChange
+from bloomcli.model.file import Column
+from bloomcli.storage.base import Kind, Source
+from bloomcli.storage.registry import open_source, store_of
+
+_GROWTH: Final = 1.02
+"""By this factor the expected values grow until the measured rate meets the rule."""
+
+
+def rewrite_of(
+    file: FilterFile, columns: Sequence[Column], rule: SizeRule, *, folds: bool, named: Container[str]
+) -> Rewrite | None:
+    """The index file of a data file with new filters of these columns; None if the manifest lists none.
+
+    Args:
+        file: the data file.
+        columns: the columns.
+        rule: the sizes.
+        folds: write only smaller filters.
+        named: paths of the columns that must have a filter. Of an index file that isn't there, all columns get one.
+
+    Raises:
+        CorruptFile: the index file, or the table's metadata, are damaged.
+        UnsupportedError, UsageError: a column can't have such a filter, or has none.
+    """
+    path = file.source.path
+    root = table.table_of(path)
+    found = None if root is None else table.data_file(path, root)
+    if found is None or found.embedded is not None or len(found.index_names) != 1:
+        return None
+    (name,) = found.index_names
+    index_path = sidecar(path, name)
+    store = store_of(path)
+    with ExitStack() as stack:
+        source = index = None
+        if store.existing(store.directory(index_path), {name: Kind.FILE}):
+            source = stack.enter_context(open_source(index_path))
+            index = IndexFile(source)
+        elif folds:
+            raise CorruptFile(
+                f"the manifest lists the index file {name}, and it isn't there",
+                path=path,
+                hint=Hint(Command("add", ("--replace",), (NAME,)), " makes it"),
+            )
+        there = {} if index is None else {entry.column: entry for entry in index.entries if entry.kind == BLOOM}
+        new: dict[str, bytes] = {}
+        changes, decoded = [], 0
+        for column in columns:
+            entry = there.get(column.path)
+            kind = hashed_type(found.schema.types.get(column.path))
+            stored = kind is not None and kind.stored_as(file.literal_column(column))
+            if column.path not in named and (not stored or (entry is None and index is not None)):
+                continue
+            if entry is None and index is not None:
+                raise UsageError(f"the index file has no filter of column {column.path}", path=path, hint=REBUILD)
+            if kind is None or not stored:
+                raise UnsupportedError(f"column {column.path} can't have a filter of Paimon", path=path)
+            body, change = _filter(file, column, kind, rule.of(column.path), entry, folds=folds)
+            decoded += sum(unit.chunk_bytes for unit in file.unit_facts(column, ()))
+            changes.append(change)
+            if change.action != "keep":
+                new[column.path] = body
+        if not changes:
+            return None
+        try:
+            data = new_index(new) if index is None else index.with_filters(new)
+        except CorruptFile as error:
+            error.hint = "an index that would be kept is damaged: name its column in --columns, too, or " + REBUILD
+            raise
+        return Rewrite(
+            path=index_path,
+            fingerprint=None if source is None else source.fingerprint,
+            decoded=decoded,
+            size=0 if source is None else source.size,
+            data=data,
+            changes=tuple(changes),
+            verify=lambda written: _verify(written, index, new),
+        )
+
+
+def _filter(
+    file: FilterFile, column: Column, kind: HashedType, rule: SizeRule, entry: Entry | None, *, folds: bool
+) -> tuple[bytes, FilterChange]:
+    """The body of a new filter, and the change."""
+    count, distinct = 0, np.array([], np.uint64)
+    for values in column_values(file, column):
+        count += len(values)
+        distinct = np.union1d(distinct, np.frombuffer(hashes_of(values, kind), np.uint64))
+    old = None if entry is None or entry.empty else max(entry.length - HEAD_BYTES, 0)
+    bits = _built(distinct.tobytes(), len(distinct), rule)
+    keeps = folds and old is not None and len(bits.bitset) >= old
+    change = FilterChange(
+        row_group=None,
+        column=column.path,
+        action="keep" if keeps else "fold" if folds else "add" if entry is None else "replace",
+        bitset_bytes=old if keeps else len(bits.bitset),
+        old_bitset_bytes=old,
+        values=count,
+        fpp=None if keeps else bits.fpp,
+        target_fpp=rule.fpp,
+        misses_target=not keeps and rule.ndv is None and bits.fpp > rule.fpp,
+        source="pages",
+    )
+    return bits.k.to_bytes(HEAD_BYTES, "big") + bits.bitset, change
+
+
+def _built(hashes: bytes, count: int, rule: SizeRule) -> KirschMitzenmacherFilter:
+    """A filter of hashes that meets a rule, as far as its limit of bytes allows."""
+    most = min(limits.FILTER_MAX_BYTES, rule.max_bytes or limits.FILTER_MAX_BYTES) * BYTE
+    values = max(count, 1) if rule.ndv is None else rule.ndv
+    while True:
+        bits, functions = size_for(values, rule.fpp, BYTE)
+        if capped := bits >= most:
+            bits, functions = most, functions_for(values, most)
+        found = KirschMitzenmacherFilter.empty(bits, min(functions, MOST_FUNCTIONS))
+        found.insert_hashes(hashes, count)
+        if capped or rule.ndv is not None or found.fpp <= rule.fpp:
+            return found
+        values = int(values * _GROWTH) + 1
+
+
+def _verify(written: Source, before: IndexFile | None, new: Mapping[str, bytes]) -> None:
+    """Check that a written index file has the new filters and, of every other index, the bytes from before."""
+    expected: dict[tuple[str, str], bytes | None] = {}
+    if before is not None:
+        with open_source(before.stored.path) as source:
+            for one in before.entries:
+                if one.kind != BLOOM or one.column not in new:
+                    expected[one.column, one.kind] = None if one.empty else source.read_at(one.start, one.length)
+    expected |= {(column, BLOOM): body for column, body in new.items()}
+    index = IndexFile(written)
+    if {(one.column, one.kind): None if one.empty else index.body(one) for one in index.entries} != expected:
+        raise WriteError("the written index file isn't what was planned", path=written.path)

@@ -1,0 +1,175 @@
+"""The data files of a Paimon table, and where their indexes lie: ``snapshot/`` -> manifest lists -> manifests.
+
+An entry of a manifest adds a data file or deletes one. It names the file's index among its extra files, or contains
+the index; it names the schema of the file's columns, too. Sources: Paimon's specification, DataFileMeta, FileEntry.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from bloomcli.errors import CorruptFile
+from bloomcli.extras import needed
+from bloomcli.limits import TABLE_SCHEMA_MAX_BYTES
+from bloomcli.storage import avro
+from bloomcli.storage.base import Kind
+from bloomcli.storage.managed_tables import PAIMON_FOLDERS
+from bloomcli.storage.registry import open_source, store_of
+
+_LEVELS: Final = 16
+_BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
+_SNAPSHOT: Final = re.compile(r"snapshot-(\d{1,19})")
+_FOLDERS: Final = dict.fromkeys(PAIMON_FOLDERS, Kind.DIRECTORY)
+_SUFFIX: Final = ".index"
+_ADD: Final = 0
+
+
+class Schema(NamedTuple):
+    """A schema of the table."""
+
+    types: Mapping[str, Any] = MappingProxyType({})
+    """The type that it declares for each column."""
+    options: Mapping[str, Any] = MappingProxyType({})
+
+
+class DataFile(NamedTuple):
+    """A data file of the newest snapshot."""
+
+    table: str
+    """The table's directory."""
+    schema: Schema
+    """The schema that the file was written with."""
+    index_names: tuple[str, ...]
+    """The names of its index files, beside it. Readers fail if there are several."""
+    embedded: bytes | None
+    """The index in the manifest."""
+    manifest: str
+    """The manifest."""
+
+
+class _Entry(NamedTuple):
+    schema: int
+    extra: tuple[str, ...]
+    embedded: bytes | None
+    manifest: str
+
+
+def may_have_index(path: str) -> bool:
+    """Whether a file may be a data file, by its path: these lie in directories named ``bucket-0`` and so on."""
+    return any(map(_BUCKET.fullmatch, _above(path)))
+
+
+def _above(path: str) -> Iterator[str]:
+    """The names of the directories above a file."""
+    return (one.rstrip("/").rpartition("/")[2] for one in store_of(path).directories_above(path, _LEVELS))
+
+
+def table_of(path: str) -> str | None:
+    """The directory of the Paimon table above a data file; None without one. Raises UnreadableError."""
+    store = store_of(path)
+    above = store.directories_above(path, _LEVELS)
+    return next((one for one in above if len(store.existing(one, _FOLDERS)) == len(_FOLDERS)), None)
+
+
+def data_file(path: str, table: str) -> DataFile | None:
+    """The facts about a data file in the newest snapshot of its table; None if the snapshot doesn't have it.
+
+    Raises:
+        CorruptFile: the table's metadata are damaged.
+        UnreadableError: they can't be read.
+        UnsupportedError: fastavro isn't installed.
+    """
+    store = store_of(path)
+    folder = store.join(table, "snapshot")
+    numbers = [int(match[1]) for name in store.names(folder) if (match := _SNAPSHOT.fullmatch(name))]
+    if not numbers:
+        return None
+    snapshot = store.join(folder, f"snapshot-{max(numbers)}")
+    found = _json(snapshot)
+    lists = tuple(found[key] for key in ("baseManifestList", "deltaManifestList") if found.get(key) is not None)
+    if not all(isinstance(name, str) for name in lists):
+        raise CorruptFile("the names of the manifest lists aren't names", path=snapshot)
+    parts = store.directory(store.normal(path)).rstrip("/").rpartition("/")[2]
+    entry = _entries(table, lists).get((parts, path.rstrip("/").rpartition("/")[2]))
+    if entry is None:
+        return None
+    names = tuple(name for name in entry.extra if name.endswith(_SUFFIX))
+    if any("/" in name or "\\" in name or "\0" in name for name in names):
+        raise CorruptFile("the name of an index file isn't a name", path=entry.manifest, field="_EXTRA_FILES")
+    return DataFile(table, _schema(table, entry.schema), names, entry.embedded, entry.manifest)
+
+
+@lru_cache(maxsize=4)
+def _entries(table: str, lists: tuple[str, ...]) -> Mapping[tuple[str, str], _Entry]:
+    """The data files by directory and name. Manifest lists are never changed, so that many files share the result."""
+    files: dict[tuple[Any, ...], tuple[tuple[str, str], _Entry]] = {}
+    folder = store_of(table).join(table, "manifest")
+    for listing in lists:
+        for listed in _records(folder, listing):
+            name = _field(listed, "_FILE_NAME", str, listing)
+            for record in _records(folder, name):
+                facts = _field(record, "_FILE", dict, name)
+                extra = tuple(map(str, _field(facts, "_EXTRA_FILES", list, name)))
+                embedded = facts.get("_EMBEDDED_FILE_INDEX")
+                entry = _Entry(
+                    _field(facts, "_SCHEMA_ID", int, name), extra, embedded, store_of(table).join(folder, name)
+                )
+                bucket = _field(record, "_BUCKET", int, name)
+                place = (
+                    f"bucket-{bucket}" if bucket >= 0 else "bucket-postpone",
+                    _field(facts, "_FILE_NAME", str, name),
+                )
+                key = (place, record.get("_PARTITION"), facts.get("_LEVEL"), extra, embedded)
+                if _field(record, "_KIND", int, name) == _ADD:
+                    files[key] = place, entry
+                else:
+                    files.pop(key, None)
+    return dict(files.values())
+
+
+@lru_cache(maxsize=64)
+def _schema(table: str, number: int) -> Schema:
+    """A schema, which is never changed."""
+    store = store_of(table)
+    path = store.join(store.join(table, "schema"), f"schema-{number}")
+    found = _json(path)
+    fields, options = found.get("fields"), found.get("options", {})
+    if not isinstance(options, dict) or not isinstance(fields, list):
+        raise CorruptFile("the schema has no list of fields, or no options", path=path)
+    if not all(isinstance(field, dict) and "name" in field for field in fields):
+        raise CorruptFile("a field of the schema has no name", path=path)
+    return Schema({str(field["name"]): field.get("type") for field in fields}, options)
+
+
+def _records(folder: str, name: str) -> Iterator[dict[str, Any]]:
+    if "/" in name or "\0" in name:
+        raise CorruptFile(f"the name of a manifest isn't a name: {name}", path=folder)
+    path = store_of(folder).join(folder, name)
+    with open_source(path) as source:
+        data = source.read_at(0, source.size)
+    with needed("Paimon's manifests need", "avro"):
+        yield from avro.records(data, path)[1]
+
+
+def _field(record: Mapping[str, Any], name: str, kind: type, path: str) -> Any:
+    found = record.get(name) if isinstance(record, dict) else None
+    if not isinstance(found, kind):
+        raise CorruptFile(f"a manifest without {name}", path=path, field=name)
+    return found
+
+
+def _json(path: str) -> dict[str, Any]:
+    with open_source(path) as source:
+        data = source.read_at(0, min(source.size, TABLE_SCHEMA_MAX_BYTES))
+    try:
+        found = json.loads(data)
+        if not isinstance(found, dict):
+            raise TypeError("it isn't an object")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CorruptFile(f"the table's metadata can't be read: {error}", path=path) from None
+    return found

@@ -1,0 +1,70 @@
+"""Finds the filters that engines keep for a file: asks each of `MODULES`."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from bloomcli.engine_filters.base import EngineFilters, Rewrite
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.size_rule import SizeRule
+from bloomcli.model.file import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MODULES: Final = ("databricks", "hudi", "paimon")
+"""Folders next to this module. Each has a function ``filters_of(file, columns)``, which returns `EngineFilters`, of
+these columns or more (None: all), and sends no request unless the file's name, columns or footer show that the engine
+wrote it."""
+
+
+def filters_of(file: FilterFile, columns: set[int] | None = None) -> EngineFilters:
+    """The filters that engines keep for these columns of a file (None: all), and the faults of their places."""
+    paths = {column.path for column in file.columns if columns is None or column.index in columns}
+    wanted = None if columns is None else paths
+    found = [import_module(f"{__package__}.{name}").filters_of(file, wanted) for name in MODULES]
+    return EngineFilters(
+        [one for some in found for one in some.filters if columns is None or one.facts.column in paths],
+        [one for some in found for one in some.findings if columns is None or one.column in {None, "", *paths}],
+        [one for some in found for one in some.remarks],
+    )
+
+
+def excludes_all(file: FilterFile, column: Column, forms: pa.Array) -> bool:
+    """Whether a sound filter of an engine says that the file has none of the values. `forms`: as `EngineFilter.check`
+    takes them."""
+    filters = filters_of(file, {column.index}).filters
+    return any(one.facts.problem is None and not any(one.check(forms)) for one in filters)
+
+
+def rewrite_of(
+    file: FilterFile, columns: Sequence[Column], rule: SizeRule, *, folds: bool, named: Container[str] = ()
+) -> Rewrite | None:
+    """A file of an engine's filters beside a data file, with new filters of these columns; None without one.
+
+    Args:
+        file: the data file.
+        columns: the columns.
+        rule: the sizes.
+        folds: write only filters that become smaller.
+        named: paths of the columns that must have such a filter; others that have none are left out.
+
+    Raises CorruptFile, UnsupportedError, UsageError.
+    """
+    modules = _writing(file.source.path)
+    made = (module.rewrite_of(file, columns, rule, folds=folds, named=named) for module in modules)
+    return next((one for one in made if one is not None), None)
+
+
+def may_rewrite(path: str) -> bool:
+    """Whether an engine may keep filters beside a file, by the file's path."""
+    return next(_writing(path), None) is not None
+
+
+def _writing(path: str) -> Iterator[Any]:
+    """The folders of engines whose filters may lie beside a file; these have functions ``may_have_index(path)`` and
+    ``rewrite_of``."""
+    modules = (import_module(f"{__package__}.{name}") for name in MODULES)
+    return (module for module in modules if hasattr(module, "rewrite_of") and module.may_have_index(path))

@@ -1,0 +1,130 @@
+"""Reads Avro files with fastavro, which unpacks a block of any size: the blocks are unpacked here, up to a limit.
+
+Source: the Avro specification, "Object Container Files" and "Required Codecs", "Optional Codecs".
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Final
+
+import pyarrow as pa
+
+from bloomcli.errors import BloomError, CorruptFile
+
+_MAGIC: Final = b"Obj\x01"
+_SYNC_BYTES: Final = 16
+_MOST: Final = 1 << 30
+"""The most bytes of a file's records."""
+_TOO_LARGE: Final = "its records have more than 1 GiB"
+
+
+def read_blocks(data: bytes, most: int = _MOST) -> tuple[Any, Iterator[list[Any]]]:
+    """The schema of a file, as parsed JSON, and the records of each of its blocks.
+
+    Args:
+        data: the file.
+        most: the most bytes of its records.
+
+    Raises:
+        ImportError: fastavro isn't installed.
+        ValueError: the file is damaged, has an unknown codec, or its records have more bytes than `most`, or none.
+        OSError, EOFError, LookupError, ArithmeticError, TypeError: the file is damaged.
+    """
+    from fastavro import parse_schema, schemaless_reader
+    from fastavro.schema import SchemaParseException
+
+    source = io.BytesIO(data)
+    if source.read(len(_MAGIC)) != _MAGIC:
+        raise ValueError("it doesn't begin with Avro's magic bytes")
+    header: Any = schemaless_reader(source, {"type": "map", "values": "bytes"}, None)
+    if len(sync := source.read(_SYNC_BYTES)) < _SYNC_BYTES:
+        raise ValueError("it is cut off")
+    codec = header.get("avro.codec", b"null").decode("ascii", "replace")
+    if codec not in _CODECS:
+        raise ValueError(f"its codec is {codec}, which bloom doesn't know")
+    schema = json.loads(header.get("avro.schema", b""))
+    try:
+        parsed = parse_schema(schema)
+    except SchemaParseException as error:
+        raise ValueError(str(error)) from None
+
+    def blocks() -> Iterator[list[Any]]:
+        left = most
+        while source.tell() < len(data):
+            count: Any = schemaless_reader(source, "long", None)
+            packed: Any = schemaless_reader(source, "bytes", None)
+            if source.read(_SYNC_BYTES) != sync:
+                raise ValueError("a block doesn't end with the file's sync marker")
+            block = _CODECS[codec](packed, left)
+            left -= len(block)
+            if left < 0:
+                raise ValueError(_TOO_LARGE)
+            if not 0 <= count <= len(block):
+                raise ValueError("a block has more records than its bytes can have")
+            records = io.BytesIO(block)
+            yield [schemaless_reader(records, parsed, None) for _ in range(count)]
+
+    return schema, blocks()
+
+
+def records(data: bytes, path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
+    """The schema and the records of a manifest, or of another Avro file of a table's metadata.
+
+    Args:
+        data: the file's bytes.
+        path: the file, for errors.
+
+    Raises:
+        CorruptFile: the file is damaged.
+        ImportError: fastavro isn't installed (see `extras.needed`).
+    """
+    try:
+        schema, blocks = read_blocks(data)
+        return schema, list(chain.from_iterable(blocks))
+    except Exception as error:
+        if isinstance(error, BloomError | MemoryError | ImportError):
+            raise
+        said = " ".join(str(error).split())[:200] or "it is cut off"
+        raise CorruptFile(f"the manifest can't be read: {said}", path=path) from None
+
+
+def _deflated(packed: bytes, most: int) -> bytes:
+    unpacker = zlib.decompressobj(-15)
+    try:
+        found = unpacker.decompress(packed, most + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not unpacker.eof and len(found) <= most:
+        raise ValueError("a block is cut off")
+    return found
+
+
+def _snappy(packed: bytes, most: int) -> bytes:
+    body, checksum = packed[:-4], packed[-4:]
+    size = shift = 0
+    for byte in body[:5]:  # the size in plain varint encoding
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    if size > most:
+        raise ValueError(_TOO_LARGE)
+    found: bytes = pa.Codec("snappy").decompress(body, size, asbytes=True)
+    if struct.pack(">I", zlib.crc32(found)) != checksum:
+        raise ValueError("a block's checksum doesn't match")
+    return found
+
+
+_CODECS: Final[Mapping[str, Callable[[bytes, int], bytes]]] = {
+    "null": lambda packed, _: packed,
+    "deflate": _deflated,
+    "snappy": _snappy,
+    "zstandard": lambda packed, most: pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read(most + 1),
+}
+"""The codecs of Iceberg's writers. Each unpacks a block; of one that is larger than a limit, only a little more."""

@@ -1,0 +1,137 @@
+"""The copies of filters in a Hudi table's metadata are compared with the footers."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+from base64 import b64encode
+from hashlib import md5
+from pathlib import Path
+
+import pytest
+from support.golden import ENGINE_FILTERS
+
+import bloomcli
+from bloomcli.engine_filters.hudi import copies
+from bloomcli.engine_filters.hudi.copies import copy_of
+from bloomcli.errors import CorruptFile
+
+NAME = "304bd441-6a05-411c-b2cc-b1fe2524721a-0_0-31-39_20261125223821770.parquet"
+LOG = ".bloom-filters-0003-0_20261125223821770.log.1_0-36-50"
+DATA = (ENGINE_FILTERS / "hudi-bloom-filters.log").read_bytes()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table as Hudi wrote it, with one base file."""
+    folder = tmp_path / ".hoodie" / "metadata" / "bloom_filters"
+    folder.mkdir(parents=True)
+    (folder / LOG).write_bytes(DATA)
+    (tmp_path / NAME).write_bytes((ENGINE_FILTERS / "hudi-indexed.parquet").read_bytes())
+    return tmp_path
+
+
+def findings(table: Path) -> list[tuple[str, str]]:
+    return [(one.id, one.message) for one in bloomcli.validate(table / NAME, deep=True).findings]
+
+
+def packed(number: int) -> bytes:
+    number <<= 1
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def record(name: str, kind: str, text: bytes, *, deleted: bool = False) -> tuple[bytes, bytes]:
+    """A row and its value."""
+    parts = [b"\0" * 5, b"\0", packed(4), b"\0", packed(1)]
+    for part in (kind.encode(), b"1", text):
+        parts += [packed(len(part)), part]
+    row = b"FXThHwelITM=" + b64encode(md5(name.encode()).digest())
+    return row, b"".join(parts) + bytes([deleted])
+
+
+def hfile(*cells: tuple[bytes, bytes]) -> bytes:
+    """An HFile of one block, and the start of its trailer."""
+    data = b""
+    for row, value in cells:
+        key = struct.pack(">H", len(row)) + row + b"\0" + b"\x7f" + b"\xff" * 7 + b"\4"
+        data += struct.pack(">ii", len(key), len(value)) + key + value + b"\0"
+    body = gzip.compress(data)
+    head = struct.pack(">8siiqbii", b"DATABLK*", len(body), len(data), -1, 0, 16384, 33 + len(body))
+    return head + body + b'TRABLK"$' + bytes(100)
+
+
+def log(instant: str, content: bytes) -> bytes:
+    """A log file of one block."""
+    place = struct.pack(">iii", 1, 0, len(instant)) + instant.encode()
+    body = struct.pack(">ii", 1, 4) + place + struct.pack(">q", len(content)) + content + bytes(12)
+    return b"#HUDI#" + struct.pack(">q", len(body)) + body
+
+
+def put(table: Path, name: str, data: bytes) -> None:
+    (table / ".hoodie" / "metadata" / "bloom_filters" / name).write_bytes(data)
+    copies._copies.cache_clear()
+
+
+def test_hudi_s_copy_is_the_footer_s_filter(table: Path) -> None:
+    found = copy_of(os.fspath(table / NAME))
+    assert found is not None
+    assert found.type == "DYNAMIC_V0"
+    assert findings(table) == []
+    assert copy_of(os.fspath(table / "other.parquet")) is None
+
+
+def test_another_filter_and_another_type_are_reported(table: Path) -> None:
+    facts = bloomcli.inspect(table / NAME).engine_filters[0]
+    assert facts.offset is not None
+    assert facts.length is not None
+    text = (table / NAME).read_bytes()[facts.offset : facts.offset + facts.length]
+    later = "bloom-filters-0003-0_0-1-1_20261125223821771.hfile"
+    put(table, later, hfile(record("x.parquet", "SIMPLE", b""), record(NAME, "DYNAMIC_V0", text)))
+    assert findings(table) == []
+    put(table, later, hfile(record(NAME, "DYNAMIC_V0", text[:-4] + b"AAA=")))
+    ((rule, message),) = findings(table)
+    assert (rule, later in message) == ("engine-filter-copy", True)
+    put(table, later, hfile(record(NAME, "SIMPLE", text)))
+    assert [(rule, "it as hudi-simple" in message) for rule, message in findings(table)] == [
+        ("engine-filter-copy", True)
+    ]
+    put(table, later, hfile(record(NAME, "SIMPLE", b"", deleted=True)))
+    assert findings(table) == []
+
+
+def test_what_a_commit_wrote_that_has_not_ended_does_not_count(table: Path) -> None:
+    later = ".bloom-filters-0003-0_20261125223821771.log.1_0-1-1"
+    put(table, later, log("20261125223821771", hfile(record(NAME, "SIMPLE", b""))))
+    assert [rule for rule, _ in findings(table)] == ["engine-filter-copy"]
+    timeline = table / ".hoodie" / "metadata" / ".hoodie" / "timeline"
+    timeline.mkdir(parents=True)
+    (timeline / "20261125223821771.deltacommit.inflight").touch()
+    assert findings(table) == []
+    (timeline / "20261125223821771_20261125223821779.deltacommit").touch()
+    assert [rule for rule, _ in findings(table)] == ["engine-filter-copy"]
+
+
+def test_a_damaged_copy_is_a_finding_and_never_another_error(table: Path) -> None:
+    for at in range(6, len(DATA), 211):
+        put(table, LOG, DATA[:at])
+        assert {rule for rule, _ in findings(table)} <= {"engine-filter-copy"}
+    start = DATA.index(b"DATABLK*")
+    for at in (*range(6, 40), *range(8948, start + 60)):
+        for byte in (0x00, 0x7F, 0xFF):
+            put(table, LOG, DATA[:at] + bytes([byte]) + DATA[at + 1 :])
+            try:
+                copy_of(os.fspath(table / NAME))
+            except CorruptFile as error:
+                assert error.path is not None
+                assert error.offset is not None
+
+
+def test_a_table_without_copies_has_nothing_to_compare(tmp_path: Path) -> None:
+    (tmp_path / ".hoodie").mkdir()
+    (tmp_path / NAME).write_bytes((ENGINE_FILTERS / "hudi-indexed.parquet").read_bytes())
+    assert findings(tmp_path) == []

@@ -1,0 +1,92 @@
+"""Hudi's own classes make and read the same filters. On request, because the suite installs no Hudi:
+
+mvn dependency:get -Dtransitive=false -Dartifact=org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0
+HUDI_JAR=~/.m2/repository/org/apache/hudi/.../hudi-spark3.5-bundle_2.12-1.2.0.jar pytest THIS_FILE
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from base64 import b64decode, b64encode
+from pathlib import Path
+
+import pytest
+
+from bloomcli.engine_filters.hudi.layout import Decoded, dynamic, simple
+from bloomcli.engine_filters.registry import filters_of
+from bloomcli.formats.registry import open_file
+from bloomcli.storage.registry import open_source
+
+from .test_footer import GROUPS, KEYS, SIMPLE, WORDS, bits_of, old
+from .test_footer import dynamic as written_dynamic
+from .test_footer import simple as written_simple
+
+JAR = os.environ.get("HUDI_JAR")
+pytestmark = pytest.mark.skipif(JAR is None, reason="HUDI_JAR names no jar of Hudi")
+
+
+def ask(*lines: list[str]) -> list[str]:
+    """Hudi's answers, one a line."""
+    import pyspark
+
+    jars = f"{JAR}:{Path(pyspark.__file__).parent / 'jars'}/*"
+    program = str(Path(__file__).with_name("HudiFilters.java"))
+    asked = "".join("\t".join(line) + "\n" for line in lines)
+    command = ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", jars, program]
+    done = subprocess.run(command, input=asked.encode(), capture_output=True, check=True)
+    return done.stdout.decode().splitlines()
+
+
+TEXTS = [key.decode() for key in KEYS]
+
+
+def test_hudi_makes_the_bits_that_are_computed_here() -> None:
+    made = ask(
+        ["make", "SIMPLE", "500", "0.01", "500", *TEXTS],
+        ["make", "SIMPLE", "300", "1e-9", "500", *WORDS],
+        ["make", "DYNAMIC_V0", "100", "0.01", "300", *TEXTS],
+        ["make", "SIMPLE", "60000", "1e-9", "60000", "k"],
+    )
+    first, words, rows, default = (b64decode(text) for text in made)
+    assert first == written_simple(KEYS)
+    found = simple(words)
+    assert found.rows[0].bitset == bits_of([w.encode() for w in WORDS], found.rows[0].bits, found.rows[0].k)
+    assert (found.sized_for, found.asked_fpp) == (300, pytest.approx(1e-9))
+    keys = [KEYS[at * 100 : at * 100 + 100] + KEYS[301 + at :: 3] for at in range(3)]
+    keys[0].append(KEYS[300])
+    assert [row.bitset for row in dynamic(rows).rows] == [bits_of(row, 959, 7) for row in keys]
+    assert (simple(default).rows[0].bits, simple(default).sized_for) == (2_587_966, 60_000)
+
+
+def text_of(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def test_hudi_answers_as_bloom_does_also_for_random_bits_and_old_filters() -> None:
+    generator = random.Random(0)
+    noise = bytearray(written_simple([]))
+    noise[13:] = generator.randbytes(len(noise) - 13)
+    noise[-1] &= 1  # m is 4793
+    for data in (bytes(noise), old(KEYS[:250]), written_dynamic(GROUPS[:2])):
+        code = "DYNAMIC_V0" if data == written_dynamic(GROUPS[:2]) else "SIMPLE"
+        found: Decoded = dynamic(data) if code == "DYNAMIC_V0" else simple(data)
+        (answers,) = ask(["read", code, text_of(data), *TEXTS, *WORDS])
+        with open_source(SIMPLE) as source:
+            (one,) = filters_of(open_file(source)).filters
+        one.rows, one._jenkins = found.rows, found.hash == "jenkins"  # type: ignore[attr-defined]
+        assert answers == "".join("01"[one.has(text.encode())] for text in (*TEXTS, *WORDS))
+
+
+def test_what_the_rules_say_of_hudi_is_so() -> None:
+    label, cut, unknown, longer = ask(
+        ["read", "SIMPLE", text_of(written_dynamic(GROUPS)), *TEXTS],
+        ["read", "SIMPLE", text_of(written_simple(KEYS)[:300]), *TEXTS],
+        ["read", "CUCKOO", text_of(written_simple(KEYS)), *TEXTS],
+        ["read", "DYNAMIC_V0", text_of(written_simple(KEYS)), *TEXTS],
+    )
+    assert label.count("0") > 300, "engine-filter-label: read without an error, and most keys are missed"
+    assert "Exception" in cut
+    assert "Exception" in unknown
+    assert "Exception" in longer

@@ -1,0 +1,87 @@
+"""Paimon's own library finds every row by index files that `fold` and `add --replace` wrote, and uses them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pyspark
+import pytest
+from conftest import need
+from support.golden import ENGINE_FILTERS
+from support.servers import install
+
+import bloomcli
+from bloomcli.engine_filters.paimon.index_file import BLOOM, Embedded, IndexFile
+
+pytestmark = pytest.mark.interop
+
+PROGRAM = Path(__file__).parents[1] / "support" / "PaimonTables.java"
+COLUMNS = 15
+TEXT, ROW = 0, 7
+
+
+def rows_found(warehouse: Path, table: str, lookups: list[tuple[int, int]]) -> list[str]:
+    """For each pair of a column and a row, the number of rows that Paimon finds by the row's value, or its error."""
+    jars = install.program("paimon")
+    assert jars is not None
+    spark = Path(pyspark.__file__).parent / "jars"  # has Hadoop's classes, which Paimon's library needs
+    hadoop = [path for name in ("hadoop-client", "slf4j-api") for path in spark.glob(f"{name}*.jar")]
+    paths = os.pathsep.join(map(str, [*jars.glob("*.jar"), *hadoop]))
+    done = subprocess.run(
+        ["java", "-XX:TieredStopAtLevel=1", "-cp", paths, str(PROGRAM), "find", str(warehouse), table],
+        input="".join(f"{column} {row}\n" for column, row in lookups),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [line.split()[2] for line in done.stdout.splitlines()]
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    need(install.program("paimon") is not None, "Paimon: python tests/support/servers/install.py paimon")
+    need(shutil.which("javac") is not None, "a JDK on the PATH")
+    with zipfile.ZipFile(ENGINE_FILTERS / "paimon-tables.zip") as packed:
+        packed.extractall(tmp_path)
+    return tmp_path
+
+
+def file_of(warehouse: Path, table: str) -> Path:
+    (path,) = (warehouse / "d.db" / table / "bucket-0").glob(f"*.{table}")
+    return path
+
+
+@pytest.mark.parametrize("table", ["parquet", "orc"])
+def test_paimon_finds_every_row_by_index_files_that_were_written_again(warehouse: Path, table: str) -> None:
+    path = file_of(warehouse, table)
+    columns = [one.column for one in bloomcli.inspect(path).by_column if not one.column.startswith("tags")]
+    if table == "orc":
+        columns.remove("fixed")  # a CHAR, padded with blanks
+    bloomcli.add(path, columns, fpp=0.02, replace=True, in_place=True)
+    assert not bloomcli.validate(path, deep=True).findings
+    lookups = [(column, row) for column in range(COLUMNS) for row in (0, 1, ROW, 20, 120, 298) if column != 3]
+    found = rows_found(warehouse, table, lookups)
+    assert len(found) == len(lookups)
+    assert set(found) == {"1"}, list(zip(lookups, found, strict=True))
+
+
+def test_paimon_uses_the_index_file_and_fails_without_it(warehouse: Path) -> None:
+    path = file_of(warehouse, "parquet")
+    index_path = path.with_name(path.name + ".index")
+    data = index_path.read_bytes()
+    index = IndexFile(Embedded("", data))
+    lookups = [(TEXT, ROW), (5, ROW)]
+    index_path.write_bytes(index.with_filters({"text": struct.pack(">i", 3) + bytes(180)}))
+    assert rows_found(warehouse, "parquet", lookups) == ["0", "1"]
+    entry = next(one for one in index.entries if one[:2] == ("text", BLOOM))
+    index_path.write_bytes(data[: entry.start + 9])
+    assert rows_found(warehouse, "parquet", lookups)[0] in {"EOFException", "IOException"}
+    index_path.unlink()
+    assert rows_found(warehouse, "parquet", lookups) == ["FileNotFoundException"] * 2
+    bloomcli.add(path, ["text", "whole"], replace=True, in_place=True)
+    assert rows_found(warehouse, "parquet", lookups) == ["1", "1"]
