@@ -5,7 +5,7 @@ Faults that depend on values don't matter here: `add` inserts both zeros, and in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from bloomcli import limits
@@ -29,8 +29,9 @@ class Refusal(NamedTuple):
 class Readers:
     """The readers of a file, and their faults in filters that `add` would write."""
 
-    def __init__(self, file_format: str, rules: FilePolicy) -> None:
-        """`rules` contains the readers, the table's types, and the rules that are switched off.
+    def __init__(self, file_format: str, rules: FilePolicy, encrypted: Collection[int] = frozenset()) -> None:
+        """`rules` contains the readers, the table's types, and the rules that are switched off. `encrypted`: as
+        `FilterFile.encrypted_alike`.
 
         If it names no reader, all known readers count; readers of tables only if the table's schema is given.
         """
@@ -41,7 +42,7 @@ class Readers:
             if rules.readers_given
             else everyone(file_format, tables=rules.table is not None)
         )
-        self._faults = TypeFaults(file_format, self.who, rules.table)
+        self._faults = TypeFaults(file_format, self.who, rules.table, encrypted)
         old = [] if rules.readers_given else superseded(file_format)
         self._old_faults = TypeFaults(file_format, old, rules.table)
 

@@ -9,7 +9,7 @@ Some faults depend only on a column's type: any sound filter of the column makes
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.checks import group_ranges
@@ -22,6 +22,7 @@ from bloomcli.model.validate import Finding
 from bloomcli.rules.reader_table import (
     BY_PRECISION,
     DECIMAL_WIDTH,
+    ENCRYPTED,
     FLOAT16,
     INTERVAL,
     ISSUE,
@@ -65,13 +66,21 @@ class Fault(NamedTuple):
 class TypeFaults:
     """The faults of some readers by column type, in formats whose hashes depend on the width of a number."""
 
-    def __init__(self, file_format: str, named: Sequence[Reader], table: TableSchema | None) -> None:
+    def __init__(
+        self,
+        file_format: str,
+        named: Sequence[Reader],
+        table: TableSchema | None,
+        encrypted: Collection[int] = frozenset(),
+    ) -> None:
+        """`encrypted`: as `FilterFile.encrypted_alike`."""
         self._readers = {
             rule: [who for who in named if rule in who.wrong_about]
-            for rule in (MILLIS, DECIMAL_WIDTH, WIDENED, FLOAT16)
+            for rule in (MILLIS, DECIMAL_WIDTH, WIDENED, FLOAT16, ENCRYPTED)
             if format_named(file_format).hashed_by_width
         }
         self._table = table
+        self._encrypted = encrypted
 
     def of(self, column: Column) -> Iterator[Fault]:
         """The faults of one column."""
@@ -81,6 +90,16 @@ class TypeFaults:
         yield from _millis(column, self._readers[MILLIS], wanted)
         yield from _decimals(column, self._readers[DECIMAL_WIDTH], wanted)
         yield from _widened(column, self._readers[WIDENED], wanted)
+        wrong = self._readers[ENCRYPTED]
+        if wrong and column.index in self._encrypted:
+            yield Fault(
+                ENCRYPTED,
+                Severity.ERROR,
+                f"the column is encrypted, and {titles(wrong)} can't read such a column with a filter: every query"
+                " that reads it ends with an error",
+                removing(column.path),
+                tuple(wrong),
+            )
         wrong = self._readers[FLOAT16]
         if wrong and kind_of(column) == "FLOAT16":
             yield Fault(
@@ -230,7 +249,7 @@ def readers(
     for fact in facts:
         if fact.problem is None and fact.untrusted is None and fact.values != 0:
             usable.setdefault((fact.column, fact.physical, fact.logical), []).append(fact)
-    faults = TypeFaults(file.format, named, table)
+    faults = TypeFaults(file.format, named, table, file.encrypted_alike)
     looked_at = False
     for column in file.columns:
         found = usable.get((column.path, column.physical, column.logical))

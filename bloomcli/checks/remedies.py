@@ -59,7 +59,7 @@ class Remedies:
         column = next((leaf for leaf in self._file.leaves if leaf.index == index), None)
         if column is None:
             return "it has no values of its own"
-        refusal = Readers(self._file.format, self._rules).refusal(column)
+        refusal = Readers(self._file.format, self._rules, self._file.encrypted_alike).refusal(column)
         return column.unfilterable or (self._file.why_unfilterable(column) if refusal is None else refusal.reason)
 
     def _is_required(self, name: str) -> bool:

@@ -130,7 +130,7 @@ class _AddRequest:
     def _readers(self, file: FilterFile) -> Readers:
         if for_old_readers(self.rule.options):  # a form for old readers implies who reads the file
             return Readers(file.format, FilePolicy(readers_given=True))
-        return Readers(file.format, self.policy.for_file(file.source.path))
+        return Readers(file.format, self.policy.for_file(file.source.path), file.encrypted_alike)
 
     def _chosen(self, file: FilterFile) -> ColumnSelection:
         readers = self._readers(file)

@@ -30,7 +30,7 @@ def extents(path: str, options: ExtentOptions) -> SampledRow:
     """Read a file's metadata. Raises UnreadableError, UnsupportedError."""
     with open_source(path) as source:
         file = open_file(source, options.names, options.keys)
-        readers = Readers(file.format, _rules(options.policy, path))
+        readers = Readers(file.format, _rules(options.policy, path), file.encrypted_alike)
         chosen = _chosen(file, options)
         found = [_column(file, column, readers) for column in file.leaves if column.index in chosen]
         sizes = found[0][1] if found else ()

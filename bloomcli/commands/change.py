@@ -296,6 +296,7 @@ def _change_file_where_needed(
                 _output(store, source, target, makes_directories=True)
                 return f"{reason}; would be copied"
             _copy_whole(source, os.fspath(target.output), target)
+            _copy_companion(file, os.fspath(target.output), target)
             return "; ".join((reason, "copied", *current().remarks))
         output = _output(store, source, target, makes_directories=True)
         report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
@@ -374,6 +375,7 @@ def _change(
         size = plan.bytes_to_copy + plan.new_bytes_bound
     else:
         built, size = _carry_out(file.source, output, target, plan, threads or cores(), progress)
+        _copy_companion(file, output, target)
         changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
         structures = built.structures
         remarks = (*plan.remarks, *built.remarks, *current().remarks)
@@ -400,8 +402,7 @@ def _estimated_traffic(source: Source, plan: Plan, target: Target) -> Traffic:
     """An estimate of the traffic of a change: reading for its plan, reading columns, and writing the new file."""
     output = source.path if target.output is None else os.fspath(target.output)
     outline = source.outline(plan.outline()) if isinstance(source, ExtendedSource) else plan.outline()
-    original = source.original if isinstance(source, ExtendedSource) else source
-    writing = store_of(output).estimate(output, outline, source=original)
+    writing = store_of(output).estimate(output, outline, source=source.stored)
     return current().total + source.estimate(plan.reads()) + writing
 
 
@@ -458,6 +459,14 @@ def _copy_whole(source: Source, output: str, target: Target) -> None:
     store.replace(store.normal(output), whole(), source=source, overwrite=target.overwrite, force=target.force)
 
 
+def _copy_companion(file: FilterFile, output: str, target: Target) -> None:
+    """Copy the file that readers need next to the new one, if there is one: the keys of an encrypted file."""
+    found = file.companion(output)
+    if found is not None and found[0] != found[1]:
+        with store_of(found[0]).open(found[0]) as source:
+            _copy_whole(source, found[1], target._replace(overwrite=True))
+
+
 def _carry_out(
     source: Source,
     output: str,
@@ -471,11 +480,11 @@ def _carry_out(
     decoded = Meter(progress, "decode", plan.bytes_to_decode)
     pieces = plan.pieces(threads, decoded.tick)
     if isinstance(source, ExtendedSource):
-        pieces, source = source.pieces(pieces), source.original
+        pieces = source.pieces(pieces)
     size = store_of(output).replace(
         output,
         pieces,
-        source=source,
+        source=source.stored,
         overwrite=target.overwrite or target.in_place,
         verify=lambda written: plan.result().verify(written),
         cancelled=plan.failed,

@@ -6,7 +6,7 @@ Formats share `located_file` (loops over filters), `answer` (answers from facts 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
@@ -265,6 +265,9 @@ class FilterFile(Indexable, ABC):
 
     stripes: int | None = None
     """The number of stripes; None in formats that have none."""
+    encrypted_alike: Collection[int] = frozenset()
+    """Ordinals of the columns that are encrypted by AES-GCM with the key of the footer, which is encrypted too.
+    DuckDB reads no others."""
     appends_only: bool = False
     """Whether the new file should begin with this whole file, if the change allows it (`Store.appends_only`)."""
     searched: ClassVar[bool] = False
@@ -290,6 +293,12 @@ class FilterFile(Indexable, ABC):
         raise UnsupportedError(
             f"columns of {self.format} files can't be found by a table's names", path=self.source.path
         )
+
+    def companion(self, output: str) -> tuple[str, str] | None:
+        """The path of a file that readers need next to this one, and its path next to `output`; None if there is
+        none."""
+        del output
+        return None
 
     def with_lineage(self, lineage: RowLineage) -> ExtendedSource | None:
         """The file with columns of row numbers added, so that a copy keeps them; None if it has these columns.

@@ -85,6 +85,7 @@ _ROWS: Final = (
     ("filter-compression", _STRUCTURE, _ERROR, "a compressed or unknown bitset encoding", When.ALWAYS),
     ("filter-overlap", _STRUCTURE, _ERROR, "a filter shares bytes with another part of the file", When.ALWAYS),
     ("filter-encrypted", _STRUCTURE, _WARNING, "a filter that can't be read without its key", When.ALWAYS),
+    ("filter-plaintext", _STRUCTURE, _ERROR, "a filter in plain text of an encrypted column", When.ALWAYS),
     ("filter-encoding", _STRUCTURE, _WARNING, "a filter stream without a declared encoding", When.ALWAYS),
     ("filter-no-row-index", _STRUCTURE, _WARNING, "filters without a row index", When.ALWAYS),
     ("filter-count", _STRUCTURE, _ERROR, "not one filter per row group", When.ALWAYS),
@@ -123,6 +124,7 @@ _ROWS: Final = (
     ("reader-float16", _READERS, _ERROR, "a reader probes FLOAT16 columns as FLOAT", When.READERS),
     ("reader-interval", _READERS, _ERROR, "a reader probes intervals in a form that filters lack", When.READERS),
     ("reader-null-structs", _READERS, _ERROR, "a reader loses the nulls of structs by their fields", When.READERS),
+    ("reader-encrypted", _READERS, _ERROR, "a reader can't read encrypted columns with filters", When.READERS),
     ("reader-issue", _READERS, _NOTE, "a reader has a bug that can't be detected in files", When.READERS),
 )
 

@@ -24,6 +24,7 @@ FLOAT16: Final = "reader-float16"
 SINGLE_BLOCK: Final = "reader-single-block"
 INTERVAL: Final = "reader-interval"
 NULL_STRUCTS: Final = "reader-null-structs"
+ENCRYPTED: Final = "reader-encrypted"
 ISSUE: Final = "reader-issue"
 ALGORITHM: Final = "filter-algorithm"
 HASH: Final = "filter-hash"
@@ -194,7 +195,7 @@ LIBRARIES: Final = (
         title="Arrow C++",
         aliases=("arrow-cpp", "pyarrow"),
         probes=_NEVER,
-        known=measured("Arrow C++ 26", _ONLY_ON_REQUEST),
+        known=measured("Arrow C++ 26", f"{_ONLY_ON_REQUEST}; encrypted files are read"),
         refuses={
             NOT_POWER_OF_TWO: measured(
                 "Arrow C++ 26",
@@ -248,7 +249,8 @@ LIBRARIES: Final = (
         probes=_NEVER,
         known=measured(
             "Polars 2.1",
-            "polars-parquet can decode filters, but polars-io and polars-stream don't use it",
+            "polars-parquet can decode filters, but polars-io and polars-stream don't use it; files"
+            " encrypted by AES-GCM are read",
         ),
     ),
 )
@@ -351,7 +353,7 @@ ROWS: Final = (
         known=measured(
             "Spark 4.3 (parquet-java 1.17, orc-core 2.3)",
             "its Parquet predicates have each file's own types, so widened columns, decimals of any width and"
-            " milliseconds are looked up correctly",
+            " milliseconds are looked up correctly. Encrypted filters are used, those in plain text ignored",
         ),
         wrong_about={
             NEGATIVE_ZERO: measured(
@@ -480,6 +482,11 @@ ROWS: Final = (
                 "in files with the key duckdb.interval_bloom_filter, intervals are looked up in a normal form, in"
                 " which a day has 24 hours and a month 30 days",
             ),
+            ENCRYPTED: measured(
+                "DuckDB 2.0.1",
+                "`Computed AES tag differs from read AES tag`, or, in its own files, an INTERNAL error, after which"
+                " the database has to be opened again; the same columns are read without filters",
+            ),
         },
         decimal_digits=38,
         any_size=ANY_SIZE["duckdb"],
@@ -508,7 +515,8 @@ ROWS: Final = (
         probes=_PARQUET,
         known=measured(
             "DataFusion 55",
-            "decimals of any width and columns with a wider table type return every row; FLOAT16, decimals of more"
+            "no encrypted files; decimals of any width and columns with a wider table"
+            " type return every row; FLOAT16, decimals of more"
             " than 38 digits, 8- and 16-bit integers, dates, times, timestamps and fields of structs aren't looked"
             " up. It takes sorting_columns, which state the order within each row group, for the order of the whole"
             " file: if the row groups themselves aren't in this order, ORDER BY returns rows in a wrong order, and"
@@ -585,10 +593,11 @@ ROWS: Final = (
         probes=_BOTH,
         known=measured(
             "ClickHouse 26.9",
-            "Parquet: integers are hashed at the file's width, strings and fixed-length bytes unchanged; floats,"
-            " decimals, UUIDs, dates and timestamps aren't looked up. Before filters, the same types are looked up in"
-            " dictionaries of up to 1 MiB as stored (input_format_parquet_dictionary_filter_push_down). ORC through"
-            " ORC C++, unless input_format_orc_filter_push_down is off",
+            "Parquet, unencrypted: integers are hashed at the file's width, strings and"
+            " fixed-length bytes unchanged; floats, decimals, UUIDs, dates and timestamps aren't looked up. Before"
+            " filters, the same types are looked up in dictionaries of up to 1 MiB as stored"
+            " (input_format_parquet_dictionary_filter_push_down). ORC through ORC C++, unless"
+            " input_format_orc_filter_push_down is off",
         ),
         wrong_about={
             NEGATIVE_ZERO: measured(

@@ -200,6 +200,11 @@ class Source(ABC):
         """The descriptor of a local file with the bytes that `read_at` returns; None for other sources."""
         return None
 
+    @property
+    def stored(self) -> Source:
+        """The file as its store has it, if this source shows other bytes."""
+        return self
+
     def will_read(self, ranges: Iterable[tuple[int, int]]) -> None:  # noqa: B027  most sources have nothing to do
         """Announce ranges that are about to be read, each an offset and a length.
 

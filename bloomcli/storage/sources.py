@@ -103,6 +103,11 @@ class ExtendedSource(Source):
         self.read_ahead_bytes = original.read_ahead_bytes
         self.streams = original.streams
 
+    @property
+    def stored(self) -> Source:
+        """The file without the new bytes."""
+        return self.original
+
     def will_read(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Announce the parts of ranges that are in the file."""
         self.original.will_read(self._within(ranges))

@@ -149,9 +149,9 @@ def test_an_encrypted_column_is_named_as_such(bloom: Bloom, fixtures: Path) -> N
     path = fixtures / "parquet" / "pyarrow_encrypted_columns.parquet"
     done = bloom("trial", path, "-c", "id", "--readers", "duckdb", *FAST)
     assert done.code == 4
-    assert f"{path}: column id can't be tried: encrypted: bloom has no keys" in done.err
+    assert f"{path}: column id can't be tried: encrypted: give its key: --column-key id=env:NAME" in done.err
     advised = bloom("advise", path)
-    assert advised.out.count("encrypted: bloom has no keys") == 2
+    assert advised.out.count("encrypted: give its key") == 2
 
 
 def test_texts_are_in_quotes_where_rows_are_lost(bloom: Bloom, fixtures: Path) -> None:

@@ -38,10 +38,11 @@ from bloomcli.rules import When
 RULES: Final = {
     id_: rule
     for id_, rule in rules.RULES.items()
-    if rule.when is not When.TABLE and not id_.startswith("engine-filter-")
+    if rule.when is not When.TABLE and not id_.startswith("engine-filter-") and id_ != "reader-encrypted"
 }
-"""The rules about files. `tests/tables/test_statistics.py` breaks those about tables, `tests/engine_filters` those
-about filters that engines keep, next to a sound file."""
+"""The rules about files that need no key. `tests/tables/test_statistics.py` breaks those about tables,
+`tests/engine_filters` those about filters that engines keep, next to a sound file, and
+`tests/formats/parquet/test_encrypted_changes.py` the one that needs keys."""
 ENTRIES: Final[list[dict[str, Any]]] = [
     entry
     for entry in tomllib.loads((RULE_PAIRS.parent / "MANIFEST.toml").read_text())["file"]
@@ -89,7 +90,7 @@ WHERE: Final[dict[tuple[str, str], Where]] = {
     ("filter-draft", "parquet"): _IN_BOTH,
     ("filter-draft", ALONE): {(None, None, "(filter)")},
     ("filter-untrusted", "orc"): {(s, None, c) for s in (0, 1) for c in ("id", "name")},
-    ("filter-encrypted", "orc"): {(0, None, "name"), (1, None, "name")},
+    ("filter-plaintext", "orc"): {(0, None, "name"), (1, None, "name")},
     ("filter-not-checked", "orc"): {(0, None, "name.0"), (1, None, "name.0")},
     ("filter-column", "orc"): {(1, None, "column 9")},
     ("reader-null-structs", "orc"): {(1, 1, "who.name")},
@@ -136,7 +137,10 @@ MOSAIC: Final = [
     for entry in ENTRIES
     if entry["path"].endswith(".mosaic") and Path(entry["path"]).parent.name not in WITH_STATISTICS
 ]
-NO_ROWS: Final = {("filter-draft", ALONE), ("filter-encrypted", "parquet"), ("statistics-not-checked", "parquet")}
+NO_ROWS: Final = {
+    ("filter-draft", ALONE),
+    *((rule, "parquet") for rule in ("filter-encrypted", "filter-plaintext", "statistics-not-checked")),
+}
 """Pairs whose rows nobody reads: there are none; Arrow has no key."""
 OTHER_ROWS: Final = {
     "profit-constant": "one name for many is what it is about",
@@ -151,7 +155,6 @@ WITHOUT_COMMAND: Final = {
     ): "the type has no one form to hash, so that nothing says whether the filter is wrong",
     ("filter-draft", "bin"): "a filter alone in a file has no values to build another from",
     ("filter-encrypted", "parquet"): "the keys are needed",
-    ("filter-encrypted", "orc"): "the keys are needed",
     ("filter-no-row-index", "orc"): "a writer has to make the row index, which filters belong to",
     ("page-header", "parquet"): "the data are damaged",
     ("page-checksum", "parquet"): "the data are damaged",

@@ -27,14 +27,13 @@ class OpenKms(pe.KmsClient):
         return base64.b64decode(wrapped_key)
 
 
-def write_encrypted(path: Path, table: pa.Table, **options: Any) -> Path:
+def write_encrypted(path: Path, table: pa.Table, *, rows: int = 50, **options: Any) -> Path:
     """Write a table with the master key `footer`. The options are those of EncryptionConfiguration."""
-    config = pe.EncryptionConfiguration(
-        footer_key="footer", encryption_algorithm="AES_GCM_V1", cache_lifetime=timedelta(minutes=5), **options
-    )
-    properties = pe.CryptoFactory(OpenKms).file_encryption_properties(pe.KmsConnectionConfig(), config)
+    options = {"encryption_algorithm": "AES_GCM_V1"} | options
+    config = pe.EncryptionConfiguration(footer_key="footer", cache_lifetime=timedelta(minutes=5), **options)
+    properties = pe.CryptoFactory(OpenKms).file_encryption_properties(pe.KmsConnectionConfig(), config, str(path))
     with pq.ParquetWriter(path, table.schema, encryption_properties=properties, compression="none") as writer:
-        writer.write_table(table, row_group_size=50)
+        writer.write_table(table, row_group_size=rows)
     return path
 
 

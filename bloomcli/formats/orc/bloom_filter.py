@@ -29,7 +29,7 @@ from bloomcli.formats.orc.compression import Codec, Packer
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.values import TIMESTAMPS, why_zone_unknown
-from bloomcli.hints import replacing
+from bloomcli.hints import removing, replacing
 from bloomcli.rules.writer_table import Part, faults
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -63,14 +63,21 @@ class LoadedStream(NamedTuple):
         return self.stream.kind == UTF8
 
 
-def problem(reason: str, footer: Footer, stream: Stream, stripe: int, id: str) -> FilterProblem:  # noqa: A002
+def problem(
+    reason: str,
+    footer: Footer,
+    stream: Stream,
+    stripe: int,
+    id: str,  # noqa: A002
+    hint: str = HINT_REPLACE,
+) -> FilterProblem:
     """The error about a filter stream."""
     error = FilterProblem(
         reason,
         path=footer.path,
         offset=stream.offset,
         field=f"stripes[{stripe}].streams[{stream.position}]",
-        hint=HINT_REPLACE,
+        hint=hint,
     )
     error.id = id
     return error
@@ -176,7 +183,7 @@ def unfilterable_types(footer: Footer) -> dict[int, str]:
     found: dict[int, str] = {}
     for orc in footer.types:
         if orc.id in footer.encrypted_columns:
-            found[orc.id] = "encrypted: bloom has no keys; let the engine that wrote the file write it with filters"
+            found[orc.id] = "encrypted: ORC's filters aren't, so that one would give the column's values away"
         elif orc.kind == "BOOLEAN":
             found[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
         elif not orc.id:
@@ -271,11 +278,13 @@ class Filters:
             )
         if stream.column in self.footer.encrypted_columns:
             raise problem(
-                "the filters are encrypted with their column",
+                "the column is encrypted, and these filters aren't: anybody can look guesses up, and a reader without"
+                " the key loses rows by them",
                 self.footer,
                 stream,
                 streams.stripe.ordinal,
-                "filter-encrypted",
+                "filter-plaintext",
+                removing(self.footer.types[stream.column].label, after=" takes them out, without a key"),
             )
         return load(self.footer, streams, stream)
 

@@ -159,11 +159,7 @@ def _finding(
 
 def unusable(filters: Filters, location: Location, problem: FilterProblem) -> Iterator[Finding]:
     """The finding about filters that can't be used."""
-    if problem.id == "filter-encrypted":
-        hint = "bloom has no keys; decrypt the file with the engine that wrote it"
-        yield _finding(filters, location, problem.id, Severity.WARNING, problem.reason, hint=hint)
-    else:
-        yield _finding(filters, location, problem.id, Severity.ERROR, problem.reason)
+    yield _finding(filters, location, problem.id, Severity.ERROR, problem.reason, hint=problem.hint)
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:

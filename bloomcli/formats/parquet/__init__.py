@@ -35,6 +35,7 @@ Each module imports only modules that stand above it:
     sampling        row groups and their values for `advise`
     index_input     bits for an index of many files
     splice          edits of a footer, and the new file
+    sealing         new parts and the footer of an encrypted file, as they are stored
     plan            add, remove and fold
     mended          statistics and page indexes as they should be
     repair          the plan that puts them in place

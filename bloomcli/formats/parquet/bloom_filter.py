@@ -42,7 +42,7 @@ from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.hints import replacing
+from bloomcli.hints import removing, replacing
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import are, counted
@@ -221,6 +221,18 @@ class FilterProblem(base.FilterProblem):
         self.id = id
 
 
+def plaintext_problem(path: str, offset: int, field: str, column: str) -> FilterProblem:
+    """The error about a filter in plain text of an encrypted column."""
+    return FilterProblem(
+        "the column is encrypted, and its filter isn't: anybody can look guesses up",
+        path=path,
+        offset=offset,
+        field=field,
+        hint=removing(column, after=" takes it out"),
+        id="filter-plaintext",
+    )
+
+
 class LoadedFilter(NamedTuple):
     """A filter in memory: its offset, its header, the header's bytes and its bits."""
 
@@ -275,15 +287,6 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
     def problem(reason: str, id: str, at: int = offset) -> FilterProblem:  # noqa: A002
         return FilterProblem(reason, path=source.path, offset=at, field=field, id=id)
 
-    if chunk.encrypted:
-        raise FilterProblem(
-            "the filter is encrypted with its column",
-            path=source.path,
-            offset=offset,
-            field=field,
-            hint=chunk.key_hint,
-            id="filter-encrypted",
-        )
     if offset < len(spec.MAGIC) or offset >= data_end:
         raise problem(f"the filter's offset, {offset}, is outside the file's data", "filter-offset")
     room = data_end - offset
@@ -300,6 +303,20 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
         )
     first = min(parquet_limits.FILTER_HEADER_MAX_BYTES if claimed is None or claimed > most else claimed, room)
     data = source.read_at(offset, first)
+    if chunk.encrypted:
+        # arrow-rs writes the filters of encrypted columns in plain text; modules begin with their length
+        raise (
+            plaintext_problem(source.path, offset, field, chunk.column.path)
+            if _USUAL.match(data)
+            else FilterProblem(
+                "the filter is encrypted with its column",
+                path=source.path,
+                offset=offset,
+                field=field,
+                hint=chunk.key_hint,
+                id="filter-encrypted",
+            )
+        )
     try:
         header = parse_header(data[: parquet_limits.FILTER_HEADER_MAX_BYTES], Location(source.path, offset, field))
     except CorruptFile as error:
@@ -578,6 +595,14 @@ class Filters:
         except FilterProblem:
             return None
         return header.header_bytes + header.num_bytes
+
+    def gives_away(self, key: ChunkKey) -> bool:
+        """Whether a chunk is encrypted and its filter isn't."""
+        try:
+            load_header(self.source, self.footer.chunk(key), self.footer.start)
+        except FilterProblem as error:
+            return error.id == "filter-plaintext"
+        return False
 
     def bitset_bytes(self, chunk: ColumnChunk) -> int | None:
         """The size of a filter's bitset, from the header; None if it can't be read."""

@@ -30,6 +30,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet import compact, spec
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.bloom_filter import FilterProblem, plaintext_problem
 from bloomcli.formats.parquet.encryption import (
     LENGTH_BYTES,
     MODULE_BYTES,
@@ -56,7 +57,6 @@ from bloomcli.formats.parquet.key_material import KeyRing
 from bloomcli.formats.parquet.page_index import offset_index
 from bloomcli.formats.parquet.pages import BAD_CHECKSUM, BadChecksum
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.hints import removing
 from bloomcli.storage.base import Source
 from bloomcli.storage.sources import CountingSource
 from bloomcli.words import counted
@@ -97,6 +97,7 @@ def open_encrypted(
         ciphers={},
         key_ids={},
         closed={},
+        external_material=ring.external,
     )
     footer = _with_columns(footer, encryption, ring)
     return footer, PlainSource(source, footer) if encryption.ciphers else source
@@ -163,8 +164,6 @@ def _decrypted(
 
 def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Footer:
     """The footer with the metadata of the columns whose keys are known in plain text."""
-    parts: list[bytes] = []
-    at = 0
     all_encrypted = encryption.algorithm.aad is None and not encryption.plaintext_footer  # DuckDB
     for key in footer.chunk_keys():
         chunk = footer.chunk_struct(key)
@@ -182,9 +181,20 @@ def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Foot
             continue
         ordinal = footer.group_struct(key.row_group).integer("ordinal")
         cipher = Cipher(found, encryption.algorithm, (key.row_group if ordinal is None else ordinal, key.column))
-        parts += footer.raw[at : chunk.start], _plain_chunk(chunk, cipher)
-        at = chunk.end
         encryption.ciphers[key.row_group, key.column] = cipher
+    return with_plain_columns(footer, encryption)
+
+
+def with_plain_columns(footer: Footer, encryption: Encryption) -> Footer:
+    """The footer with the metadata of the chunks that have a cipher in plain text. Raises CorruptFile."""
+    parts: list[bytes] = []
+    at = 0
+    for key in footer.chunk_keys():
+        cipher = encryption.ciphers.get((key.row_group, key.column))
+        if cipher is not None:
+            chunk = footer.chunk_struct(key)
+            parts += footer.raw[at : chunk.start], _plain_chunk(chunk, cipher)
+            at = chunk.end
     plain = (
         footer
         if not parts
@@ -274,6 +284,8 @@ class _Region:
 
 _KEPT_BYTES: Final = 32 << 20
 _AHEAD_BYTES: Final = 64 << 10
+_HEADER_BYTES: Final = 512
+"""More than the module of a page's header has, unless it has long bounds."""
 
 
 class PlainSource(CountingSource):
@@ -291,9 +303,17 @@ class PlainSource(CountingSource):
         self._kept: OrderedDict[int, bytes] = OrderedDict()
         self._mutex = threading.RLock()
 
+    @property
+    def stored(self) -> Source:
+        """The file as it is stored."""
+        return self.original
+
     def _read(self, offset: int, length: int) -> bytes:
+        region, end = self._region(offset), offset + length
+        if region is not None and end <= region.end:
+            return self._plain(region, offset, end)
         data = bytearray()
-        at, end = offset, offset + length
+        at = offset
         while at < end:
             region = self._region(at)
             if region is not None and region.start <= at and not (data and region.kind == PAGES):
@@ -365,7 +385,9 @@ class PlainSource(CountingSource):
                 self._kept.popitem(last=False)
         return plain
 
-    def _decrypt(self, region: _Region, module: bytes, at: int, kind: Kind, page: int | None = None) -> bytes:
+    def _decrypt(
+        self, region: _Region, module: bytes | memoryview, at: int, kind: Kind, page: int | None = None
+    ) -> bytes:
         """Raises CorruptFile."""
         try:
             return region.cipher.decrypt(module, kind, page)
@@ -374,6 +396,8 @@ class PlainSource(CountingSource):
             raise self._fault(region, f"the {what} can't be decrypted: {error}", at) from None
 
     def _fault(self, region: _Region, reason: str, at: int) -> CorruptFile:
+        if region.kind == FILTER:  # it is one filter's fault
+            return FilterProblem(reason, path=self.path, offset=at, field=region.field, id="filter-header")
         return CorruptFile(reason, path=self.path, offset=at, field=region.field, hint=_CHANGED)
 
     def _structure(self, region: _Region) -> bytes:
@@ -403,13 +427,7 @@ class PlainSource(CountingSource):
         if first > size - LENGTH_BYTES or module_length(rest[:LENGTH_BYTES]) != len(rest):
             if not _is_plain_filter(raw, location):
                 raise self._fault(region, "the filter isn't two modules of its length", region.start)
-            raise CorruptFile(
-                "the column is encrypted, and its filter isn't: nothing shows that it wasn't changed",
-                path=self.path,
-                offset=region.start,
-                field=region.field,
-                hint=removing(region.column, after=" takes the filter out"),
-            )
+            raise plaintext_problem(self.path, region.start, region.field, region.column)
         header = self._decrypt(region, raw[:first], region.start, Kind.FILTER_HEADER)
         bits = self._decrypt(region, rest, region.start + first, Kind.FILTER_BITSET)
         return _filled(_trimmed(header, "BloomFilterHeader", location), size - len(bits)) + bits
@@ -467,7 +485,7 @@ class PlainSource(CountingSource):
         room = region.end - at
         if room < MODULE_BYTES:
             raise self._fault(region, "the chunk's pages end before its bytes do", at)
-        raw = super()._read(at, min(room, _AHEAD_BYTES if self.request_bytes else LENGTH_BYTES))
+        raw = super()._read(at, min(room, _AHEAD_BYTES if self.request_bytes else _HEADER_BYTES))
         length = module_length(raw[:LENGTH_BYTES])
         if not MODULE_BYTES < length <= min(room, parquet_limits.PAGE_HEADER_MAX_BYTES):
             raise self._fault(
@@ -511,7 +529,7 @@ class PlainSource(CountingSource):
         header, is_dictionary = self._header(region, raw[: page.header], page.start, page.ordinal)
         if is_dictionary != (page.ordinal is None):
             raise self._fault(region, "the page changed while it was read", page.start)
-        body = raw[page.header :]
+        body = memoryview(raw)[page.header :]
         at, levels = page.start + page.header, self._plain_levels(header, body)
         if (
             len(body) < levels + LENGTH_BYTES
@@ -519,7 +537,7 @@ class PlainSource(CountingSource):
         ):
             raise self._fault(region, f"the page's module isn't one of its {counted(len(body), 'byte')}", at)
         kind = Kind.DICTIONARY_PAGE if is_dictionary else Kind.DATA_PAGE
-        plain = body[:levels] + self._decrypt(region, body[levels:], at, kind, page.ordinal)
+        plain = bytes(body[:levels]) + self._decrypt(region, body[levels:], at, kind, page.ordinal)
         fields = {
             number: (span[0], header.data[span[2] : span[3]])
             for number, span in header.spans.items()
@@ -529,16 +547,16 @@ class PlainSource(CountingSource):
         fields[ids["compressed_page_size"]] = compact.i32(len(plain))
         crc = header.integer("crc")
         if crc is not None:  # parquet-java and Arrow compute it of the encrypted bytes
-            if crc & 0xFFFFFFFF not in {zlib.crc32(body), zlib.crc32(plain)}:
+            if all(crc & 0xFFFFFFFF != zlib.crc32(each) for each in (body, plain)):
                 raise BadChecksum(BAD_CHECKSUM, path=self.path, offset=page.start, field=region.field, hint=_CHANGED)
             crc = zlib.crc32(plain)
             fields[ids["crc"]] = compact.i32(crc - (crc >> 31 << 32))
         return _filled(compact.struct(fields), len(raw) - len(plain)) + plain
 
     @staticmethod
-    def _plain_levels(header: Struct, body: bytes) -> int:
+    def _plain_levels(header: Struct, body: memoryview) -> int:
         """The bytes of levels in front of the module: parquet-java doesn't encrypt those of version 2's pages."""
         head = header.struct("data_page_header_v2", "DataPageHeaderV2")
-        if head is None or module_length(body[:LENGTH_BYTES].ljust(LENGTH_BYTES, b"\0")) == len(body):
+        if head is None or module_length(bytes(body[:LENGTH_BYTES]).ljust(LENGTH_BYTES, b"\0")) == len(body):
             return 0
         return sum(head.required_int(f"{which}_levels_byte_length") for which in ("definition", "repetition"))

@@ -66,7 +66,10 @@ def facts_of_claim(filters: Filters, claim: Claim) -> FilterFacts | None:
         certain.append(low)
     if high is not None and kernels.is_certain(high, metadata.is_max_value_exact, kind, width):
         certain.append(high)
-    found = kernels.sbbf_examine(filters.source.read_at(offset, length), certain)
+    try:
+        found = kernels.sbbf_examine(filters.source.read_at(offset, length), certain)
+    except FilterProblem:  # of an encrypted file
+        return None
     if found is None:
         return None
     header_bytes, bitset_bytes, figures, wrong = found

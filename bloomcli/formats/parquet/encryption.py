@@ -12,11 +12,11 @@ Source: the Parquet format's Encryption.md (4.4, 5.1, 5.2).
 
 from __future__ import annotations
 
-import os
 import shlex
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from os import urandom
 from typing import Final, NamedTuple
 
 from bloomcli.errors import UnsupportedError, UsageError
@@ -95,12 +95,12 @@ class Cipher:
         """The plain bytes of a whole module. `page`: the data page's ordinal. Raises WrongModule."""
         if len(module) < self.overhead(kind):
             raise WrongModule(f"a module has {counted(len(module), 'byte')}, and the shortest {self.overhead(kind)}")
-        body = bytes(module[LENGTH_BYTES:])
+        body = memoryview(module)[LENGTH_BYTES:]  # a copy of a page takes longer than its decryption
         if self._by_ctr(kind):
-            return self._counted(body[:NONCE_BYTES], body[NONCE_BYTES:])
+            return self._counted(bytes(body[:NONCE_BYTES]), body[NONCE_BYTES:])
         return self.opened(body, self._aad_of(kind, page))
 
-    def opened(self, body: bytes, aad: bytes | None) -> bytes:
+    def opened(self, body: bytes | memoryview, aad: bytes | None) -> bytes:
         """The plain bytes of nonce, ciphertext and tag, with this AAD. Raises WrongModule."""
         from cryptography.exceptions import InvalidTag
 
@@ -109,9 +109,11 @@ class Cipher:
         except (InvalidTag, ValueError):
             raise WrongModule("the key or the AAD prefix is another one, or the bytes were changed") from None
 
-    def encrypt(self, plain: bytes, kind: Kind, page: int | None = None, nonce: bytes | None = None) -> bytes:
+    def encrypt(
+        self, plain: bytes | bytearray, kind: Kind, page: int | None = None, nonce: bytes | None = None
+    ) -> bytes:
         """A whole module with these plain bytes, and a nonce of its own unless one is given."""
-        nonce = nonce or os.urandom(NONCE_BYTES)
+        nonce = nonce or urandom(NONCE_BYTES)
         if self._by_ctr(kind):
             data = self._counted(nonce, plain)
         else:
@@ -126,7 +128,7 @@ class Cipher:
     def _by_ctr(self, kind: Kind) -> bool:
         return self._ctr and kind in _PAGES
 
-    def _counted(self, nonce: bytes, data: bytes) -> bytes:
+    def _counted(self, nonce: bytes, data: bytes | bytearray | memoryview) -> bytes:
         from cryptography.hazmat.primitives.ciphers import Cipher as Stream
         from cryptography.hazmat.primitives.ciphers import algorithms, modes
 
@@ -142,7 +144,7 @@ class Cipher:
         return self._aad + bytes([kind]) + struct.pack(f"<{len(numbers)}h", *numbers)
 
 
-def module_length(start: bytes) -> int:
+def module_length(start: bytes | bytearray | memoryview) -> int:
     """The bytes of a module with its length field, by its first four bytes. It isn't checked."""
     return LENGTH_BYTES + int(struct.unpack_from("<I", start)[0])
 
@@ -203,6 +205,17 @@ class Encryption:
     """What the file calls the keys of the encrypted columns, by the columns' paths."""
     closed: dict[int, str]
     """The encrypted columns whose keys aren't known: their paths, by ordinal."""
+    external_material: bool
+    """The keys are wrapped in a file next to the data (`key_material.material_path`)."""
+
+    @property
+    def columns_like_footer(self) -> frozenset[int]:
+        """The ordinals of the columns that are encrypted by AES-GCM with the key of the footer, which is encrypted
+        too."""
+        own = self.footer_cipher
+        if own is None or self.plaintext_footer or self.algorithm.name != "AES_GCM_V1":
+            return frozenset()
+        return frozenset(column for (_, column), cipher in self.ciphers.items() if cipher.key == own.key)
 
     def details(self) -> tuple[tuple[str, str], ...]:
         """The facts for `bloom inspect`: the algorithm, the footer, and which column is under which key."""

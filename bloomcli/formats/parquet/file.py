@@ -78,12 +78,24 @@ class ParquetFile(LocatedFile):
         self.row_group_count = self.footer.row_group_count
         self.column_count = self.footer.column_count
         self.created_by = self.footer.created_by
+        encryption = self.footer.encryption
+        if encryption is not None:
+            self.encrypted_alike = encryption.columns_like_footer
 
     def use_names(self, names: ColumnNames) -> None:
         """Replace the paths of the leaf columns by the table's."""
         from bloomcli.formats.parquet.table_columns import columns_of_table
 
         self.footer.columns, self.missing_columns = columns_of_table(self.footer, names)
+
+    def companion(self, output: str) -> tuple[str, str] | None:
+        """The key material that parquet-java stored in a file of its own."""
+        encryption = self.footer.encryption
+        if encryption is None or not encryption.external_material:
+            return None
+        from bloomcli.formats.parquet.key_material import material_path
+
+        return material_path(self.source.path), material_path(output)
 
     def with_lineage(self, lineage: RowLineage) -> ExtendedSource | None:
         """The file with Iceberg's row lineage columns; None if it has them already."""
@@ -181,7 +193,7 @@ class ParquetFile(LocatedFile):
 
     def why_unfilterable(self, column: Column) -> str | None:
         """Why filters can't be added to a column: it is encrypted, or compressed with an unsupported codec."""
-        return None if self.footer.signed else self.why_unreadable(column)  # a signed file can't be changed at all
+        return None if self.unchangeable else self.why_unreadable(column)  # a signed file can't be changed at all
 
     def why_unreadable(self, column: Column) -> str | None:
         """Why a column's values can't be read: it is encrypted, or compressed with an unsupported codec."""

@@ -180,14 +180,15 @@ class Footer:
 
     @property
     def signed_error(self) -> UnsupportedError | None:
-        """The error about any change to a signed file; None if it isn't signed."""
-        if not self.signed:
+        """The error about any change to a signed file without its footer's key; None if it can be changed."""
+        encryption = self.encryption
+        if not self.signed or (encryption is not None and encryption.footer_cipher is not None):
             return None
         return UnsupportedError(
-            "the footer is signed: any change to it breaks the signature",
+            "the footer is signed, and its key isn't given: any change to it breaks the signature",
             path=self.path,
             field="encryption_algorithm",
-            hint="bloom has no keys; let the engine that wrote the file write it with filters",
+            hint=key_hint(None if encryption is None else encryption.footer_key_id),
         )
 
     @property
@@ -261,6 +262,11 @@ class Footer:
 
     def _location_of(self, key: ChunkKey) -> Location:
         return self.location.at(f"row_groups[{key.row_group}].columns[{key.column}]")
+
+    def sealed(self, key: ChunkKey) -> bool:
+        """Whether a chunk's metadata are encrypted, and its key isn't known. What is in plain text is a copy of some
+        of them, which can't be changed alone."""
+        return self.chunk_struct(key).span("encrypted_column_metadata") is not None
 
     def metadata(self, key: ChunkKey) -> ChunkMetadata:
         """The metadata of a column chunk as they are in the footer. Raises CorruptFile."""

@@ -37,6 +37,11 @@ class KeyRing:
         self._instance: tuple[str | None, str | None] = (None, None)
         self._external: Mapping[str, Any] | None = None
 
+    @property
+    def external(self) -> bool:
+        """Whether key material was read from a file next to the data."""
+        return self._external is not None
+
     def footer_key(self, metadata: bytes | None) -> bytes | None:
         """The footer's key; None if it isn't known. Raises as `_wrapped`."""
         given = self._keys.footer_key

@@ -23,7 +23,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import ChangeResult, PlanBase, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import splice, values
+from bloomcli.formats.parquet import sealing, splice, values
 from bloomcli.formats.parquet.bloom_filter import (
     CURRENT,
     Filters,
@@ -40,7 +40,6 @@ from bloomcli.formats.parquet.footer import (
     ChunkKey,
     Footer,
     extension_remarks,
-    read_footer,
     refuse_extensions,
 )
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
@@ -103,9 +102,19 @@ class _Digest(NamedTuple):
 
 
 def refuse_signed(footer: Footer) -> None:
-    """Raise UnsupportedError if the footer is signed: every change breaks the signature."""
+    """Raise UnsupportedError if the footer is signed, and its key isn't known: every change breaks the signature."""
     if (error := footer.signed_error) is not None:
         raise error
+
+
+def key_missing(footer: Footer, chunk: ColumnChunk) -> UnsupportedError:
+    """The error about a change of an encrypted chunk without its key."""
+    return UnsupportedError(
+        f"column {chunk.column.path} is encrypted in row group {chunk.row_group}, and its key isn't given",
+        path=footer.path,
+        field=field_of(chunk),
+        hint=chunk.key_hint,
+    )
 
 
 class Change(PlanBase):
@@ -130,6 +139,9 @@ class Change(PlanBase):
         refuse_signed(filters.footer)
         self._gone: set[Part] = {Part(FILTER, key) for key in removed}.union(indexes)
         self.values = dict(values or {})
+        for key in sorted(removed):
+            if filters.footer.sealed(key):
+                raise key_missing(filters.footer, filters.footer.chunk(key))
         if self._gone:
             refuse_extensions(filters.footer)
         if puts:
@@ -141,7 +153,9 @@ class Change(PlanBase):
         self.appends = appends
         self._earlier: int | None = None
         """The size of an earlier version of the file, if the change restores it."""
-        self.keep = splice.plan(filters.footer, {}, self._gone, self.lengths, appends=appends).keep
+        plan = splice.plan(filters.footer, {}, self._gone, self.lengths, appends=appends)
+        self.keep = plan.keep
+        self._erased = [r for r in plan.unused if r.kind == FILTER and filters.gives_away(r.key)]
         self.bytes_to_copy = sum(length for _, length in self.keep)
         self.variant = CURRENT
         self._new: dict[Part, _Digest] = {}
@@ -149,11 +163,27 @@ class Change(PlanBase):
 
     def outline(self) -> Iterator[KeptRange | int]:
         """Yield the ranges that are kept, then the maximum size of new parts and footer."""
-        yield from itertools.starmap(KeptRange, self.keep)
+        for piece in self.kept():
+            yield piece if isinstance(piece, KeptRange) else len(piece)
         yield self.new_bytes_bound
+
+    def kept(self) -> Iterator[KeptRange | bytes]:
+        """Yield the ranges that are copied, with zeros for the bits that an encrypted column gave away."""
+        for start, length in self.keep:
+            end = start + length
+            for region in self._erased:
+                if start <= region.start and region.end <= end:
+                    if start < region.start:
+                        yield KeptRange(start, region.start - start)
+                    yield bytes(region.end - region.start)
+                    start = region.end
+            if start < end:
+                yield KeptRange(start, end - start)
 
     def give_back(self) -> None:
         """Plan to restore an earlier version of the file, if only the removed filters were appended to it."""
+        if self.filters.footer.encryption is not None:
+            return  # a footer that is encrypted again is another one
         plan = splice.plan(self.filters.footer, {}, self._gone, self.lengths)
         self._earlier = splice.earlier_size(self.filters.source, self.filters.footer, self.removed, plan.tail)
         if self._earlier is not None:
@@ -162,22 +192,21 @@ class Change(PlanBase):
 
     def put(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
         """Yield the next filter. With `early`, the body isn't complete yet, and the filter is placed after it."""
-        header = write_header(bits.nbytes, self.variant)
+        part, header = Part(FILTER, key), write_header(bits.nbytes, self.variant)
+        stored = sealing.sealed_filter(self.filters.footer, part, header, bits.bitset)
         at = self.bytes_to_copy + self._new_bytes
-        self._new[Part(FILTER, key)] = _Digest(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
-        self._new_bytes += len(header) + bits.nbytes
-        if early:
-            yield PlacedBytes(at, header)
-            yield PlacedBytes(at + len(header), bits.bitset)
-        else:
-            yield header
-            yield bits.bitset
+        self._new[part] = _Digest(sum(map(len, stored)), kernels.xxh64(bits.bitset))
+        self._new_bytes += self._new[part].bytes
+        for data in stored:
+            yield PlacedBytes(at, data) if early else data
+            at += len(data)
 
     def put_index(self, part: Part, data: bytes) -> Pieces:
         """Yield the next page index."""
-        self._new[part] = _Digest(len(data), kernels.xxh64(data))
-        self._new_bytes += len(data)
-        yield data
+        stored = sealing.sealed_part(self.filters.footer, part, data)
+        self._new[part] = _Digest(len(stored), kernels.xxh64(data))
+        self._new_bytes += len(stored)
+        yield stored
 
     def finish(
         self,
@@ -203,14 +232,14 @@ class Change(PlanBase):
             plan = plan._replace(keep=tuple(self.keep), unreclaimed=0)
         moved = not self.appends and (len(plan.keep) > 1 or plan.copied_bytes != footer.start)
         splice.check(footer, plan.footer, plan.changed, moved)
+        tail = plan.tail if footer.encryption is None else sealing.tail(self.filters.source, footer, plan.footer)
+        size = plan.copied_bytes + plan.new_bytes + len(tail)
 
         def verify(written: Source) -> None:
-            if written.size != plan.total_bytes:
-                raise WriteError(
-                    f"{counted(written.size, 'byte')} {were(written.size)} written, {plan.total_bytes} were planned"
-                )
-            again = read_footer(written)
-            if again.raw != plan.footer:
+            if written.size != size:
+                raise WriteError(f"{counted(written.size, 'byte')} {were(written.size)} written, {size} were planned")
+            again, view = sealing.reopened(written, footer)
+            if not sealing.same(again, plan.footer):
                 raise WriteError("the footer that was written isn't the one that was planned")
             written.will_read((offset, new[part].bytes) for part, offset in plan.offsets.items())
             keys = again.chunk_keys({part.key.column for part in plan.offsets})
@@ -220,15 +249,15 @@ class Change(PlanBase):
                 if part.kind != FILTER:
                     where = (f"{part.kind.replace(' ', '_')}_offset", offset, new[part].bytes)
                     found = where in again.index_extents(key, again.metadata(key))
-                    if not found or kernels.xxh64(written.read_at(*where[1:])) != new[part].digest:
+                    if not found or sealing.digest(footer, part, written.read_at(*where[1:])) != new[part].digest:
                         raise WriteError(f"the {part.kind} at {offset} isn't the one that was built")
                     continue
-                loaded = load(written, again.chunk(key), again.start)
+                loaded = load(view, again.chunk(key), again.start)
                 if loaded.offset != offset or kernels.xxh64(loaded.bits.bitset) != new[part].digest:
                     raise WriteError(f"the filter at {offset} isn't the one that was built")
                 del loaded  # the next one may be as large
 
-        yield plan.tail
+        yield tail
         self._result = ChangeResult(
             changes=tuple(changes),
             bytes_decoded=decoded,
@@ -355,6 +384,7 @@ class AddPlan(Change):
         self._ahead: BuildQueue[_BuiltFilter] | None = None
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
         removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
+        appends = appends and not any(map(filters.gives_away, removed))  # appending would keep the old bits
         super().__init__(filters, removed, puts=True, appends=appends)
         if self.chunks:
             self.remarks = extension_remarks(filters.footer, "filters")
@@ -374,7 +404,8 @@ class AddPlan(Change):
     def new_bytes_bound(self) -> int:  # type: ignore[override]
         """The upper bound of the new file's bytes that aren't copied."""
         filters = sum((c.bitset_bytes or 0) + HEADER_BOUND for c in self._estimated)
-        return filters + len(self.filters.footer.raw) + 20 * len(self.chunks)
+        footer = self.filters.footer
+        return filters + len(footer.raw) + 20 * len(self.chunks) + sealing.overhead(footer, len(self.chunks))
 
     def _is_of_dictionary(self, chunk: ColumnChunk) -> bool:
         """Whether a filter has at most as many values as the chunk's dictionary has entries, which is usually far
@@ -466,8 +497,8 @@ class AddPlan(Change):
             self._ahead = ahead
             try:
                 ahead.start_jobs()
-                for piece in itertools.chain.from_iterable(itertools.starmap(slices, self.keep)):
-                    yield piece
+                for piece in self.kept():
+                    yield from slices(*piece) if isinstance(piece, KeptRange) else (piece,)
                     ahead.start_jobs()
                     while ahead.full and ahead.ready:
                         yield from following(early=True)
@@ -622,12 +653,7 @@ def _chosen(
     for key in footer.chunk_keys({c.index for c in columns}):
         chunk = footer.chunk(key)
         if chunk.encrypted:
-            raise UnsupportedError(
-                f"column {chunk.column.path} is encrypted in row group {chunk.row_group}",
-                path=path,
-                field=field_of(chunk),
-                hint="bloom has no keys; leave the column out",
-            )
+            raise key_missing(footer, chunk)
         if chunk.bloom_filter_offset is not None:
             if missing:
                 continue
@@ -679,12 +705,12 @@ class RemovePlan(Change):
             for chunk in chunks
         )
         self.bytes_to_decode = 0
-        self.new_bytes_bound = len(filters.footer.raw) + 8
+        self.new_bytes_bound = len(filters.footer.raw) + 8 + sealing.overhead(filters.footer, len(self.removed))
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The file without the filters. No column is read."""
         del threads, tick
-        yield from itertools.starmap(KeptRange, self.keep)
+        yield from self.kept()
         yield from self.finish(self.estimate, 0)
 
 
@@ -711,12 +737,13 @@ class FoldPlan(Change):
             + len(footer.raw)
             + 20 * len(folding.sizes)
             + 8
+            + sealing.overhead(footer, len(folding.sizes))
         )
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The rest of the file, then the folded filters."""
         del threads, tick
-        yield from itertools.starmap(KeptRange, self.keep)
+        yield from self.kept()
         for key in self._folding.sizes:
             bits = self._folding.take(key)
             yield from self.put(key, bits)

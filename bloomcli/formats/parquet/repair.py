@@ -25,13 +25,13 @@ from bloomcli.formats.base import Repair, Tick, of_columns
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import footer as footers
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import mended
-from bloomcli.formats.parquet.bloom_filter import Filters, field_of, unreadable
+from bloomcli.formats.parquet import mended, sealing
+from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
 from bloomcli.formats.parquet.pages import chunk_range
-from bloomcli.formats.parquet.plan import Change, slices
+from bloomcli.formats.parquet.plan import Change, key_missing, refuse_signed, slices
 from bloomcli.formats.parquet.proof import COLUMN_INDEX, ENCODINGS, OFFSET_INDEX, ROWS, SORTING, STATISTICS
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Struct
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
@@ -59,9 +59,7 @@ class RepairPlan(Change):
     """The plan that mends or adds statistics and page indexes."""
 
     def __init__(self, filters: Filters, columns: set[int] | None, repair: Repair, *, appends: bool = False) -> None:
-        if (error := filters.footer.signed_error) is not None:
-            error.hint = "bloom has no keys; let the engine that wrote the file write it again"
-            raise error
+        refuse_signed(filters.footer)
         self._stop = Stop()
         self._ahead: BuildQueue[Made] | None = None
         self._add = repair.add
@@ -177,12 +175,7 @@ class RepairPlan(Change):
         chunk, column = work.chunk, work.chunk.column
         named = self._columns is not None and column.index in self._columns
         if chunk.encrypted and structures and named:
-            raise UnsupportedError(
-                f"column {column.path} is encrypted in row group {chunk.row_group}",
-                path=self.filters.source.path,
-                field=field_of(chunk),
-                hint="bloom has no keys; leave the column out",
-            )
+            raise key_missing(self.filters.footer, chunk)
         needing = structures - {OFFSET_INDEX} if self._add and not chunk.encrypted else structures
         reason = unreadable(self.filters.footer, column) if needing and not named else None
         if reason is None:
@@ -207,7 +200,10 @@ class RepairPlan(Change):
         doesn't count them. Nothing is read for it."""
         footer = self.filters.footer
         fixed = (
-            len(footer.raw) + FOOTER_TAIL_BYTES + (_ORDER_BYTES * footer.column_count if self._orders.added else 0)
+            len(footer.raw)
+            + FOOTER_TAIL_BYTES
+            + (_ORDER_BYTES * footer.column_count if self._orders.added else 0)
+            + sealing.overhead(footer, len(self._work))
         )
         if self._mended is None:
             return fixed + sum(_CHUNK_BYTES + _index_bound(footer, work) for work in self._work)

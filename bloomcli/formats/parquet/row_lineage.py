@@ -26,7 +26,6 @@ from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.compact import Field, binary, i32, i64, list_header, listed, struct, structure
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.index_encoding import ASCENDING, IndexedPage, column_index, offset_index
-from bloomcli.formats.parquet.plan import refuse_signed
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import BINARY, I32, STRUCT, Struct, varint, zigzag
 from bloomcli.formats.parquet.splice import Edit, apply_edits
@@ -67,7 +66,8 @@ def with_lineage(
         return None
     if present:
         raise UnsupportedError(f"the file has {present[0]} and not the other row lineage column", path=footer.path)
-    refuse_signed(footer)
+    if footer.signed:
+        raise UnsupportedError("the file is encrypted: it can't get the row lineage columns", path=footer.path)
     start = footer.file_bytes if appends else footer.start
     chunks, new = _Columns(footer, lineage, start).build()
     return ExtendedSource(source, start, chunks + new + len(new).to_bytes(4, "little") + spec.MAGIC)

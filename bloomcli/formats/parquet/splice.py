@@ -60,12 +60,12 @@ _FIELDS: Final = {FILTER: (OFFSET, LENGTH)} | {
     kind: (field, field.replace("_offset", "_length")) for kind, field in OFFSET_FIELDS.items()
 }
 """The fields that locate each kind of part: of a filter in ColumnMetaData, of a page index in ColumnChunk."""
-_OF_CHUNK: Final = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX])
+OF_CHUNK: Final = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX])
 _OF_ROW_GROUP: Final = ("sorting_columns", "num_rows")
 STATISTICS: Final = "statistics"
 COLUMN_ORDERS: Final = "column_orders"
 _MENDED: Final = (
-    *(*_OF_CHUNK, OFFSET, STATISTICS),
+    *(*OF_CHUNK, OFFSET, STATISTICS),
     *("geospatial_statistics", "encodings", "encoding_stats", "size_statistics", "num_values"),
 )
 """The fields of a chunk that `repair` changes."""
@@ -108,6 +108,8 @@ class Splice(NamedTuple):
     footer: bytes
     unreclaimed: int
     """Bytes of parts that are no longer used but could not be cut out."""
+    unused: tuple[Region, ...]
+    """Those of these parts that share no byte with others: the file has no use for their bytes."""
     offsets: dict[Part, int]
     """The offset of each new part in the new file."""
     changed: Changed
@@ -115,18 +117,13 @@ class Splice(NamedTuple):
 
     @property
     def tail(self) -> bytes:
-        """FileMetaData, its length, the magic."""
+        """FileMetaData, its length, the magic, of a file that isn't encrypted."""
         return self.footer + len(self.footer).to_bytes(4, "little") + spec.MAGIC
 
     @property
     def copied_bytes(self) -> int:
         """Bytes copied from the original."""
         return sum(length for _, length in self.keep)
-
-    @property
-    def total_bytes(self) -> int:
-        """Size of the new file."""
-        return self.copied_bytes + self.new_bytes + len(self.tail)
 
 
 def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -> bytes:
@@ -214,7 +211,7 @@ def _edits_of(footer: Footer, key: ChunkKey | None, values: Values) -> list[Edit
     """Edits that set fields of a chunk's structures; of FileMetaData if `key` is None."""
     if key is None:
         return set_fields(footer.top, values)
-    of_chunk = {name: value for name, value in values.items() if name in _OF_CHUNK}
+    of_chunk = {name: value for name, value in values.items() if name in OF_CHUNK}
     of_statistics = {
         name.removeprefix(f"{STATISTICS}."): value
         for name, value in values.items()
@@ -281,8 +278,10 @@ def plan(
         # claims after the data are wrong: no bytes there can be cut or moved
         claims = regions(footer, filter_lengths.get)
         claims = [r for r in claims if r.kind == PAGES or r.start < footer.start]
+        # like pages, filters whose location is encrypted can't be moved
+        claims = [r._replace(kind=PAGES) if r.kind == FILTER and footer.sealed(r.key) else r for r in claims]
     movable = movable_start(claims, footer.start) if removed else footer.start
-    cuts, unreclaimed = _cuts(claims, removed, movable)
+    cuts, unreclaimed, unused = _cuts(claims, removed, movable)
     body = footer.file_bytes if appends else footer.start
     if appends:
         unreclaimed += body - footer.start + sum(end - start for start, end in cuts)
@@ -317,6 +316,7 @@ def plan(
         new_bytes=sum(new.values()),
         footer=apply_edits(footer.raw, edits),
         unreclaimed=unreclaimed,
+        unused=tuple(unused),
         offsets=offsets,
         changed=changed,
     )
@@ -329,24 +329,30 @@ def _stripped(footer: Footer, key: ChunkKey | None, name: str) -> str:
     return STATISTICS
 
 
-def _cuts(claims: list[Region], removed: Collection[Part], movable: int) -> tuple[list[tuple[int, int]], int]:
-    """(merged ranges to cut, bytes of removed parts that stay in the file). `claims` are sorted by start."""
+def _cuts(
+    claims: list[Region], removed: Collection[Part], movable: int
+) -> tuple[list[tuple[int, int]], int, list[Region]]:
+    """(merged ranges to cut, bytes of removed parts that stay in the file, those of these parts that share no byte
+    with others). `claims` are sorted by start."""
     kept = [r for r in claims if Part(r.kind, r.key) not in removed]
     starts = [r.start for r in kept]
     reach = [0, *accumulate((r.end for r in kept), max)]  # reach[n]: the end of the first n ranges that stay
     cuts: list[tuple[int, int]] = []
     unreclaimed = 0
+    unused: list[Region] = []
     for region in claims:
         if Part(region.kind, region.key) not in removed:
             continue
         shared = reach[bisect_left(starts, region.end)] > region.start
         if region.start < movable or shared:
             unreclaimed += region.end - region.start
+            if not shared:
+                unused.append(region)
         elif cuts and region.start <= cuts[-1][1]:
             cuts[-1] = (cuts[-1][0], max(cuts[-1][1], region.end))
         else:
             cuts.append((region.start, region.end))
-    return cuts, unreclaimed
+    return cuts, unreclaimed, unused
 
 
 def _moves(claims: list[Region], cuts: list[tuple[int, int]]) -> Iterator[tuple[Part, int]]:

@@ -248,20 +248,26 @@ def test_a_stream_of_a_column_that_does_not_exist_is_an_error(path: Path) -> Non
     assert bloomcli.inspect(path.with_name("edited")).filters == ()
 
 
-def test_filters_of_encrypted_columns_are_a_warning_and_never_read(path: Path) -> None:
+def test_filters_of_encrypted_columns_are_an_error_and_never_read_and_can_be_removed(path: Path) -> None:
     def encrypt(file: File) -> None:
         variant = spec.message("EncryptionVariant")(root=TEXT)
         file.footer.encryption = spec.message("Encryption")(variants=[variant]).SerializeToString()
 
     report = check(path, encrypt, deep=True)
     assert [(f.id, f.severity, f.column) for f in report.findings] == [
-        ("filter-encrypted", Severity.WARNING, "text"),
-        ("filter-encrypted", Severity.WARNING, "text"),
+        ("filter-plaintext", Severity.ERROR, "text"),
+        ("filter-plaintext", Severity.ERROR, "text"),
     ]
     assert report.values_checked == 40
     facts = bloomcli.inspect(path.with_name("edited")).filters
-    assert {f.problem for f in facts if f.column == "text"} == {"the filters are encrypted with their column"}
+    (problem,) = {f.problem for f in facts if f.column == "text"}
+    assert problem is not None and problem.startswith("the column is encrypted, and these filters aren't")
     assert {f.problem for f in facts if f.column == "id"} == {None}
+    edited = path.with_name("edited")
+    assert f"bloom remove {edited} --columns text --in-place" in (report.findings[0].hint or "")
+    bloomcli.remove(edited, columns=["text"], in_place=True)
+    assert bloomcli.validate(edited, deep=True).findings == ()
+    assert {f.column for f in bloomcli.inspect(edited).filters} == {"id"}
 
 
 def money(rows: int) -> pa.Array:
@@ -330,7 +336,7 @@ def test_an_encrypted_columns_statistics_are_its_masks_and_say_nothing_of_profit
         file.footer.encryption = spec.message("Encryption")(variants=[variant]).SerializeToString()
 
     orcfiles.edited(path, path, encrypt)
-    assert [f.id for f in bloomcli.validate(path, policy=advice).findings] == ["filter-encrypted"]
+    assert [f.id for f in bloomcli.validate(path, policy=advice).findings] == ["filter-plaintext"]
 
 
 def test_a_required_filter_is_missed_by_stripe(path: Path) -> None:

@@ -234,7 +234,7 @@ def test_work_grows_with_the_filters_not_with_their_square(kept: int) -> None:
     claims = [Region(Counted(10 * i), Counted(10 * i + 9), FILTER, ChunkKey(0, i, i)) for i in range(count)]
     gone = {Part(FILTER, region.key) for region in claims if not kept or region.key.column % kept}
     Counted.compared = 0
-    cuts, unreclaimed = splice._cuts(claims, gone, 0)
+    cuts, unreclaimed, _ = splice._cuts(claims, gone, 0)
     assert len(list(splice._moves(claims, cuts))) >= count - 2  # all after the first cut
     assert (len(cuts), unreclaimed) == (len(gone), 0)
     assert Counted.compared < 40 * count  # log2(4000) is 12; of all pairs there are 16 million
@@ -252,9 +252,12 @@ def test_a_filter_is_cut_out_where_it_can_be_and_shares_no_byte_with_what_stays(
     movable = of.randrange(30)
     stay = [r for r in claims if r not in going]
     free = [r for r in going if r.start >= movable and not any(s.start < r.end and r.start < s.end for s in stay)]
-    cuts, unreclaimed = splice._cuts(claims, {Part(r.kind, r.key) for r in going}, movable)
+    cuts, unreclaimed, unused = splice._cuts(claims, {Part(r.kind, r.key) for r in going}, movable)
     assert {at for a, b in cuts for at in range(a, b)} == {at for r in free for at in range(r.start, r.end)}
     assert unreclaimed == sum(r.end - r.start for r in going if r not in free)
+    assert {*unused} == {
+        r for r in going if r.start < movable and not any(s.start < r.end for s in stay if s.end > r.start)
+    }
     assert all(a[1] < b[0] for a, b in itertools.pairwise(cuts))
 
 

@@ -16,6 +16,7 @@ import bloomcli
 from support import mosaicfiles
 from support import patches as at
 from support.checksums import checksums
+from support.encrypted import write_encrypted
 
 MODE: Final = 0o640
 """Permissions of the files, different from those of a new file."""
@@ -121,6 +122,11 @@ def _wrong(root: Path) -> None:
     _dress(path, sidecar=True)
 
 
+def _encrypted(root: Path) -> None:
+    path = write_encrypted(root / "part-0.parquet", table(), rows=_ROWS // 2, column_keys={"key": ["id", "name"]})
+    _dress(path, sidecar=True)
+
+
 def _without_index(root: Path) -> None:
     path = root / "part-0.parquet"
     pq.write_table(table(), path, row_group_size=_ROWS // 2)
@@ -162,6 +168,12 @@ def _other() -> Iterator[Scenario]:
         arguments=(*add, one, "--in-place"),
         make=_files("parquet", sidecar=True),
         constants={"bloomcli.storage.local.copying.READ_BYTES": 2048, "os.copy_file_range": ...},
+    )
+    yield Scenario(
+        name="add-encrypted",
+        arguments=(*add, one, "--in-place", "--kms", "support.encrypted:OpenKms"),
+        make=_encrypted,
+        constants={"bloomcli.formats.parquet.encryption.urandom": bytes},  # so that two runs write the same bytes
     )
     for kind, sidecar in (("parquet", True), ("orc", False)):
         yield Scenario(
