@@ -184,6 +184,8 @@ class Footer:
         encryption = self.encryption
         if not self.signed or (encryption is not None and encryption.footer_cipher is not None):
             return None
+        from bloomcli.formats.parquet.encryption import key_hint
+
         return UnsupportedError(
             "the footer is signed, and its key isn't given: any change to it breaks the signature",
             path=self.path,
