@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from bloomcli.cli import grouped
 from bloomcli.cli.options import Output
-from bloomcli.cli.reports import is_stream, open_stream
 from bloomcli.commands.option import OUTPUT
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.model.paths import shown
@@ -38,6 +37,8 @@ def check_new_file(target: str) -> None:
     """Raise UsageError if the file exists, or is in a store."""
     if is_uri(target):
         raise UsageError("results are written to files of this machine", path=target, hint=_copying(target))
+    from bloomcli.cli.reports import is_stream
+
     if os.path.lexists(target) and not is_stream(target):
         raise output_exists(target, hint=_ANOTHER)
 
@@ -61,6 +62,7 @@ def new_output(target: str | None, *, binary: bool) -> Iterator[Any]:
     if target is None:
         yield sys.stdout
         return
+    from bloomcli.cli.reports import is_stream, open_stream
     from bloomcli.storage.local.atomic import new_file
 
     if not os.path.isdir(os.path.dirname(target) or "."):  # noqa: PTH112, PTH120  text in, text out

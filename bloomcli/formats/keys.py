@@ -7,10 +7,7 @@ variable and the file have ``hex:`` or ``base64:`` in front of the key, too. No 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
-import pickle
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -85,6 +82,8 @@ class Keys:
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         """Pickle the keys sealed: Spark writes tasks and broadcasts to its disks."""
+        import pickle
+
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         try:
             plain = pickle.dumps(fields)
@@ -164,6 +163,8 @@ def _sealer(key: bytes) -> Any:
 
 def _unsealed(sealed: bytes) -> Keys:
     """The keys that `Keys.__reduce__` sealed. Raises UsageError in a process that has no such seal."""
+    import pickle
+
     from cryptography.exceptions import InvalidTag
 
     for own in filter(None, (_seal_of_task(), *_seal)):
@@ -237,8 +238,10 @@ def _bytes_of(given: object, whose: str, *, text: bool = False) -> bytes:
         if form == "hex":
             return bytes.fromhex(value.removeprefix("0x"))
         if form == "base64":
+            import base64
+
             return base64.b64decode(value, validate=True)
-    except (ValueError, binascii.Error):
+    except ValueError:
         raise UsageError(f"{whose} isn't valid {form}") from None
     if form == "text" and text:
         return os.fsencode(value)

@@ -22,7 +22,6 @@ from bloomcli.storage.managed_tables import PAIMON_FOLDERS
 from bloomcli.storage.registry import open_source, store_of
 
 _LEVELS: Final = 16
-_BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
 _SNAPSHOT: Final = re.compile(r"snapshot-(\d{1,19})")
 _FOLDERS: Final = dict.fromkeys(PAIMON_FOLDERS, Kind.DIRECTORY)
 _SUFFIX: Final = ".index"
@@ -57,16 +56,6 @@ class _Entry(NamedTuple):
     extra: tuple[str, ...]
     embedded: bytes | None
     manifest: str
-
-
-def may_have_index(path: str) -> bool:
-    """Whether a file may be a data file, by its path: these lie in directories named ``bucket-0`` and so on."""
-    return any(map(_BUCKET.fullmatch, _above(path)))
-
-
-def _above(path: str) -> Iterator[str]:
-    """The names of the directories above a file."""
-    return (one.rstrip("/").rpartition("/")[2] for one in store_of(path).directories_above(path, _LEVELS))
 
 
 def table_of(path: str) -> str | None:
