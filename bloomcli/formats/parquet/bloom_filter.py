@@ -598,6 +598,8 @@ class Filters:
 
     def gives_away(self, key: ChunkKey) -> bool:
         """Whether a chunk is encrypted and its filter isn't."""
+        if self.footer.encryption is None and not self.footer.chunk(key).encrypted:
+            return False
         try:
             load_header(self.source, self.footer.chunk(key), self.footer.start)
         except FilterProblem as error:

@@ -175,7 +175,8 @@ class Change(PlanBase):
                 if start <= region.start and region.end <= end:
                     if start < region.start:
                         yield KeptRange(start, region.start - start)
-                    yield bytes(region.end - region.start)
+                    for at in range(region.start, region.end, _SLICE_BYTES):
+                        yield bytes(min(_SLICE_BYTES, region.end - at))
                     start = region.end
             if start < end:
                 yield KeptRange(start, end - start)
@@ -497,8 +498,8 @@ class AddPlan(Change):
             self._ahead = ahead
             try:
                 ahead.start_jobs()
-                for piece in self.kept():
-                    yield from slices(*piece) if isinstance(piece, KeptRange) else (piece,)
+                for piece in itertools.chain.from_iterable(map(slices, self.kept())):
+                    yield piece
                     ahead.start_jobs()
                     while ahead.full and ahead.ready:
                         yield from following(early=True)
@@ -672,8 +673,12 @@ def _held(built: _BuiltFilter) -> int:
     return built.held
 
 
-def slices(offset: int, length: int) -> Iterator[KeptRange]:
+def slices(piece: KeptRange | bytes) -> Iterator[KeptRange | bytes]:
     """Yield a range in parts that are copied one after the other. Only a single part is shorter than a slice."""
+    if isinstance(piece, bytes):
+        yield piece
+        return
+    offset, length = piece
     while length >= 2 * _SLICE_BYTES:
         yield KeptRange(offset, _SLICE_BYTES)
         offset += _SLICE_BYTES

@@ -221,7 +221,7 @@ class RepairPlan(Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The body, and then the page indexes; to add them, they are made while the body is copied."""
         made: list[Made] = self._mended or []
-        kept = itertools.chain.from_iterable(itertools.starmap(slices, self.keep))
+        kept = itertools.chain.from_iterable(map(slices, self.kept()))
         if self._mended is None:
             self.filters.source.will_read(self.reads())
             for piece in self._made(threads, tick, kept):
