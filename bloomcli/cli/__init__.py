@@ -4,7 +4,7 @@
 1    validate: a finding; probe: all values are absent everywhere; find: no row was found (like grep)
 2    the request is invalid: usage, unknown column, a filter that exists already
 3    input unreadable or corrupt, or output that can't be written
-4    input valid, but not supported (encrypted, signed footer, unknown codec), or a package is missing
+4    input valid, but not supported (a missing key, an unknown codec), or a package is missing
 70   a bug in bloom; BLOOM_DEBUG=1 shows the traceback
 130  stopped by Ctrl-C
 141  the program that read the output closed it (the exit code in shells for SIGPIPE)
@@ -50,7 +50,7 @@ EXIT_CODES: Final = {
     1: "validate: a finding; probe: all values are absent everywhere; find: no row; trial: a reader loses rows",
     2: "usage: contradicting options, an unknown column, a filter that exists already",
     3: "input unreadable or corrupt, or output that can't be written",
-    4: "input valid but not supported (encrypted, signed footer, unknown codec), or a package is missing",
+    4: "input valid but not supported (a missing key, an unknown codec), or a package is missing",
     70: "a bug in bloom",
     130: "stopped by Ctrl-C",
     141: "the program that read the output closed it",

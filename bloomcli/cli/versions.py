@@ -30,6 +30,7 @@ OPTIONAL: Final = (
     "azure-storage-blob",
     "boto3",
     "chdb",
+    "cryptography",
     "datafusion",
     "duckdb",
     "fastavro",

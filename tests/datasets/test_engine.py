@@ -18,7 +18,12 @@ from bloomcli.datasets.task import Task
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 
-SESSION: Any = SimpleNamespace(builder=None, createDataFrame=None, sparkContext=SimpleNamespace(_jsc=object()))
+SESSION: Any = SimpleNamespace(
+    builder=None,
+    createDataFrame=None,
+    conf={},
+    sparkContext=SimpleNamespace(_jsc=SimpleNamespace(hadoopConfiguration=dict)),
+)
 """What a session has that is looked at before a job starts."""
 ENGINES = {"bloomcli.datasets.local", "bloomcli.datasets.spark"}
 
