@@ -183,7 +183,7 @@ def finding(
         id=rule,
         severity=RULES[rule].severity,
         message=f"{facts.kind}: {message}",
-        column=facts.column,
+        column=facts.column or None,
         offset=facts.offset if facts.path is None else None,
         hint=hint,
         missing=tuple(missing),

@@ -27,7 +27,7 @@ def filters_of(file: FilterFile, columns: set[int] | None = None) -> EngineFilte
     found = [import_module(f"{__package__}.{name}").filters_of(file, wanted) for name in MODULES]
     return EngineFilters(
         [one for some in found for one in some.filters if columns is None or one.facts.column in paths],
-        [one for some in found for one in some.findings if columns is None or one.column in {None, "", *paths}],
+        [one for some in found for one in some.findings if columns is None or one.column in {None, *paths}],
         [one for some in found for one in some.remarks],
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from bloomcli.model.file import FilterFacts
+from bloomcli.model.file import EngineFilterFacts, FilterFacts
 from bloomcli.model.paths import shown
 from bloomcli.model.probe import ValueTotals
 from bloomcli.model.report import Brief, Rows
@@ -247,7 +247,7 @@ class FileRow(Brief):
     """inspect: the writer's name and version, as the file has them."""
     by_column: tuple[ColumnFilters, ...] = ()
     """inspect: the columns and their filters."""
-    filter_facts: tuple[FilterFacts, ...] = ()
+    filter_facts: tuple[FilterFacts | EngineFilterFacts, ...] = ()
     """inspect --all: every filter."""
     structures: int | None = None
     """repair: statistics and page indexes that the command changed."""

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterDump, InspectReport
 
 
-HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
-"""The file's path, then the fields of FilterFacts, named as in JSON."""
+HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)), "kind", "place")
+"""The file's path, then the fields of FilterFacts, named as in JSON, then two of EngineFilterFacts. A filter that an
+engine keeps has those that are in both."""
 
 
 _NESTED: Final = ("findings", "totals", "by_column", "filter_facts")
@@ -131,14 +132,15 @@ def write_rows(report: DatasetReport, stream: TextIO, *, every: bool = False) ->
 def _filter_rows(report: DatasetReport) -> Iterator[list[object]]:
     for row in report.rows:
         for facts in row.filter_facts:
-            yield [row.path, *(getattr(facts, name) for name in HEADER[1:])]
+            yield [row.path, *(getattr(facts, name, None) for name in HEADER[1:])]
         if row.error is not None:
             yield [row.path, *(row.error if name == "problem" else None for name in HEADER[1:])]
 
 
 def write(report: InspectReport, stream: TextIO) -> None:
     """Write the report of `inspect`, one row per filter. Lines end with a newline only."""
-    rows = ([report.path, *(getattr(facts, name) for name in HEADER[1:])] for facts in report.filters)
+    every = (*report.filters, *report.engine_filters)
+    rows = ([report.path, *(getattr(facts, name, None) for name in HEADER[1:])] for facts in every)
     write_table(HEADER, rows, stream)
 
 

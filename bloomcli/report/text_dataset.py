@@ -106,7 +106,7 @@ def _different(rows: Iterable[FileRow], coverages: Counter[_Coverage]) -> Iterat
     different = full - files
     if not different:
         without = all(coverage in {"none", "empty"} for _, coverage in usual)
-        have = "None of the {} has a filter." if without else "All {} have filters of the same columns."
+        have = "None of the {} has a filter of its format." if without else "All {} have filters of the same columns."
         yield line(have.format(plural(full, "file")))
         return
     yield Gap()

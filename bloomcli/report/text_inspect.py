@@ -237,7 +237,7 @@ def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
     )
     for one in filters:
         grid.add(
-            Cell(one.column, Style.PLAIN if one.problem is None else Style.BAD),
+            Cell(one.column or "-", Style.PLAIN if one.problem is None else Style.BAD),
             one.kind,
             _size(one.length),
             count(one.bits),
@@ -250,13 +250,16 @@ def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
             rate(one.fpp),
         )
     yield grid
+    places: dict[str, Style] = {}
     for one in filters:
         bounds = (
             "" if one.low is None or one.high is None else f"; values {value_text(one.low)} to {value_text(one.high)}"
         )
-        yield line(f"{one.kind}: {one.place}{bounds}", Style.DIM)
+        places[f"{one.kind}: {one.place}{bounds}"] = Style.DIM
+    for one in filters:
         if one.problem is not None:
-            yield line(f"{one.kind}, {one.column}: {one.problem}", Style.BAD)
+            places[f"{one.kind}{one.column and ', '}{one.column}: {one.problem}"] = Style.BAD
+    yield from map(line, places, places.values())
 
 
 def _without_filters(report: InspectReport) -> str:

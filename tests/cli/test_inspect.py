@@ -231,7 +231,7 @@ def test_files_that_are_all_different_or_all_alike_are_said_to_be(bloom: Bloom, 
     assert "No two files have filters of the same columns." in different
     shutil.copy(lake / "none.parquet", lake / "none too.parquet")
     without = bloom("inspect", lake / "none.parquet", lake / "none too.parquet").out
-    assert "None of the 2 files has a filter." in without
+    assert "None of the 2 files has a filter of its format." in without
     assert "have filters" not in without
 
 

@@ -78,7 +78,7 @@ def copy_of(path: str) -> Copy | None:
     if "timeline" in known:  # Hudi 1 has the commits there
         known.update(store.names(store.join(commits, "timeline")))
     found = _copies(folder, tuple(sorted(names, key=_order)), frozenset(known))
-    name = store.normal(path).rpartition("/")[2]
+    name = (store.link_target(path) or store.normal(path)).rpartition("/")[2]
     return found.get(b64encode(digest(name.encode())).decode())
 
 

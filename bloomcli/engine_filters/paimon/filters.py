@@ -114,7 +114,7 @@ _UNITS: Final = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 def filters_of(file: FilterFile, columns: Container[str] | None) -> EngineFilters:
     """The filters of these columns (None: all) of a data file in a directory ``bucket-...``, by its table's newest
     snapshot."""
-    path = file.source.path
+    path = own_path(file)
     try:
         root = table.table_of(path)
         if root is None:
@@ -139,6 +139,12 @@ def filters_of(file: FilterFile, columns: Container[str] | None) -> EngineFilter
         return _filters(file, found, columns, source, place, _AGAIN)
 
 
+def own_path(file: FilterFile) -> str:
+    """The path of a data file: the one that a link leads to."""
+    path = file.source.path
+    return store_of(path).link_target(path) or path
+
+
 def sidecar(path: str, name: str) -> str:
     """The path of an index file beside a data file."""
     store = store_of(path)
@@ -147,7 +153,7 @@ def sidecar(path: str, name: str) -> str:
 
 def _unknown(error: BloomError) -> EngineFilters:
     """The result where the table's metadata can't be read."""
-    facts = EngineFilterFacts(kind=KIND, column="", place="the table's manifests", problem=error.reason)
+    facts = EngineFilterFacts(kind=KIND, column="", place="the table's manifests", problem=error.message)
     rule = base.DAMAGED if isinstance(error, CorruptFile) else "filter-not-checked"
     return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, error.message, error.hint)])
 
@@ -159,7 +165,7 @@ def _faulty(facts: EngineFilterFacts, rule: str, problem: str, hint: str = REBUI
 
 def _unlisted(file: FilterFile, found: DataFile | None, columns: Container[str] | None) -> EngineFilters:
     """The filters beside a file that no manifest lists; no reader uses them."""
-    path = file.source.path
+    path = own_path(file)
     store = store_of(path)
     name = path.replace("\\", "/").rpartition("/")[2] + ".index"
     if not store.existing(store.directory(path), {name: Kind.FILE}):

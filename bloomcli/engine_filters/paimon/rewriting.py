@@ -12,7 +12,7 @@ import numpy as np
 from bloomcli import limits
 from bloomcli.engine_filters.base import Rewrite
 from bloomcli.engine_filters.paimon import table
-from bloomcli.engine_filters.paimon.filters import BYTE, HEAD_BYTES, MOST_FUNCTIONS, REBUILD, sidecar
+from bloomcli.engine_filters.paimon.filters import BYTE, HEAD_BYTES, MOST_FUNCTIONS, REBUILD, own_path, sidecar
 from bloomcli.engine_filters.paimon.index_file import BLOOM, Entry, IndexFile, new_index
 from bloomcli.engine_filters.paimon.values import HashedType, hashed_type, hashes_of
 from bloomcli.engine_filters.proof import column_values
@@ -46,7 +46,7 @@ def rewrite_of(
         CorruptFile: the index file, or the table's metadata, are damaged.
         UnsupportedError, UsageError: a column can't have such a filter, or has none.
     """
-    path = file.source.path
+    path = own_path(file)
     root = table.table_of(path)
     found = None if root is None else table.data_file(path, root)
     if found is None or found.embedded is not None or len(found.index_names) != 1:

@@ -83,8 +83,10 @@ def data_file(path: str, table: str) -> DataFile | None:
     lists = tuple(found[key] for key in ("baseManifestList", "deltaManifestList") if found.get(key) is not None)
     if not all(isinstance(name, str) for name in lists):
         raise CorruptFile("the names of the manifest lists aren't names", path=snapshot)
-    parts = store.directory(store.normal(path)).rstrip("/").rpartition("/")[2]
-    entry = _entries(table, lists).get((parts, path.rstrip("/").rpartition("/")[2]))
+    if not store.remote:  # it may be named from within its directory, or by a link to that
+        path = store.spelling()(store.normal(path))
+    bucket = store.directory(path).rstrip("/").rpartition("/")[2]
+    entry = _entries(table, lists).get((bucket, path.rpartition("/")[2]))
     if entry is None:
         return None
     names = tuple(name for name in entry.extra if name.endswith(_SUFFIX))

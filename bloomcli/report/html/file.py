@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import Final
 
-from bloomcli.model.file import ColumnSummary, FilterFacts
+from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
@@ -50,14 +50,16 @@ def page(report: InspectReport, limits: Limits) -> Page:
     sections.append(Section("Columns", (_columns(report, limits),)))
     if by_column:
         sections.append(Section("Filters", tuple(_filters(report, limits))))
+    if report.engine_filters:
+        sections.append(Section("Filters that engines keep", (_engine_filters(report.engine_filters),)))
     return Page(report.path, "inspect", _lead(report, by_column), tuple(sections))
 
 
 def _lead(report: InspectReport, by_column: ByColumn) -> Text:
     if not by_column:
-        return Text(
-            "The file has no Bloom filters" + (" of the chosen columns." if report.columns_without_filters else ".")
-        )
+        kept = f", besides {count(len(report.engine_filters))} that an engine keeps" if report.engine_filters else ""
+        chosen = " of the chosen columns" if report.columns_without_filters else ""
+        return Text(f"The file has no Bloom filters{chosen}{kept}.")
     text = f"{plural(len(report.filters), 'filter')} of {plural(len(by_column), 'column')}"
     if report.unreadable:
         return Text(f"{text}; {count(report.unreadable)} of them can't be read.", "bad")
@@ -366,6 +368,37 @@ def _filters(report: InspectReport, limits: Limits) -> Iterator[Part]:
         chosen="largest filters" + broken,
         complete="--all --format csv",
     )
+
+
+def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Table:
+    heads = (
+        Head("column"),
+        Head("kind"),
+        Head("place"),
+        Head("size", figures=True),
+        Head("sized for", figures=True),
+        Head("file's rows", figures=True),
+        Head("NDV, estimated", figures=True),
+        Head("fill", figures=True),
+        Head("FPP", figures=True),
+        Head("problem"),
+    )
+    rows = [
+        (
+            Cell(one.column),
+            Cell(one.kind),
+            Cell(one.place),
+            size_cell(one.length),
+            figure(count(one.sized_for), one.sized_for),
+            figure(count(one.values), one.values),
+            figure(count(one.ndv_estimate), one.ndv_estimate),
+            rate_cell(one.fill),
+            rate_cell(one.fpp),
+            Cell(one.problem or "", tone="bad"),
+        )
+        for one in filters
+    ]
+    return table("Filters that engines keep themselves, for the whole file", heads, rows)
 
 
 def size_cell(number: int | None) -> Cell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import random
 import struct
 import sys
@@ -168,6 +169,58 @@ def test_an_index_in_the_manifest_is_found_there(tables: Path) -> None:
         ("whole", "manifest", None),
     }
     assert {Path(str(one.path)).parent.name for one in found} == {"manifest"}
+
+
+def test_a_file_that_is_named_from_within_its_directory_or_by_a_link_has_its_filters(
+    tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = data_file(tables, "parquet")
+    folder, link = tables / "folder", tables / "link.parquet"
+    folder.symlink_to(path.parent)
+    link.symlink_to(path)
+    monkeypatch.chdir(path.parent)
+    for named in (path.name, f"./{path.name}", f"../bucket-0/{path.name}", link, folder / path.name):
+        assert bloomcli.fold(named, dry_run=True).changes, named
+        assert not [one for one in bloomcli.inspect(named).engine_filters if "no manifest" in str(one.problem)], named
+        assert len(bloomcli.inspect(named).engine_filters) == 17, named
+
+
+@pytest.mark.parametrize("gone", ["schema/schema-0", "manifest"])
+def test_metadata_that_are_gone_are_named_and_no_filter_is_used(
+    tables: Path, capsys: pytest.CaptureFixture[str], gone: str
+) -> None:
+    path, removed = data_file(tables, "parquet"), tables / "parquet" / gone
+    if removed.is_dir():
+        for one in removed.iterdir():
+            one.unlink()
+    else:
+        removed.unlink()
+    replaced(path, "whole", struct.pack(">i", 3) + bytes(180))
+    clear_caches()
+    assert run(["inspect", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert f"paimon: {tables / 'parquet' / gone}" in text
+    assert " can't be read: no such file" in text
+    assert run(["validate", str(path)]) == 0
+    assert "()" not in capsys.readouterr().out
+    assert sum(batch.num_rows for batch in bloomcli.find(path, ["-447"], column="whole", as_files=True)) == 1
+
+
+def test_every_form_of_the_report_has_the_filters(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = data_file(tables, "parquet")
+    page = tables / "page.html"
+    assert run(["inspect", str(path), "--report", f"html={page}"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("paimon: index file") == 1
+    assert run(["inspect", str(path), "--format", "csv"]) == 0
+    assert run(["inspect", str(path.parent), "--all", "--format", "csv"]) == 0
+    one, many = capsys.readouterr().out.split("path,row_group,")[1:]
+    rows = list(csv.DictReader(("path,row_group," + one).splitlines()))
+    assert {row["column"] for row in rows} == {*COLUMNS, "tags[colour]"}
+    assert {row["place"] for row in rows} == {f"index file {path.name}.index"}
+    assert many.splitlines() == one.splitlines()
+    for shown in ("besides 17 that an engine keeps", "paimon-bitmap", "tags[colour]"):
+        assert shown in page.read_text()
 
 
 def test_an_index_file_that_no_manifest_lists_is_shown_and_used_by_nothing(tables: Path) -> None:
