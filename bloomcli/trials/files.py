@@ -86,15 +86,18 @@ def _naming_original(path: str, folder: Path) -> Iterator[None]:
 
 def check_columns(paths: Sequence[str], options: TrialOptions, log: QueryLog | None) -> None:
     """Raise the last file's error if no file can be opened and has the columns to try."""
-    for position, path in enumerate(paths):
+    failed: BloomError | None = None
+    for path in paths:
         try:
             with open_source(path) as source:
                 file = open_file(source)
                 _chosen(file, file.filtered_columns(), options, log)
+        except BloomError as error:
+            failed = error
+        else:
             return
-        except BloomError:
-            if position == len(paths) - 1:
-                raise
+    if failed is not None:
+        raise failed
 
 
 class PreparedFile:
