@@ -151,6 +151,7 @@ def unmeasured(metadata: ColumnMetadata, lookups: int | None, fpp: float) -> Col
         nulls=metadata.nulls,
         column_bytes=metadata.bytes,
         dictionary_row_groups=metadata.dictionary,
+        one_value_per_row_group=metadata.one_value_per_row_group,
         unfilterable=metadata.unfilterable,
         loses_rows=metadata.loses_rows,
         lookups=lookups,

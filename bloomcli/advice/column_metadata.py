@@ -94,6 +94,11 @@ class ColumnMetadata:
         """Whether every unit is a single row group."""
         return all(unit.row_groups == 1 for unit in self.units.values())
 
+    @property
+    def one_value_per_row_group(self) -> bool:
+        """Whether minimum and maximum are the same value in every row group with values."""
+        return bool(self._ranges) and all(low is not None and low == high for low, high, _ in self._ranges)
+
     @cached_property
     def by_number(self) -> Coverage:
         """Computes the row groups that remain after min/max."""

@@ -157,6 +157,8 @@ def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
             "dictionary",
             f"the named readers look values up in dictionaries, which {_all(column.row_groups)} already",
         )
+    if column.one_value_per_row_group:  # as the rule profit-constant says of a file
+        return _Verdict(False, "few-values", f"min/max names the only value of {_each(column.row_groups)}")
     # with literals of queries, the looked-up values are known; otherwise frequent values count
     return _few_values(column) if column.queried is None else None
 
@@ -314,6 +316,10 @@ def _of(part: float, whole: int) -> str:
 
 def _all(groups: int) -> str:
     return "the row group has" if groups == 1 else f"all {groups:,} row groups have"
+
+
+def _each(groups: int) -> str:
+    return "the row group" if groups == 1 else f"each of the {groups:,} row groups"
 
 
 def _bytes(value: float) -> str:

@@ -259,6 +259,8 @@ class ColumnAdvice(Brief):
     """The share of the row groups whose min/max range contains a value; 1 where min/max prunes nothing."""
     dictionary_row_groups: int | None = None
     """Row groups in which every data page is dictionary-encoded."""
+    one_value_per_row_group: bool = False
+    """Each row group with values has one only, which is its minimum and maximum, so that no filter excludes more."""
     unfilterable: str | None = None
     """Why `bloom add` makes no filter for the column: its type, or a reader that would lose rows, with the rule."""
     loses_rows: bool = False

@@ -84,6 +84,22 @@ def _naming_original(path: str, folder: Path) -> Iterator[None]:
         raise
 
 
+def check_columns(paths: Sequence[str], options: TrialOptions, log: QueryLog | None) -> None:
+    """Raise the last file's error if no file can be opened and has the columns to try."""
+    failed: BloomError | None = None
+    for path in paths:
+        try:
+            with open_source(path) as source:
+                file = open_file(source)
+                _chosen(file, file.filtered_columns(), options, log)
+        except BloomError as error:
+            failed = error
+        else:
+            return
+    if failed is not None:
+        raise failed
+
+
 class PreparedFile:
     """A file, the values to look up in it, and the copies that readers compare it with."""
 
@@ -99,14 +115,10 @@ class PreparedFile:
         with _naming_original(path, folder), open_source(path) as source:
             file = open_file(source)
             self.format = file.format
-            if not any(file.format in entry.formats for entry in ENTRIES):
-                raise UnsupportedError(
-                    f"no reader that trial runs reads {format_named(file.format).title} files", path=path
-                )
-            self._copies = Copies(folder, path, file.format)
-            self.rows, self.row_groups = file.rows, len(file.units())
             filtered = file.filtered_columns()
             chosen = _chosen(file, filtered, options, log)
+            self._copies = Copies(folder, path, file.format)
+            self.rows, self.row_groups = file.rows, len(file.units())
             self.left_out: tuple[str, ...] = ()
             """For each column that only a glob names and that isn't tried: why not."""
             self.columns = tuple(self._values(file, chosen, options, log))
@@ -180,8 +192,12 @@ def _encoded(file: FilterFile, column: Column) -> Encoded:
 
 
 def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: QueryLog | None) -> list[Column]:
-    """The columns to try: the named ones, else those that queries look up, else those with filters."""
+    """The columns to try: the named ones, else those that queries look up, else those with filters.
+
+    Raises UsageError if there are none, and UnsupportedError if no reader reads files of this format."""
     path = file.source.path
+    if not any(file.format in entry.formats for entry in ENTRIES):
+        raise UnsupportedError(f"no reader that trial runs reads {format_named(file.format).title} files", path=path)
     names: Sequence[str] = options.columns
     if not names and log is not None:
         known = {column.path for column in file.leaves}

@@ -17,7 +17,7 @@ from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.listing import expand, is_dataset
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.copies import temporary_folder
-from bloomcli.trials.files import VALUES, PreparedFile, sampled_files
+from bloomcli.trials.files import VALUES, PreparedFile, check_columns, sampled_files
 from bloomcli.trials.process import Completion, Job, Outcome
 from bloomcli.trials.process import run as run_reader
 from bloomcli.trials.readers import Entry, named
@@ -45,8 +45,8 @@ def run(
     on_plan: OnStep = lambda _: None,
     on_step: OnStep = lambda _: None,
 ) -> TrialReport:
-    """Try readers on one file, or on a sample of many. `on_plan` is called first, with what the trial will do and
-    how long it takes. Raises: as `bloomcli.trial`."""
+    """Try readers on one file, or on a sample of many. `on_plan` is called once there is a file with the columns,
+    with what the trial will do and how long it takes. Raises: as `bloomcli.trial`."""
     started = time.perf_counter()
     options = options.checked()
     entries = named(options.readers)
@@ -54,12 +54,13 @@ def run(
     if not installed:
         raise _none_installed(entries)
     within = _WITHIN if options.values is None else None
-    on_plan(_plan(installed, within, options))
     single = not is_dataset(paths)
     listed = expand(paths)
     chosen = [listed[0].path] if single else [item.path for item in sampled_files(listed, options)]
     problems = [(shown(item.path), str(item.problem)) for item in listed if item.problem is not None]
     log = _queries(options, chosen[0])
+    check_columns(chosen, options, log)
+    on_plan(_plan(installed, within, options))
     with temporary_folder() as folder:
         files, failed = _prepare_files(chosen, folder, options, log, on_step, single=single)
         end = None if within is None else started + within

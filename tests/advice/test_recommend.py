@@ -48,6 +48,11 @@ LEFT_ALONE: dict[str, tuple[dict[str, Any], str, str]] = {
         "sorted",
         "min/max leaves 20 of 100 row groups for a value; with a filter 19.5 are read",
     ),
+    "one value in each row group, which min/max names": (
+        {"one_value_per_row_group": True},
+        "few-values",
+        "min/max names the only value of each of the 100 row groups",
+    ),
     "few values": (
         {"distinct": exact(5), "distinct_per_row_group": exact(4.9), "present": gain(1, 0.98)},
         "few-values",

@@ -60,3 +60,21 @@ def test_absent_texts_read_all_row_groups_of_a_column_of_random_ids_today(tmp_pa
     assert column.absent is not None
     assert column.absent.today.row_groups.estimate > 0.95
     assert "instead of 4 for one that it doesn't have" in column.reason
+
+
+@pytest.mark.parametrize(("rows", "stated"), [(3, True), (40, True), (3, False)])
+def test_a_filter_of_one_value_per_row_group_can_go_where_validate_says_that_it_saves_nothing(
+    tmp_path: Path, rows: int, stated: bool
+) -> None:
+    path = str(tmp_path / "f.parquet")
+    table = pa.table({"tenant": [number * 4 // rows for number in range(rows)]})
+    pq.write_table(table, path, row_group_size=rows if rows == 3 else 10, write_statistics=stated)
+    if rows == 3:
+        pq.write_table(pa.table({"tenant": [5] * rows}), path, write_statistics=stated)
+    bloomcli.add(path, ["tenant"], in_place=True)
+    (column,) = bloomcli.advise(path).columns
+    policy = tmp_path / "bloom.toml"
+    policy.write_text("max-fpp = 0.5")
+    found = {finding.id for file in [bloomcli.validate(path, policy=str(policy))] for finding in file.findings}
+    assert column.existing is not None
+    assert (column.existing.judgement == "not-worth", "profit-constant" in found) == (stated, stated)

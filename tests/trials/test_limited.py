@@ -8,6 +8,7 @@ import pytest
 from support.trials import orders
 
 from bloomcli.commands.options import TrialOptions
+from bloomcli.errors import BloomError
 from bloomcli.trials import trial as trials
 from bloomcli.trials.child import messages
 from bloomcli.trials.process import Job, Outcome, TrialColumn, TrialFile
@@ -62,6 +63,22 @@ def test_it_says_what_it_does_and_how_long_before_it_begins(tmp_path: Path) -> N
     assert said[0] == "PyArrow: lookups for about 50 s in all; --values N looks up N, however long it takes"
     assert said[1].startswith("chooses values of ")
     assert "PyArrow starts" in said
+
+
+@pytest.mark.parametrize("files", [["f.parquet"], ["f.parquet", "g.parquet"], ["gone.parquet"]])
+def test_it_says_nothing_before_it_knows_that_a_file_has_the_columns(tmp_path: Path, files: list[str]) -> None:
+    for name in files:
+        if name != "gone.parquet":
+            orders(tmp_path / name, 10)
+    said: list[str] = []
+    with pytest.raises(BloomError, match=r"no column 'nope'|no such file"):
+        trials.run(
+            [str(tmp_path / name) for name in files],
+            TrialOptions(columns=["nope"], readers=["pyarrow"]),
+            on_plan=said.append,
+            on_step=said.append,
+        )
+    assert not said
 
 
 def test_readers_that_never_look_run_only_if_they_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
