@@ -155,7 +155,7 @@ def test_wrong_files_of_a_delta_table_are_mended_and_deletes_stay(
 def test_an_iceberg_without_access_to_manifests_is_named_and_files_are_still_checked_and_mended(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = "ice.db.older"
+    name = "ice.db.old_library"
     spark.sql(f"create table {name} ({COLUMNS}) using iceberg")
     filled(spark, name)
     assert damaged(file.path for file in opened(spark, name).files()) == 1

@@ -29,6 +29,7 @@ from bloomcli.model.file import Column, EngineFilterFacts
 from bloomcli.model.probe import BitTrail
 from bloomcli.storage.base import Kind
 from bloomcli.storage.registry import open_source, store_of
+from bloomcli.words import counted
 
 KIND: Final = "paimon"
 HEAD_BYTES: Final = 4
@@ -224,11 +225,13 @@ def _filter(
     if not entry.empty:
         try:
             if entry.length - HEAD_BYTES > limits.FILTER_MAX_BYTES:
-                raise CorruptFile(f"{entry.length} bytes: more than a filter can have", offset=entry.start)
+                raise CorruptFile(f"{counted(entry.length, 'byte')}: more than a filter can have", offset=entry.start)
             body = index.body(entry)
             k = int.from_bytes(body[:HEAD_BYTES], "big", signed=True)
             if not 1 <= k <= MOST_FUNCTIONS or len(body) <= HEAD_BYTES:
-                raise CorruptFile(f"{k} hash functions, {len(body) - HEAD_BYTES} bytes of bits", offset=entry.start)
+                raise CorruptFile(
+                    f"{k} hash functions, {counted(len(body) - HEAD_BYTES, 'byte')} of bits", offset=entry.start
+                )
         except CorruptFile as error:
             return _damaged(one, f"{error.reason} (byte {error.offset})")
         one.header, bits = body[:HEAD_BYTES], body[HEAD_BYTES:]
