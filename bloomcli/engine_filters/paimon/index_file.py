@@ -139,8 +139,8 @@ class IndexFile:
         """The bytes of an index. Raises CorruptFile if they don't lie behind the header, or the file is cut off."""
         if entry.start < len(self.head) or entry.length < 0:
             raise self._fault(
-                f"the index {entry.kind} of column {entry.column} has {counted(entry.length, 'byte')} from {entry.start} on, and"
-                f" the header has {len(self.head)}",
+                f"the index {entry.kind} of column {entry.column} has {counted(entry.length, 'byte')} from"
+                f" {entry.start} on, and the header has {len(self.head)}",
                 entry.at,
             )
         return self._read(entry.start, entry.length, f"the index {entry.kind} of column {entry.column}")
