@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT
 from support import datasets
@@ -137,20 +138,25 @@ def test_no_filter_is_lost_when_two_add_one_at_a_time(tmp_path: Path, place: str
         assert outcomes <= {(0, 3), (3, 0)}
 
 
-def test_a_command_that_came_too_late_says_so_and_works_when_it_is_given_again(tmp_path: Path) -> None:
+ID, NAME, INDEX = ("add", "-c", "id"), ("add", "-c", "name"), ("repair", "--add", "page-index")
+
+
+@pytest.mark.parametrize(("first", "second"), [(ID, NAME), (ID, INDEX), (INDEX, ID)])
+def test_a_command_that_came_too_late_says_so_and_works_when_it_is_given_again(
+    tmp_path: Path, first: tuple[str, ...], second: tuple[str, ...]
+) -> None:
     file = datasets.write(tmp_path / "part.parquet", rows=300)
-    first, second = "id", "name"
     folder = tmp_path / "held"
     folder.mkdir()
     environment = os.environ | {"PYTHONPATH": str(HOLD), "HOLDFOLDER": str(folder), "HOLDAFTER": "0"}
 
-    def add(column: str) -> list[str]:
-        return [sys.executable, "-m", "bloomcli", "add", str(file), "-c", column, "--in-place"]
+    def command(words: tuple[str, ...]) -> list[str]:
+        return [sys.executable, "-m", "bloomcli", *words, str(file), "--in-place"]
 
-    with subprocess.Popen(add(first), cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as slow:
+    with subprocess.Popen(command(first), cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as slow:
         try:
             assert wait_until(lambda: held(folder))
-            late = subprocess.Popen(add(second), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+            late = subprocess.Popen(command(second), cwd=ROOT, stderr=subprocess.PIPE, text=True)
             assert wait_until(lambda: has_open(late.pid, file))
         finally:
             slow.send_signal(signal.SIGCONT)
@@ -158,5 +164,8 @@ def test_a_command_that_came_too_late_says_so_and_works_when_it_is_given_again(t
         assert slow.wait(600) == 0
     assert late.returncode == 3
     assert "changed while it was being worked on" in said
-    subprocess.run(add(second), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    assert {f.column for f in bloomcli.inspect(file).filters} == {first, second}
+    subprocess.run(command(second), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    done = {words[-1] for words in (first, second)} - {INDEX[-1]}
+    assert {f.column for f in bloomcli.inspect(file).filters} == done
+    chunk = pq.read_metadata(file).row_group(0).column(0)
+    assert chunk.has_offset_index is (INDEX in (first, second))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import shutil
 import struct
 from decimal import Decimal
 from pathlib import Path
@@ -174,7 +175,24 @@ def test_the_metadata_of_a_row_group_are_walked_once_and_not_for_each_column(
     assert walked.count("RowGroup") < 20
 
 
-@pytest.mark.parametrize("path", sorted(WRITERS.glob("*.parquet")), ids=lambda path: path.stem)
+FASTPARQUET: Final = WRITERS / "fastparquet_2026.9.0.parquet"
+
+
+def test_what_fastparquet_writes_is_right_and_gets_an_index_in_every_row_group(tmp_path: Path) -> None:
+    assert bloomcli.validate(FASTPARQUET, deep=True, columns=["*"]).findings == ()
+    assert (
+        "there is nothing to mend"
+        in bloomcli.repair(shutil.copy(FASTPARQUET, tmp_path / "in"), in_place=True).remarks
+    )
+    report = bloomcli.repair(FASTPARQUET, add=BOTH, output=tmp_path / "out")
+    assert [one.structure for one in report.structures].count("column_index") == 3 * 9
+    assert findings(tmp_path / "out") == []
+    assert rows(tmp_path / "out") == rows(FASTPARQUET)
+    before, after = FASTPARQUET.read_bytes(), (tmp_path / "out").read_bytes()
+    assert without_structures(after) == without_structures(before)
+
+
+@pytest.mark.parametrize("path", sorted({*WRITERS.glob("*.parquet")} - {FASTPARQUET}), ids=lambda path: path.stem)
 def test_what_writers_get_wrong_is_mended_and_the_rest_stays(tmp_path: Path, path: Path) -> None:
     wrong = findings(path)
     report = bloomcli.repair(path, output=tmp_path / "out")

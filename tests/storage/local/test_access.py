@@ -5,14 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import struct
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
-from conftest import need
+from conftest import ROOT, need
 from support.replacing import NEW, OLD, replace
 
+import bloomcli
+from bloomcli.errors import WriteError
+from bloomcli.model.change import ChangeReport
 from bloomcli.storage.local import hadoop_crc
 from bloomcli.storage.local.atomic import write_file
 from bloomcli.storage.traffic import measured
@@ -65,24 +69,29 @@ def access(path: Path) -> tuple[int, bytes | None]:
     return path.stat().st_mode & 0o7777, found
 
 
-def readable_by(user: int, path: Path) -> bool:
-    """Whether another user can open a file, tried in a process of that user."""
+def as_user(user: int, folder: Path, act: Callable[[], object]) -> bool:
+    """Whether another user may do something in a folder, tried in a process of that user."""
     need(os.geteuid() == 0, "root, who can become another user")
     child = os.fork()
     if not child:
         code = 2
         try:
-            os.chdir(path.parent)
+            os.chdir(folder)
             os.setgroups([])
             os.setgid(user)
             os.setuid(user)
-            os.close(os.open(path.name, os.O_RDONLY))
+            act()
             code = 0
-        except PermissionError:
-            code = 1
+        except (PermissionError, WriteError) as error:
+            code = 1 if "ermission denied" in str(error) else 3
         finally:
             os._exit(code)
     return {0: True, 1: False}[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]
+
+
+def readable_by(user: int, path: Path) -> bool:
+    """Whether another user can open a file."""
+    return as_user(user, path.parent, lambda: os.close(os.open(path.name, os.O_RDONLY)))
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o664, 0o444])
@@ -249,15 +258,59 @@ def test_a_file_whose_list_cannot_be_set_is_readable_by_its_owner_only(
     assert access(file) == (0o700, None)
 
 
+CHANGES: Final[dict[str, tuple[str, Callable[[str | Path], ChangeReport]]]] = {
+    "add": ("parquet/orders.parquet", lambda path: bloomcli.add(path, columns=["id"], in_place=True)),
+    "repair": ("writers/polars_1.38.1_nan.parquet", lambda path: bloomcli.repair(path, in_place=True)),
+}
+"""Commands, each with a fixture in which it has something to change."""
+commands = pytest.mark.parametrize("command", CHANGES)
+
+
+def to_change(command: str, file: Path) -> Callable[[str | Path], ChangeReport]:
+    """Fill the file for a command; the command."""
+    fixture, change = CHANGES[command]
+    file.write_bytes((ROOT / "fixtures" / fixture).read_bytes())
+    return change
+
+
+@commands
 def test_the_report_of_a_command_names_the_rights_that_it_could_not_keep(
-    tmp_path: Path, no_chown: Callable[[bool], None]
+    tmp_path: Path, no_chown: Callable[[bool], None], command: str
 ) -> None:
     need(os.geteuid() == 0, "root, who may give files away")
-    from bloomcli import add
-
-    file = tmp_path / "data.parquet"
-    file.write_bytes(Path("fixtures/parquet/spark_types.parquet").read_bytes())
+    file = file_in(tmp_path)
+    change = to_change(command, file)
     os.chown(file, 12345, -1)
     no_chown(False)
-    report = add(file, columns=["*"], replace=True, in_place=True)
-    assert any("owner 12345" in remark for remark in report.remarks)
+    assert any("owner 12345" in remark for remark in change(file).remarks)
+
+
+@commands
+@pytest.mark.parametrize("mode", [0o440, 0o660])
+def test_a_command_keeps_mode_owner_attributes_and_access_control_list(folder: Path, command: str, mode: int) -> None:
+    """Also those of a file that nobody may write: its folder is what has to be writable."""
+    need(os.geteuid() == 0, "root, who may give files away")
+    file = file_in(folder, mode, THIRD_READS if mode & 0o200 else None)
+    change = to_change(command, file)
+    os.chown(file, 12345, 23456)
+    os.setxattr(file, "user.team", b"sales")
+    kept = access(file)
+    assert change(file).output == str(file)
+    assert access(file) == kept
+    assert (file.stat().st_uid, file.stat().st_gid) == (12345, 23456)
+    assert os.getxattr(file, "user.team") == b"sales"
+
+
+@commands
+def test_a_command_needs_a_folder_where_it_may_write_and_no_file_that_it_may_write(command: str) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        file = file_in(Path(made), 0o444)
+        change = to_change(command, file)
+        before = file.read_bytes()
+        file.parent.chmod(0o755)
+        assert not as_user(THIRD, file.parent, lambda: change(file))
+        assert [*file.parent.iterdir()] == [file]
+        assert file.read_bytes() == before
+        file.parent.chmod(0o777)
+        assert as_user(THIRD, file.parent, lambda: change(file))
+        assert file.read_bytes() != before
