@@ -19,6 +19,7 @@ from bloomcli.commands.option import options_in
 from bloomcli.commands.options import FindOptions, IndexOptions, IndexTarget
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.errors import UsageError
+from bloomcli.formats.keys import Keys
 from bloomcli.functions.files import ProgressOption, RunOptions
 from bloomcli.policy.policy import Policy
 
@@ -52,6 +53,7 @@ VALUES: Final[dict[str, tuple[list[Any], list[Any]]]] = {
     "flag": ([True, False], ["no", 1, 0]),
     "formats": ([{}, {"kind": "utf8"}], [3, "kind", [("kind", "utf8")]]),
     "integer": ([0, -5, np.int64(7), 2**63 - 1], [2**63, -(2**63) - 1, 1.0, "1", True]),
+    "keys": ([Keys(keys={"k": b"k" * 16})], [3, "hex:00", {"key": b"k" * 16}]),
     "names": ([["orders"], "orders"], [3, [b"orders"]]),
     "number": ([1, np.int64(7), 10**6], [-1, 2**63, 1.5, "4", True, float("nan")]),
     "output": (["f"], [3, b"f"]),

@@ -29,7 +29,12 @@ from bloomcli.index.tables import ALWAYS, FILTER, NEVER
 from bloomcli.storage.registry import open_source
 
 ROWS, STRIPE = 3000, 1000
-FIXTURES = [path for kind in ("orc", "mosaic") for path in sorted((ROOT / "fixtures" / kind).glob(f"*.{kind}"))]
+FIXTURES = [
+    path
+    for kind in ("orc", "mosaic")
+    for path in sorted((ROOT / "fixtures" / kind).glob(f"*.{kind}"))
+    if path.name != "java_geometry.orc"  # Arrow doesn't read ORC's geometries
+]
 
 
 def lake_of(

@@ -97,6 +97,7 @@ def open_encrypted(
         ciphers={},
         key_ids={},
         closed={},
+        unused=sorted(keys.column_keys),
         external_material=ring.external,
     )
     footer = _with_columns(footer, encryption, ring)
@@ -172,6 +173,8 @@ def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Foot
             continue
         path = footer.columns[key.column].path if key.column < len(footer.columns) else ""
         own = None if crypto is None else crypto.struct("ENCRYPTION_WITH_COLUMN_KEY", "EncryptionWithColumnKey")
+        if own is not None and path in encryption.unused:
+            encryption.unused.remove(path)
         metadata = None if own is None else own.binary("key_metadata")
         encryption.key_ids.setdefault(path, encryption.footer_key_id if own is None else ring.wanted(metadata))
         footer_cipher = encryption.footer_cipher

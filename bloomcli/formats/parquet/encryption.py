@@ -205,6 +205,8 @@ class Encryption:
     """What the file calls the keys of the encrypted columns, by the columns' paths."""
     closed: dict[int, str]
     """The encrypted columns whose keys aren't known: their paths, by ordinal."""
+    unused: list[str]
+    """The paths for which keys are given, and which no column with a key of its own has."""
     external_material: bool
     """The keys are wrapped in a file next to the data (`key_material.material_path`)."""
 
@@ -231,11 +233,16 @@ class Encryption:
             (SIGNATURE, verified) if self.plaintext_footer else ("footer", f"encrypted{by}"),
             *((("encrypted columns", _some(opened)),) if opened else ()),
             *((("not readable", f"{_some(closed)}: without the key"),) if closed else ()),
+            *((("keys not used", self._unused),) if self.unused else ()),
         )
+
+    @property
+    def _unused(self) -> str:
+        return f"no column with a key of its own is named {_some(self.unused)}"
 
     def hint(self, path: str) -> str:
         """How a column's key is given."""
-        return key_hint(self.key_ids.get(path), path)
+        return key_hint(self.key_ids.get(path), path) + (f"; {self._unused}" if self.unused else "")
 
 
 _LISTED: Final = 20

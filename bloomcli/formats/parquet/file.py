@@ -199,6 +199,18 @@ class ParquetFile(LocatedFile):
         """Why a column's values can't be read: it is encrypted, or compressed with an unsupported codec."""
         return unreadable(self.footer, column)
 
+    def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
+        """One filter's bits. Raises UnsupportedError where the key isn't given, so that it isn't known whether it
+        has one."""
+        encryption = self.footer.encryption
+        if encryption is not None and column.index in encryption.closed and not encryption.plaintext_footer:
+            raise UnsupportedError(
+                f"column {column.path} is encrypted, and its key isn't given",
+                path=self.source.path,
+                hint=encryption.hint(encryption.closed[column.index]),
+            )
+        return super().dump(column, row_group, stripe)
+
     def is_encrypted(self, column: Column) -> bool:
         """Whether a column is encrypted by a key that is known."""
         encryption = self.footer.encryption

@@ -134,6 +134,18 @@ def test_a_signed_footer_is_verified_and_shown_as_such() -> None:
     assert unverified == "not verified: its key isn't given (kf)"
 
 
+def test_keys_for_no_encrypted_column_are_said() -> None:
+    name = "java_columns_gcm"
+    keys_ = KEYS[name]["keys"]
+    given = Keys(keys={"kf": keys_["kf"]}, column_keys={"idd": keys_["kc1"], "plain": keys_["kc1"]})
+    unused = "no column with a key of its own is named idd, plain"
+    assert dict(bloomcli.inspect(file(name), keys=given).details)["keys not used"] == unused
+    with pytest.raises(UnsupportedError, match="column id is encrypted") as caught:
+        bloomcli.dump(file(name), column="id", keys=given)
+    assert unused in (caught.value.hint or "")
+    assert "keys not used" not in dict(bloomcli.inspect(file(name), keys=keys(name)).details)
+
+
 WRONG: Final = "the key or the AAD prefix is another one, or the bytes were changed"
 
 
