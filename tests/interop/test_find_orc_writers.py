@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.interop
 
 FIXTURES: Final = Path(__file__).parents[2] / "fixtures"
-FILES: Final = sorted(FIXTURES.glob("orc/*.orc"))
+# Arrow doesn't read geometries
+FILES: Final = sorted(set(FIXTURES.glob("orc/*.orc")) - {FIXTURES / "orc" / "java_geometry.orc"})
 
 
 def text_of(value: Any) -> str:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.interop
 
+# Arrow, which compares the rows, doesn't read geometries
 FILES = [
-    *(path.name for path in sorted((ROOT / "fixtures" / "orc").glob("*.orc"))),
+    *(path.name for path in sorted((ROOT / "fixtures" / "orc").glob("*.orc")) if path.name != "java_geometry.orc"),
     *("TestOrcFile.testPredicatePushdown.orc", "bad_bloom_filter_1.6.0.orc", "decimal.orc", "orc_split_elim_new.orc"),
     "TestOrcFile.emptyFile.orc",
 ]

@@ -114,6 +114,7 @@ def test_rules_that_were_not_checked_are_disabled_in_the_invocation() -> None:
     overrides = invocation["ruleConfigurationOverrides"]
     deep = {"value-missing", "filter-stray-bits", "filter-not-checked", "page-checksum"}
     deep |= {"statistics-encodings", "statistics-not-checked", "sorting-columns", "size-statistics"}
+    deep |= {"engine-filter-misses", "engine-filter-copy", "engine-filter-bounds"}
     assert {o["descriptor"]["id"] for o in overrides} == deep
     assert all(list(RULES)[o["descriptor"]["index"]] == o["descriptor"]["id"] for o in overrides)
     assert all(o["configuration"] == {"enabled": False} for o in overrides)

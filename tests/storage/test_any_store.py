@@ -74,6 +74,7 @@ def test_a_source_does_not_expose_its_store() -> None:
         "read_ahead_bytes",
         "read_at",
         "request_bytes",
+        "stored",
         "streams",
         "tail_bytes",
         "will_read",

@@ -132,7 +132,7 @@ def test_functions_raise_no_os_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (MemoryError(), UnreadableError),
     ):
 
-        def fails(*_: Any, what: BaseException = what) -> None:
+        def fails(*_: Any, what: BaseException = what, **__: Any) -> None:
             raise what
 
         with monkeypatch.context() as patch:

@@ -244,6 +244,11 @@ IN_PROCESS: Final[dict[str, Callable[[], Ask]]] = {
 }
 
 
+_TRIES: Final = 3
+_HANGS: Final = 120
+"""The seconds without an answer after which an engine is taken to hang, and asked again in another process."""
+
+
 class CrashError(Exception):
     """The engine's process ended."""
 
@@ -281,14 +286,22 @@ def running(engine: str) -> Iterator[Ask]:
         process.kill()
 
     def ask(path: Path, question: Question, skips: bool) -> Answer:
-        pipe = started[-1][1]
-        try:
-            pipe.send((path, question, skips))
-            answer = pipe.recv()
-        except (EOFError, OSError):
-            stop()
-            start()
-            raise CrashError from None
+        for _ in range(_TRIES):
+            pipe = started[-1][1]
+            try:
+                pipe.send((path, question, skips))
+                if not pipe.poll(_HANGS):  # threads of Arrow's scanner can wait for each other after an error
+                    stop()
+                    start()
+                    continue
+                answer = pipe.recv()
+                break
+            except (EOFError, OSError):
+                stop()
+                start()
+                raise CrashError from None
+        else:
+            raise CrashError
         if isinstance(answer, RuntimeError):
             raise answer
         return list(answer)

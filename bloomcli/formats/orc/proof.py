@@ -18,7 +18,7 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from bloomcli.errors import BloomError
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.geospatial import BOX, Claims
 from bloomcli.formats.orc import row_index, spec, statistics, zones
 from bloomcli.formats.orc.bloom_filter import Filters
@@ -325,7 +325,7 @@ class Metadata:
         try:
             message = spec.parse("Metadata", footer.read_metadata(), footer.path, at, "metadata")
             self._stripes = message.stripe_statistics
-        except BloomError as error:
+        except (CorruptFile, UnsupportedError) as error:
             self.problem = error.reason
         self.at = at
 
@@ -384,7 +384,7 @@ class Index:
             return
         try:
             self.entries = filters.stored_entries(streams, self.stream)
-        except BloomError as error:
+        except (CorruptFile, UnsupportedError) as error:
             self.problem = f"the row index can't be read: {error.reason}"
         wanted = footer.row_groups(streams.stripe)
         if self.problem is None and len(self.entries) != wanted:
