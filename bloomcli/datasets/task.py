@@ -365,7 +365,8 @@ def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
         reason=f"{len(broken)} unreadable: {broken[0].problem}" if broken else None,
         created_by=report.created_by,
         by_column=tuple(map(_filters_of, report.by_column)),
-        filter_facts=every_filter if every else (),
+        filter_facts=report.filters if every else (),
+        engine_filters=report.engine_filters if every else (),
     )
 
 

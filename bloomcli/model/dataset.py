@@ -247,8 +247,10 @@ class FileRow(Brief):
     """inspect: the writer's name and version, as the file has them."""
     by_column: tuple[ColumnFilters, ...] = ()
     """inspect: the columns and their filters."""
-    filter_facts: tuple[FilterFacts | EngineFilterFacts, ...] = ()
-    """inspect --all: every filter."""
+    filter_facts: tuple[FilterFacts, ...] = ()
+    """inspect --all: every filter of the file's format."""
+    engine_filters: tuple[EngineFilterFacts, ...] = ()
+    """inspect --all: every filter that an engine keeps for the file."""
     structures: int | None = None
     """repair: statistics and page indexes that the command changed."""
 

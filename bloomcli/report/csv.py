@@ -32,7 +32,7 @@ HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)), "ki
 engine keeps has those that are in both."""
 
 
-_NESTED: Final = ("findings", "totals", "by_column", "filter_facts")
+_NESTED: Final = ("findings", "totals", "by_column", "filter_facts", "engine_filters")
 ROW_HEADER: Final = tuple(f.name for f in dataclasses.fields(FileRow) if f.name not in _NESTED)
 """The fields of FileRow, except those that contain rows themselves."""
 
@@ -131,7 +131,7 @@ def write_rows(report: DatasetReport, stream: TextIO, *, every: bool = False) ->
 
 def _filter_rows(report: DatasetReport) -> Iterator[list[object]]:
     for row in report.rows:
-        for facts in row.filter_facts:
+        for facts in (*row.filter_facts, *row.engine_filters):
             yield [row.path, *(getattr(facts, name, None) for name in HEADER[1:])]
         if row.error is not None:
             yield [row.path, *(row.error if name == "problem" else None for name in HEADER[1:])]
