@@ -176,9 +176,11 @@ def _cells(source: Source, at: int, end: int) -> Iterator[tuple[bytes, bytes]]:
             data = _read(source, at + _BLOCK.size, with_header - _BLOCK.size, end)
             if len(data) != unpacked:
                 try:
-                    data = zlib.decompressobj(31).decompress(data, unpacked)
+                    data = zlib.decompressobj(31).decompress(data, unpacked + 1)  # 0 would be no limit
                 except zlib.error:
                     raise _fault(source, at, "a block that gzip can't unpack") from None
+                if len(data) != unpacked:
+                    raise _fault(source, at, f"a block that doesn't unpack to {counted(unpacked, 'byte')}")
             yield from _cells_of(data, source, at)
         at += _BLOCK.size + on_disk
 

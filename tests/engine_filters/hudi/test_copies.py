@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import struct
+import tracemalloc
 from base64 import b64encode
 from hashlib import md5
 from pathlib import Path
@@ -102,6 +103,22 @@ def test_another_filter_and_another_type_are_reported(table: Path) -> None:
     ]
     put(table, later, hfile(record(NAME, "SIMPLE", b"", deleted=True)))
     assert findings(table) == []
+
+
+def test_a_block_that_claims_too_few_bytes_is_not_unpacked_beyond_them(table: Path) -> None:
+    body = gzip.compress(bytes(64 << 20))
+    for claimed in (0, 100):
+        head = struct.pack(">8siiqbii", b"DATABLK*", len(body), claimed, -1, 0, 16384, 33 + len(body))
+        put(table, "bloom-filters-0003-0_0-1-1_20261125223821771.hfile", head + body)
+        tracemalloc.start()
+        try:
+            ((rule, message),) = findings(table)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert rule == "engine-filter-copy"
+        assert f"doesn't unpack to {claimed} bytes" in message
+        assert peak < 16 << 20
 
 
 def test_what_a_commit_wrote_that_has_not_ended_does_not_count(table: Path) -> None:
