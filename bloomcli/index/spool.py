@@ -10,14 +10,13 @@ from typing import IO, Final
 from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.sizing import BLOCK_BYTES
-from bloomcli.limits import FILTER_MAX_BYTES
 from bloomcli.storage.os_errors import error_of
 
 _BUFFER_BYTES: Final = 1 << 20
 
 
-class Frames:
-    """A list of short byte strings. Beyond 1 MiB, they are in a temporary file.
+class Spool:
+    """Byte strings in a temporary file, by their numbers. Without any, there is no file.
 
     Args:
         directory: where the temporary file lies; None for the system's directory.
@@ -26,21 +25,34 @@ class Frames:
     def __init__(self, directory: str | None = None) -> None:
         self._directory = directory
         self._file: IO[bytes] | None = None
+        self._offsets = array("q")
+        self._size = 0
         self.sizes = array("i")
         """Bytes of each string."""
 
-    def add(self, data: bytes) -> None:
-        """Add a string, which may be empty. Raises WriteError."""
+    def add(self, data: bytes | bytearray) -> int:
+        """Add a string, which may be empty; returns its number. Raises WriteError."""
         try:
             if data and self._file is None:
                 import tempfile
 
-                self._file = tempfile.SpooledTemporaryFile(_BUFFER_BYTES, dir=self._directory)  # noqa: SIM115
+                self._file = tempfile.TemporaryFile(buffering=_BUFFER_BYTES, dir=self._directory)  # noqa: SIM115
             if data and self._file is not None:
                 self._file.write(data)
         except OSError as error:
-            raise _failed(error, self._directory) from None
+            raise self._failed(error) from None
+        self._offsets.append(self._size)
         self.sizes.append(len(data))
+        self._size += len(data)
+        return len(self.sizes) - 1
+
+    def finish(self) -> None:
+        """Flush the file. Nothing can be added afterwards. Raises WriteError."""
+        try:
+            if self._file is not None:
+                self._file.flush()
+        except OSError as error:
+            raise self._failed(error) from None
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the strings joined, in pieces of up to 1 MiB. Raises WriteError."""
@@ -51,59 +63,10 @@ class Frames:
             while piece := self._file.read(_BUFFER_BYTES):
                 yield piece
         except OSError as error:
-            raise _failed(error, self._directory) from None
-
-    def close(self) -> None:
-        """Remove the file."""
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
-
-
-class Spool:
-    """Bitsets in a temporary file, by their numbers.
-
-    Args:
-        directory: where the temporary file lies; None for the system's directory.
-    """
-
-    def __init__(self, directory: str | None = None) -> None:
-        self._directory = directory
-        self._file: IO[bytes] | None = None
-        self._offsets = array("q")
-        self._blocks = array("i")
-        self._size = 0
-
-    def __len__(self) -> int:
-        return len(self._blocks)
-
-    def add(self, bitset: bytes | bytearray) -> int:
-        """Add a bitset; returns its number. Raises ValueError, WriteError."""
-        if not 0 < len(bitset) <= FILTER_MAX_BYTES or len(bitset) % BLOCK_BYTES:
-            raise ValueError(f"a bitset is a positive multiple of {BLOCK_BYTES} bytes, not {len(bitset)}")
-        try:
-            if self._file is None:
-                import tempfile
-
-                self._file = tempfile.TemporaryFile(buffering=_BUFFER_BYTES, dir=self._directory)  # noqa: SIM115
-            self._file.write(bitset)
-        except OSError as error:
-            raise self._failed(error) from None
-        self._offsets.append(self._size)
-        self._blocks.append(len(bitset) // BLOCK_BYTES)
-        self._size += len(bitset)
-        return len(self._blocks) - 1
-
-    def finish(self) -> None:
-        """Flush the file. No bitset can be added afterwards. Raises WriteError."""
-        try:
-            if self._file is not None:
-                self._file.flush()
-        except OSError as error:
             raise self._failed(error) from None
 
     def read(self, numbers: Iterable[int], blocks: int, first: int, count: int) -> bytearray:
-        """Read `count` blocks from `first` on of each bitset, folded or replicated to `blocks` blocks.
+        """Read `count` blocks from `first` on of each of these bitsets, folded or replicated to `blocks` blocks.
 
         Raises WriteError if the temporary file can't be read any more.
         """
@@ -111,7 +74,7 @@ class Spool:
             raise ValueError("it has no temporary file")
         chosen = array("i", numbers)
         offsets = array("q", [self._offsets[number] for number in chosen])
-        sizes = array("i", [self._blocks[number] for number in chosen])
+        sizes = array("i", [self.sizes[number] // BLOCK_BYTES for number in chosen])
         out = bytearray(len(chosen) * count * BLOCK_BYTES)
         failed = kernels.sbbf_gather(self._file.fileno(), offsets, sizes, blocks, first, count, out)
         if failed >= 0:
@@ -129,16 +92,12 @@ class Spool:
             file.close()
 
     def _failed(self, error: OSError) -> WriteError:
-        return _failed(error, self._directory)
+        import tempfile
 
-
-def _failed(error: OSError, directory: str | None) -> WriteError:
-    import tempfile
-
-    where = directory or tempfile.gettempdir()
-    system_error = error_of(error, where)
-    return WriteError(
-        f"the filters can't be written to a temporary file: {system_error.reason}",
-        path=where,
-        hint=system_error.hint or "TMPDIR names another directory",
-    )
+        where = self._directory or tempfile.gettempdir()
+        system_error = error_of(error, where)
+        return WriteError(
+            f"the filters can't be written to a temporary file: {system_error.reason}",
+            path=where,
+            hint=system_error.hint or "TMPDIR names another directory",
+        )

@@ -9,12 +9,13 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
+from bloomcli.filters.sizing import BLOCK_BYTES
 from bloomcli.index.bit_windows import ColumnBits, windows
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, properties
 from bloomcli.index.puffin import MAGIC, Blob, footer_bytes
 from bloomcli.index.reader import Index
 from bloomcli.index.sizes import Rates, rates
-from bloomcli.index.spool import Frames, Spool
+from bloomcli.index.spool import Spool
 from bloomcli.index.tables import (
     ALWAYS,
     FILTER,
@@ -26,7 +27,7 @@ from bloomcli.index.tables import (
     packed,
     units_table,
 )
-from bloomcli.limits import INDEX_SLOTS_MAX
+from bloomcli.limits import FILTER_MAX_BYTES, INDEX_SLOTS_MAX
 from bloomcli.model.index import ChunkState, IndexedChunk, IndexedColumn, IndexedFile
 from bloomcli.storage.base import Cancelled, Fingerprint, Pieces, Progress, Source
 from bloomcli.storage.registry import store_of
@@ -120,7 +121,7 @@ class IndexWriter:
             )
         self._paths = tuple(dict.fromkeys(columns)) if old is None else old.paths
         self._fpp, self._old, self._window_bytes = fpp, old, window_bytes
-        self._spool, self._ends = Spool(directory), Frames(directory)
+        self._spool, self._ends = Spool(directory), Spool(directory)
         self._rates: list[array[float]] = []
         self._kept: list[int] = []
         self._files: list[IndexedFile] = []
@@ -155,7 +156,7 @@ class IndexWriter:
 
         Raises:
             ValueError: the path was kept or added before, the file doesn't have a chunk's row group, the index
-                doesn't have a chunk's column, or a chunk comes twice.
+                doesn't have a chunk's column, a chunk comes twice, or its bitset isn't a number of blocks.
             WriteError: the temporary directory is full.
         """
         chunk_list = list(chunks)
@@ -169,6 +170,9 @@ class IndexWriter:
                 raise ValueError(f"column {chunk.column.path} isn't indexed")
             if (chunk.bitset is not None) != (chunk.state is ChunkState.FILTER):
                 raise ValueError("a chunk has a bitset if its state is FILTER, and only then")
+            size = BLOCK_BYTES if chunk.bitset is None else len(chunk.bitset)
+            if not 0 < size <= FILTER_MAX_BYTES or size % BLOCK_BYTES:
+                raise ValueError(f"a bitset is a positive multiple of {BLOCK_BYTES} bytes, not {size}")
         self._claim(file.path)
         position = len(self._files)
         self._files.append(file)
