@@ -216,17 +216,12 @@ def _change_beside(source: Source, request: ChangeRequest, target: Target) -> Ch
                     raise before.changed("changed")
             size = store.replace(store.normal(found.path), whole(), source=before, overwrite=True, verify=verify)
         remarks += _leftover_remarks(found.path)
-    return ChangeReport(
-        path=source.path,
-        format=file.format,
-        command=request.command,
+    return replace(
+        _report(source, file, request, target),
         output=None if idle or target.dry_run else found.path,
-        dry_run=target.dry_run,
         bytes_before=found.size,
         bytes_after=size,
         bytes_decoded=found.decoded,
-        bytes_copied=0,
-        seconds=0.0,
         changes=found.changes,
         remarks=remarks,
     )
@@ -370,32 +365,27 @@ def _change(
     progress: Progress | None,
 ) -> ChangeReport:
     if output is None:
-        changes, decoded, left, remarks = plan.estimate, plan.bytes_to_decode, 0, plan.remarks
-        structures = plan.structures
-        size = plan.bytes_to_copy + plan.new_bytes_bound
-    else:
-        built, size = _carry_out(file.source, output, target, plan, threads or cores(), progress)
-        _copy_companion(file, output, target)
-        changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
-        structures = built.structures
-        remarks = (*plan.remarks, *built.remarks, *current().remarks)
-    report = ChangeReport(
-        path=source.path,
-        format=file.format,
-        command=request.command,
+        report = replace(
+            _report(source, file, request, target, plan),
+            bytes_after=plan.bytes_to_copy + plan.new_bytes_bound,
+            bytes_decoded=plan.bytes_to_decode,
+            bytes_copied=plan.bytes_to_copy,
+            remarks=plan.remarks + request.remarks(file),
+        )
+        return with_traffic(report, _estimated_traffic(file.source, plan, target))
+    built, size = _carry_out(file.source, output, target, plan, threads or cores(), progress)
+    _copy_companion(file, output, target)
+    return replace(
+        _report(source, file, request, target),  # without the plan's estimates, for which Mosaic reads dictionaries
         output=output,
-        dry_run=target.dry_run,
-        bytes_before=source.size,
         bytes_after=size,
-        bytes_decoded=decoded,
+        bytes_decoded=built.bytes_decoded,
         bytes_copied=plan.bytes_to_copy,
-        seconds=0.0,
-        changes=tuple(changes),
-        bytes_unreclaimed=left,
-        remarks=remarks + request.remarks(file),
-        structures=structures,
+        changes=tuple(built.changes),
+        bytes_unreclaimed=built.bytes_unreclaimed,
+        remarks=(*plan.remarks, *built.remarks, *current().remarks, *request.remarks(file)),
+        structures=built.structures,
     )
-    return report if output is not None else with_traffic(report, _estimated_traffic(file.source, plan, target))
 
 
 def _estimated_traffic(source: Source, plan: Plan, target: Target) -> Traffic:
@@ -410,6 +400,28 @@ def _unchanged(
     source: Source, file: FilterFile, request: ChangeRequest, target: Target, reason: str, plan: Plan | None = None
 ) -> ChangeReport:
     """The report on a file that needs no change and was not written."""
+    report = _report(source, file, request, target, plan)
+    return replace(report, remarks=(reason, *report.remarks))
+
+
+def _report_of_earlier_run(source: Source, file: FilterFile, request: ChangeRequest, target: Target) -> ChangeReport:
+    """The report on a file whose output an earlier attempt made. Rates and decoded bytes are no longer known."""
+    plan, output = request.plan(file), os.fspath(target.output or "")
+    with store_of(output).open(output) as made:
+        size = made.size
+    return replace(
+        _report(source, file, request, target, plan),
+        output=None if target.dry_run else output,
+        bytes_after=size,
+        bytes_copied=plan.bytes_to_copy,
+        remarks=plan.remarks + request.corrects(file, plan),
+    )
+
+
+def _report(
+    source: Source, file: FilterFile, request: ChangeRequest, target: Target, plan: Plan | None = None
+) -> ChangeReport:
+    """The report on a file, with what a plan estimates, before anything is written."""
     return ChangeReport(
         path=source.path,
         format=file.format,
@@ -422,30 +434,8 @@ def _unchanged(
         bytes_copied=0,
         seconds=0.0,
         changes=() if plan is None else tuple(plan.estimate),
-        remarks=(reason, *(() if plan is None else plan.remarks)),
+        remarks=() if plan is None else plan.remarks,
         structures=() if plan is None else plan.structures,
-    )
-
-
-def _report_of_earlier_run(source: Source, file: FilterFile, request: ChangeRequest, target: Target) -> ChangeReport:
-    """The report on a file whose output an earlier attempt made. Rates and decoded bytes are no longer known."""
-    plan, output = request.plan(file), os.fspath(target.output or "")
-    with store_of(output).open(output) as made:
-        size = made.size
-    return ChangeReport(
-        path=source.path,
-        format=file.format,
-        command=request.command,
-        output=None if target.dry_run else output,
-        dry_run=target.dry_run,
-        bytes_before=source.size,
-        bytes_after=size,
-        bytes_decoded=0,
-        bytes_copied=plan.bytes_to_copy,
-        seconds=0.0,
-        changes=tuple(plan.estimate),
-        remarks=plan.remarks + request.corrects(file, plan),
-        structures=plan.structures,
     )
 
 

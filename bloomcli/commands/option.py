@@ -73,35 +73,13 @@ class Option:
     """Whether the short help (``-h``) shows the option."""
 
 
-def option(
-    default: Any,
-    help: str,  # noqa: A002  the same word as in Click
-    form: str,
-    *,
-    metavar: str | None = None,
-    flags: tuple[str, ...] = (),
-    choices: tuple[str, ...] = (),
-    least: int | None = None,
-    in_cli: bool = True,
-    group: str = WORK,
-    common: bool = False,
-) -> Any:
-    """The field of a dataclass of options. See `Option` for the arguments. With the default "", the command line
-    requires the option."""
-    shown = Option(
-        help=help,
-        form=form,
-        metavar=metavar,
-        flags=flags,
-        choices=choices,
-        least=least,
-        in_cli=in_cli,
-        group=group,
-        common=common,
-    )
+def option(default: Any, help: str, form: str, **more: Any) -> Any:  # noqa: A002  the same word as in Click
+    """The field of a dataclass of options. The arguments after the default are the fields of `Option`. With the
+    default "", the command line requires the option."""
+    metadata = {_METADATA: Option(help=help, form=form, **more)}
     if isinstance(default, dict):
-        return dataclasses.field(default_factory=lambda: default, metadata={_METADATA: shown})
-    return dataclasses.field(default=default, metadata={_METADATA: shown})
+        return dataclasses.field(default_factory=lambda: default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def options_in(kind: type) -> Iterator[tuple[str, Option, Any]]:
