@@ -352,29 +352,28 @@ class Store(ABC):
     def is_dataset(self, path: str) -> bool:
         """Whether a path is a directory or a pattern, not a single file. Raises UnreadableError."""
 
-    @abstractmethod
     def spelling(self) -> Callable[[str], str]:
         """A function that maps all paths of a file to one spelling. It caches directories: don't keep it."""
+        return self.normal
 
-    @abstractmethod
     def normal(self, path: str) -> str:
-        """The path of a file to write, in the form that reports show."""
+        """The path of a file to write, in the form that reports show: by default the same one."""
+        return path
 
-    @abstractmethod
-    def check_changes(self, path: str) -> None:
+    def check_changes(self, path: str) -> None:  # noqa: B027  most stores can change all files
         """Raise UsageError if files in this store can't be changed."""
 
     @abstractmethod
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
         """The directories above a file: the nearest `levels` for each of its names (links), the nearest first."""
 
-    @abstractmethod
     def directory(self, path: str) -> str:
-        """The directory that a file is in."""
+        """The directory that a file is in: the part of a URI before the last slash."""
+        return path.rpartition("/")[0]
 
-    @abstractmethod
     def join(self, directory: str, name: str) -> str:
-        """The path of a name in a directory."""
+        """The path, or the URI, of a name in a directory."""
+        return f"{directory.rstrip('/')}/{name}"
 
     @abstractmethod
     def names(self, directory: str) -> Iterable[str]:
@@ -385,9 +384,10 @@ class Store(ABC):
         statuses = ((name, kind, self.status(self.join(directory, name))) for name, kind in wanted.items())
         return [name for name, kind, status in statuses if status is not None and status.kind is kind]
 
-    @abstractmethod
     def may_search(self, directory: str) -> bool:
-        """Whether the user may look up names in a directory."""
+        """Whether the user may look up names in a directory. True in stores where only a request could show it."""
+        del directory
+        return True
 
     @abstractmethod
     def destination(self, output: str, path: str) -> str:
@@ -503,12 +503,13 @@ class Store(ABC):
         del path
         return ()
 
-    @abstractmethod
     def sweep(self, path: str) -> SweepResult:
-        """Remove the temporary files of killed runs from the directory of a file to write.
+        """Remove the temporary files of killed runs from the directory of a file to write: by default there are none.
 
         Files of running writers and of other programs stay.
         """
+        del path
+        return SweepResult()
 
     def sweep_for(self, paths: Iterable[str]) -> SweepResult:
         """Run `sweep` once for each directory of files to write. The paths may be iterated over several times."""
@@ -596,14 +597,6 @@ def root_of_mark(path: str) -> ManagedTable | None:
 class ReadOnlyStore(Store):
     """A store that doesn't write: methods that change files raise UsageError, or do nothing."""
 
-    def spelling(self) -> Callable[[str], str]:
-        """Return a function that returns each path unchanged: a file has one path."""
-        return lambda path: path
-
-    def normal(self, path: str) -> str:
-        """Return the path unchanged."""
-        return path
-
     def check_changes(self, path: str) -> NoReturn:
         """Raise UsageError: files can't be changed."""
         raise UsageError(
@@ -615,22 +608,9 @@ class ReadOnlyStore(Store):
         del path, levels
         return iter(())
 
-    def directory(self, path: str) -> str:
-        """Return the part before the last slash."""
-        return path.rpartition("/")[0]
-
-    def join(self, directory: str, name: str) -> str:
-        """The URI of a name in a directory."""
-        return f"{directory.rstrip('/')}/{name}"
-
     def names(self, directory: str) -> Sequence[str]:
         """Raise UsageError, as `directories_above`."""
         self.check_changes(directory)
-
-    def may_search(self, directory: str) -> bool:
-        """Return True: only a request could show that the user may not."""
-        del directory
-        return True
 
     def destination(self, output: str, path: str) -> str:
         """Raise UsageError: nothing is written here."""
@@ -663,11 +643,6 @@ class ReadOnlyStore(Store):
         """Raise UsageError."""
         del data, overwrite
         raise _not_written(path)
-
-    def sweep(self, path: str) -> SweepResult:
-        """Do nothing: no run leaves temporary files in this store."""
-        del path
-        return SweepResult()
 
 
 def _scheme(path: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Final, NamedTuple
 
@@ -135,17 +135,6 @@ class MemoryStore(Store):
         """Whether a path is a pattern or ends with a slash."""
         return has_wildcard(path) or path.endswith("/")
 
-    def spelling(self) -> Callable[[str], str]:
-        """Each path names a different object."""
-        return lambda path: path
-
-    def normal(self, path: str) -> str:
-        """The path as it is."""
-        return path
-
-    def check_changes(self, path: str) -> None:
-        """Objects can be replaced."""
-
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
         """The directories that contain the path, up to the bucket."""
         for _ in range(levels):
@@ -154,21 +143,9 @@ class MemoryStore(Store):
                 return
             yield path
 
-    def directory(self, path: str) -> str:
-        """The part before the last slash."""
-        return path.rpartition("/")[0]
-
-    def join(self, directory: str, name: str) -> str:
-        """With a slash between them."""
-        return f"{directory.rstrip('/')}/{name}"
-
     def names(self, directory: str) -> Sequence[str]:
         """The next parts of the names below."""
         return [*{name.removeprefix(directory + "/").split("/")[0] for name in self._below(directory)}]
-
-    def may_search(self, directory: str) -> bool:
-        """Always."""
-        return bool(directory)
 
     def destination(self, output: str, path: str) -> str:
         """The output, if it can be an object's name."""

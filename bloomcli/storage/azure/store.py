@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bloomcli.extras import needed
-from bloomcli.storage.base import KeptRange, SweepResult
+from bloomcli.storage.base import KeptRange
 from bloomcli.storage.objects.client import Location, ObjectInfo
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.whole_object_store import NewObject, WholeObjectStore
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class AzureStore(WholeObjectStore):
-    """A store of blobs with az://, abfs:// and abfss:// URIs."""
+    """A store of blobs with az://, abfs:// and abfss:// URIs.
+
+    There is nothing to sweep: the service deletes uncommitted blocks, which are invisible to readers.
+    """
 
     @cached_property
     def client(self) -> AzureClient:
@@ -56,8 +59,3 @@ class AzureStore(WholeObjectStore):
 
         del ranges
         return self.client.identity(source.at) == self.client.identity(at) and has_blocks(self.client, source)
-
-    def sweep(self, path: str) -> SweepResult:
-        """Do nothing: the service deletes uncommitted blocks, which are invisible to readers."""
-        del path
-        return SweepResult()

@@ -207,27 +207,12 @@ class ObjectStore(Store):
         client = self.client
         return lambda path: client.identity(client.locate(path))
 
-    def normal(self, path: str) -> str:
-        """Return the path unchanged."""
-        return path
-
-    def check_changes(self, path: str) -> None:
-        """Do nothing: all objects can be replaced."""
-
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
         """The directories above an object, from the nearest to the bucket."""
         at = self.client.locate(path)
         parts = at.key.split("/")[:-1]
         for count in range(len(parts), max(len(parts) - levels, -1), -1):
             yield "/".join((at.root, *parts[:count]))
-
-    def directory(self, path: str) -> str:
-        """Return the part before the last slash."""
-        return path.rpartition("/")[0]
-
-    def join(self, directory: str, name: str) -> str:
-        """The URI of an object or directory in a directory."""
-        return f"{directory.rstrip('/')}/{name}"
 
     def names(self, directory: str) -> Iterator[str]:
         """The names in a directory, including hidden ones. Raises UnreadableError."""
@@ -268,11 +253,6 @@ class ObjectStore(Store):
         """The first object whose key begins with `key`; for a file, only the object with that key."""
         page = next(iter(self.client.pages(Location(root, key), limit=1)), Page((), ()))
         return [entry for entry in page.entries if kind is Kind.DIRECTORY or entry.key == key]
-
-    def may_search(self, directory: str) -> bool:
-        """Return True: only a request could show that access is denied."""
-        del directory
-        return True
 
     def destination(self, output: str, path: str) -> str:
         """The URI of the object to write. Raises UsageError."""
