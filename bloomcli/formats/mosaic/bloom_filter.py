@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
@@ -89,27 +89,6 @@ def load(footer: Footer, location: FilterLocation) -> LoadedFilter:
     )
 
 
-class ProbedFilter(NamedTuple):
-    """A filter in which a few hashes are looked up."""
-
-    bits: Bits
-    """In memory, or read on demand."""
-
-
-def load_for(footer: Footer, location: FilterLocation, hashes: int) -> ProbedFilter:
-    """Return a filter for looking up `hashes` hashes. Its blocks are read one by one if these are fewer bytes.
-
-    Checks all that `load` checks: the header has it. Raises FilterProblem.
-    """
-    if not is_sparse(hashes, location.length):
-        return ProbedFilter(load(footer, location).bits)
-    _, start, size = _start(footer, location, bits=False)
-    at = location.offset + start
-    return ProbedFilter(
-        UnreadFilter(SplitBlockFilter, size, lambda offset, length: footer.source.read_at(at + offset, length))
-    )
-
-
 def ranges_for(location: FilterLocation, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the offset and length of what `load_for` reads."""
     # a header has 5 to 9 bytes and a bitset a multiple of 32, so the length of both determines each
@@ -119,11 +98,6 @@ def ranges_for(location: FilterLocation, hashes: Sequence[int]) -> Iterator[tupl
         return
     yield location.offset, _HEADER_MAX
     yield from block_ranges(SplitBlockFilter, size, hashes, location.end - size)
-
-
-def bitset_bytes(footer: Footer, location: FilterLocation) -> int:
-    """The size of a filter's bitset, by its header. Raises FilterProblem as `load` does."""
-    return _start(footer, location, bits=False)[2]
 
 
 def _start(footer: Footer, location: FilterLocation, *, bits: bool) -> tuple[bytes, int, int]:
@@ -264,9 +238,16 @@ class Filters:
         """Read a filter. Raises FilterProblem."""
         return load(self.footer, location)
 
-    def load_for(self, location: FilterLocation, hashes: int) -> ProbedFilter:
-        """Read what looking up `hashes` hashes needs of a filter. Raises FilterProblem."""
-        return load_for(self.footer, location, hashes)
+    def load_for(self, location: FilterLocation, hashes: int) -> Bits:
+        """The bits of a filter for looking up `hashes` hashes. Blocks are read one by one if these are fewer bytes.
+
+        Checks all that `load` checks: the header has it. Raises FilterProblem.
+        """
+        if not is_sparse(hashes, location.length):
+            return self.load(location).bits
+        _, start, size = _start(self.footer, location, bits=False)
+        at = location.offset + start
+        return UnreadFilter(SplitBlockFilter, size, lambda offset, length: self.source.read_at(at + offset, length))
 
     def ranges_to_look_up(
         self, column: int, hashes: Sequence[int], groups: Sequence[RowGroup]
@@ -294,7 +275,7 @@ class Filters:
     def bitset_bytes(self, location: FilterLocation) -> int | None:
         """Bytes of a filter's bitset, by its header; None if the header can't be read."""
         try:
-            return bitset_bytes(self.footer, location)
+            return _start(self.footer, location, bits=False)[2]
         except FilterProblem:
             return None
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
-from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
+from bloomcli.formats.answer import WRONG, Bits, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterBounds, FilterProblem, Plan, Tree
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.mosaic import describe, schema, statistics, values
-from bloomcli.formats.mosaic.bloom_filter import Filters, ProbedFilter, unfilterable
+from bloomcli.formats.mosaic.bloom_filter import Filters, unfilterable
 from bloomcli.formats.mosaic.footer import Footer, RowGroup, footer_tree, schema_tree
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.size_rule import SizeRule
@@ -120,15 +120,7 @@ class MosaicFile(LocatedFile):
         groups = [g for g in self.footer.row_groups if units is None or g.ordinal in units]
         self.source.will_read(self.filters.ranges_to_look_up(column.index, hashed, groups))
         for group in groups:
-            found, problem = self._usable(group, column.index, len(hashed))
-            yield UnitFacts(
-                row_group=group.ordinal,
-                rows=group.rows,
-                chunk_bytes=group.bucket_bytes(mosaic.bucket),
-                row_group_bytes=group.data_bytes,
-                contents=_contents(group, column.index),
-                bits=None if found is None else found.bits,
-                problem=problem,
+            yield self._unit(group, mosaic, len(hashed))._replace(
                 lookups=lookups,
                 stats_skip=[statistics.skips(group, literal, mosaic, typed) for literal in literals],
                 dictionary_excludes=dictionary.lookup_of(self.footer, group, mosaic, budget),
@@ -140,23 +132,26 @@ class MosaicFile(LocatedFile):
 
         return MosaicSearch(self, self.filters, column, partial(self._bounded_units, column))
 
-    def _bounded_units(self, column: Column, count: int, groups: Sequence[RowGroup] | None) -> Iterator[BoundedUnit]:
-        """The facts of these row groups (None: all), for `count` values, without lookups, and their bounds."""
+    def _bounded_units(self, column: Column, count: int) -> Iterator[BoundedUnit]:
+        """The facts of each row group, for `count` values, without lookups, and its bounds."""
         from bloomcli.formats.column_search import BoundedUnit
 
         mosaic = self.footer.columns[column.index]
-        for group in self.footer.row_groups if groups is None else groups:
-            found, problem = self._usable(group, column.index, count)
-            facts = UnitFacts(
-                row_group=group.ordinal,
-                rows=group.rows,
-                chunk_bytes=group.bucket_bytes(mosaic.bucket),
-                row_group_bytes=group.data_bytes,
-                contents=_contents(group, column.index),
-                bits=None if found is None else found.bits,
-                problem=problem,
-            )
-            yield BoundedUnit(facts, *statistics.bounds(group, mosaic))
+        for group in self.footer.row_groups:
+            yield BoundedUnit(self._unit(group, mosaic, count), *statistics.bounds(group, mosaic))
+
+    def _unit(self, group: RowGroup, mosaic: MosaicColumn, hashes: int) -> UnitFacts:
+        """The facts of a row group, for lookups of a number of hashes. A column's bytes are those of its bucket."""
+        bits, problem = self._usable(group, mosaic.index, hashes)
+        return UnitFacts(
+            row_group=group.ordinal,
+            rows=group.rows,
+            chunk_bytes=group.bucket_bytes(mosaic.bucket),
+            row_group_bytes=group.data_bytes,
+            contents=_contents(group, mosaic.index),
+            bits=bits,
+            problem=problem,
+        )
 
     indexable = True
 
@@ -197,7 +192,7 @@ class MosaicFile(LocatedFile):
 
         return sampling.unit_values(self.filters, columns, unit, rates, least)
 
-    def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[ProbedFilter | None, str | None]:
+    def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[Bits | None, str | None]:
         """The filter that readers use in a row group, or why it can't be used; both None without a filter."""
         location = self.filters.preferred(group, column)
         if location is None:
@@ -205,7 +200,7 @@ class MosaicFile(LocatedFile):
         own = statistics.bound_hashes(group, self.footer.columns[column])
         try:
             found = self.filters.load_for(location, hashes + len(own))
-            wrong = not all(map(found.bits.check, own))
+            wrong = not all(map(found.check, own))
         except FilterProblem as problem:
             return None, problem.reason
         return (None, WRONG) if wrong else (found, None)

@@ -14,7 +14,6 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_search import BoundedUnit, Candidates, ColumnSearch, FoundRows, Matches, is_nan
 from bloomcli.formats.mosaic import schema, values
 from bloomcli.formats.mosaic.bloom_filter import Filters
-from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
@@ -30,7 +29,7 @@ class MosaicSearch(ColumnSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: yields these row groups of the column (None: all), for a number of values.
+        units: yields the column's row groups, for a number of values.
 
     Raises:
         UsageError: the column is a list or a map.
@@ -41,7 +40,7 @@ class MosaicSearch(ColumnSearch):
         file: FilterFile,
         filters: Filters,
         column: Column,
-        units: Callable[[int, Sequence[RowGroup] | None], Iterator[BoundedUnit]],
+        units: Callable[[int], Iterator[BoundedUnit]],
     ) -> None:
         self._mosaic = filters.footer.columns[column.index]
         typed = schema.literal_column(self._mosaic)
@@ -71,7 +70,7 @@ class MosaicSearch(ColumnSearch):
 
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
         """The column's row groups."""
-        for facts, low, high in self._units(count, None):
+        for facts, low, high in self._units(count):
             yield BoundedUnit(facts, self._turned(low), self._turned(high))
 
     def _turned(self, bound: bytes | None) -> bytes | None:

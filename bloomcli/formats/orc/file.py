@@ -162,13 +162,13 @@ class OrcFile(LocatedFile):
 
         return OrcSearch(self, self.filters, column, partial(self._bounded_units, column))
 
-    def _bounded_units(self, column: Column, stripes: Container[int] | None) -> Iterator[BoundedUnit]:
-        """The facts of each row group of these stripes (None: all), without lookups, and its bounds."""
+    def _bounded_units(self, column: Column) -> Iterator[BoundedUnit]:
+        """The facts of each row group, without lookups, and its bounds."""
         from bloomcli.formats.column_search import BoundedUnit
 
         orc = self.footer.types[column.index]
         blind = orc.id in self.footer.encrypted_columns or orc.fault is not None
-        for facts, found in self._facts_and_statistics(column, (), stripes):
+        for facts, found in self._facts_and_statistics(column, ()):
             low, high = (None, None) if blind or found is None else statistics.comparable_bounds(found, orc)
             yield BoundedUnit(facts, low, high)
 

@@ -224,7 +224,7 @@ class OrcSearch(ColumnSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: yields the column's row groups in these stripes (None: all).
+        units: yields the column's row groups.
 
     Raises:
         UsageError: the column is a list, a map or a union.
@@ -235,7 +235,7 @@ class OrcSearch(ColumnSearch):
         file: FilterFile,
         filters: Filters,
         column: Column,
-        units: Callable[[Container[int] | None], Iterator[BoundedUnit]],
+        units: Callable[[], Iterator[BoundedUnit]],
     ) -> None:
         self._orc = filters.footer.types[column.index]
         super().__init__(file.source, file.look_up, column, literal_column(self._orc))
@@ -308,7 +308,7 @@ class OrcSearch(ColumnSearch):
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
         """The column's row groups."""
         del count
-        for unit in self._units(None):
+        for unit in self._units():
             yield unit._replace(facts=unit.facts._replace(bits=None)) if self._ignores_filters else unit
 
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
