@@ -47,8 +47,6 @@ SHARED_BYTES: Final = 64 << 20
 _SHARED_PIECES: Final = 1 << 10
 _LONG_BYTES: Final = 1 << 10
 """The size that is assumed for a text, if only the number of texts is known."""
-_FEW: Final = 10_000
-"""The most integers that are collected as rows."""
 _COUNTED: Final = ("InMemoryRelation", "Range")
 """Nodes of Spark's plans with a known number of rows."""
 
@@ -86,13 +84,10 @@ def few_of(chosen: DataFrame, forms: Forms) -> list[bytes] | None:
 
 def _collected(chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
     """The values, if they are few. If Spark doesn't know their number, they are collected in pieces up to the limit:
-    Spark's estimates can be far too low. A few integers are taken as rows, in half the time."""
+    Spark's estimates can be far too low."""
     known = _known_bytes(chosen)
     if known is not None and known <= SHARED_BYTES:
         return chosen.toArrow().column(0)
-    kind = arrow_type(chosen.schema[0].dataType)
-    if pa.types.is_integer(kind) and len(rows := chosen.limit(_FEW + 1).collect()) <= _FEW:
-        return pa.chunked_array([pa.array([row[0] for row in rows], kind)])
     pieces = partial(forms.blocks_of, most=SHARED_BYTES // _SHARED_PIECES)
     collected = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
     if len(collected) == _SHARED_PIECES:

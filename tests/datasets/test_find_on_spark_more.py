@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")]
 
-WAYS = ["known", "as rows", "in pieces", "on executors"]
-"""How values reach executors: collected if Spark knows that they are few, as rows, in pieces, or not at all."""
+WAYS = ["known", "in pieces", "on executors"]
+"""How values reach executors: collected if Spark knows that they are few, collected in pieces, or not collected."""
 
 
 @pytest.fixture
@@ -42,8 +42,6 @@ def lake(tmp_path: Path) -> Path:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param != "known":
         monkeypatch.setattr(spark_values, "_known_bytes", lambda _: None)
-    if request.param == "in pieces":
-        monkeypatch.setattr(spark_values, "_FEW", -1)
     if request.param == "on executors":
         monkeypatch.setattr(spark_values, "_SHARED_PIECES", 1)
         monkeypatch.setattr(spark_values, "SHARED_BYTES", 800)
