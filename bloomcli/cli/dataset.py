@@ -16,7 +16,6 @@ from bloomcli.cli import output
 from bloomcli.cli.grouped import option
 from bloomcli.cli.options import bundle, files_from_option, is_quiet
 from bloomcli.commands.option import OUTPUT, RUN, TABLES
-from bloomcli.compact import PLAIN_MOST
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage.names import read_list
@@ -312,19 +311,18 @@ def check_engine_options(dataset: Dataset, *, changing: bool) -> None:
 def meter(
     bars: output.Bars, tasks: Sequence[Task], phase: str = "files", before: str = ""
 ) -> Callable[[FileRow], None]:
-    """A function that advances a progress bar by each finished file; for very many files, by their average size."""
-    files, total = len(tasks), sum(max(t.size, 0) for t in tasks)
-    # only the progress bar needs them, and millions take memory
-    sizes = {t.path: max(t.size, 0) for t in tasks} if bars.shown and files <= PLAIN_MOST else {}
-    average = total / max(files, 1)
-    files_done, bytes_done = 0, 0.0
+    """A function that advances a progress bar by each finished file."""
+    files = len(tasks)
+    sizes = {t.path: max(t.size, 0) for t in tasks} if bars.shown else {}
+    total = sum(sizes.values())
+    files_done = bytes_done = 0
 
     def on_row(row: FileRow) -> None:
         nonlocal files_done, bytes_done
         files_done += 1
-        bytes_done += sizes.get(row.path, 0) if sizes else average
+        bytes_done += sizes.get(row.path, 0)
         bars.describe(phase, f"{before}{files_done:,} of {plural(files, 'file')}")
-        bars(phase, int(bytes_done), total)
+        bars(phase, bytes_done, total)
 
     return on_row
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from bloomcli.commands.change import OUTPUT_EXISTS
 from bloomcli.commands.options import WriteOptions
-from bloomcli.datasets.task import DryRunRequests, Task, collect_tasks
+from bloomcli.datasets.task import DryRunRequests, Task
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.traffic import current
@@ -42,8 +42,8 @@ def check(
     if open_ < 2:
         return tasks
     if dry_run:
-        return collect_tasks(replace(task, dry_run_requests=DryRunRequests.CHANGE_AND_CHECK) for task in tasks)
-    return collect_tasks(_with_check_rows(tasks, run(collect_tasks(_dry_runs(tasks))).rows))
+        return [replace(task, dry_run_requests=DryRunRequests.CHANGE_AND_CHECK) for task in tasks]
+    return list(_with_check_rows(tasks, run(list(_dry_runs(tasks))).rows))
 
 
 def _with_check_rows(tasks: Sequence[Task], rows: Sequence[FileRow]) -> Iterator[Task]:

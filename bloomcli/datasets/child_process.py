@@ -16,15 +16,12 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping
 from multiprocessing.spawn import get_executable
 from types import FrameType
 from typing import IO, Final, cast
 
-from bloomcli.commands.options import Options
 from bloomcli.concurrency.signals import terminable
-from bloomcli.datasets.packing import ReceivedTasks
 from bloomcli.datasets.pool import OnFewer, Rows, Shares, run_in_pool
 from bloomcli.datasets.task import Task
 from bloomcli.formats.keys import seal, use_seal
@@ -35,8 +32,6 @@ _CHILD: Final = (
     " from bloomcli.datasets.child_process import serve; serve()"
 )
 _PARENT_CHECK_SECONDS: Final = 0.5
-_GROUP: Final = 1024
-"""Tasks that are pickled together."""
 
 
 class NotStarted(Exception):
@@ -64,7 +59,7 @@ def rows(tasks: Mapping[int, Task], shares: Shares, fail_fast: bool, on_fewer: O
             try:
                 with to_child:
                     pickle.dump((os.getpid(), shares, fail_fast, run_here, seal()), to_child)
-                    _send_tasks(tasks, to_child)
+                    pickle.dump(dict(tasks), to_child)
             except BrokenPipeError:  # the child was killed
                 return
             while (found := _next(from_child)) is not None:
@@ -88,59 +83,13 @@ def _next(stream: IO[bytes]) -> tuple[int, FileRow | str] | None:
     return found
 
 
-def _send_tasks(tasks: Mapping[int, Task], stream: IO[bytes]) -> None:
-    """Write tasks in groups, so that neither side holds all of them as objects. Options are written once."""
-    options: dict[int, Options] = {}
-    for task in tasks.values():
-        options.setdefault(id(task.options), task.options)
-    numbers = {key: number for number, key in enumerate(options)}
-    pickle.dump((max(tasks, default=-1) + 1, list(options.values())), stream)
-    waiting = iter(tasks)
-    while positions := list(islice(waiting, _GROUP)):
-        group = _TaskPickler(stream, pickle.HIGHEST_PROTOCOL)
-        group.numbers = numbers
-        group.dump([(position, tasks[position]) for position in positions])
-    pickle.dump([], stream)
-
-
-def _received(stream: IO[bytes]) -> ReceivedTasks:
-    positions, options = pickle.load(stream)  # noqa: S301  from our own parent
-    tasks = ReceivedTasks(positions)
-    while True:
-        group = _TaskUnpickler(stream)
-        group.options = options
-        found: list[tuple[int, Task]] = group.load()
-        if not found:
-            return tasks
-        for position, task in found:
-            tasks.put(position, task)
-
-
-class _TaskPickler(pickle.Pickler):
-    """Pickles the number of a task's options instead of the options."""
-
-    numbers: Mapping[int, int]
-
-    def persistent_id(self, item: object) -> int | None:
-        return self.numbers.get(id(item))
-
-
-class _TaskUnpickler(pickle.Unpickler):
-    """Replaces the numbers by the options."""
-
-    options: Sequence[Options]
-
-    def persistent_load(self, number: int) -> Options:
-        return self.options[number]
-
-
 def serve() -> None:
     """The child's main function: reads tasks from standard input and writes rows to standard output."""
     pipe = os.dup(1)
     os.dup2(2, 1)  # other output must not mix with the rows
     parent, shares, fail_fast, run_here, of_parent = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
     use_seal(of_parent)
-    tasks = _received(sys.stdin.buffer)
+    tasks: dict[int, Task] = pickle.load(sys.stdin.buffer)  # noqa: S301
 
     def watch(number: int, frame: FrameType | None) -> None:
         del number, frame

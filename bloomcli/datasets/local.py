@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bloomcli.commands.progress import cores
-from bloomcli.compact import PositionedItems
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets import child_process, pool, workers
 from bloomcli.datasets import task as work
-from bloomcli.datasets.packing import OrderedTasks, Overview, overview_of
+from bloomcli.datasets.packing import Overview, overview_of
 from bloomcli.datasets.pool import OnFewer, Rows, Shares
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.datasets.workers import default_jobs
@@ -36,12 +35,13 @@ def run(
     started = time.perf_counter()
     overview = overview_of(tasks)
     if fail_fast and overview.failed:
-        overview = overview._replace(first=(), others=b"", open=0)
-    at_once = max(min(jobs or default_jobs(remote=overview.remote), overview.open), 1)
+        overview = overview._replace(order=())
+    at_once = max(min(jobs or default_jobs(remote=overview.remote), len(overview.order)), 1)
     shares = _shares(overview, at_once)
-    ordered = OrderedTasks(tasks, overview, partial(_threads, overview.bytes, jobs or cores(), at_once))
-    written = Targets(tasks)
-    rows = PositionedItems[FileRow](len(tasks))
+    threads = {i: _threads(overview.bytes, jobs or cores(), at_once, tasks[i].size) for i in overview.order}
+    ordered = {i: replace(tasks[i], threads=threads[i]) for i in overview.order}
+    written = targets(tasks)
+    rows: dict[int, FileRow] = {}
     remarks = [*sweep_for(written).remarks]
     jobs_done = min(at_once, shares.workers * shares.files)
 
@@ -61,7 +61,7 @@ def run(
     with terminable():
         try:
             for index, row in found:
-                rows.put(index, row.reported())
+                rows[index] = row.reported()
                 if on_row is not None:
                     on_row(row)
         finally:
@@ -72,7 +72,7 @@ def run(
         engine="local",
         jobs=jobs_done,
         seconds=time.perf_counter() - started,
-        rows=rows.sequence(),
+        rows=tuple(rows[i] for i in sorted(rows)),
         remarks=tuple(remarks),
         dry_run=overview.dry_run,
         not_started=len(tasks) - len(rows),
@@ -85,7 +85,7 @@ def _shares(overview: Overview, at_once: int) -> Shares:
     if not overview.light:
         return Shares(at_once)
     workers = min(at_once, cores())
-    return Shares(workers, -(-at_once // workers) if at_once == overview.open else at_once // workers)
+    return Shares(workers, -(-at_once // workers) if at_once == len(overview.order) else at_once // workers)
 
 
 def _after_known(tasks: Sequence[Task], found: Rows) -> Rows:
@@ -113,17 +113,10 @@ def _threads(total: int, jobs: int, processes: int, size: int) -> int:
     return max(jobs // processes, 1, round(size * jobs / max(total, 1)))
 
 
-class Targets(Iterable[str]):
+def targets(tasks: Sequence[Task]) -> list[str]:
     """The files that tasks write, or wrote in an earlier run; none in a dry run."""
-
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self._tasks = tasks
-
-    def __iter__(self) -> Iterator[str]:
-        for task in self._tasks:
-            writing = not task.dry_run and (task.row is None or task.row.status is Status.SKIPPED)
-            if writing and (task.output is not None or task.in_place):
-                yield task.output or task.path
+    writing = (t for t in tasks if not t.dry_run and (t.row is None or t.row.status is Status.SKIPPED))
+    return [task.output or task.path for task in writing if task.output is not None or task.in_place]
 
 
 def run_isolated(tasks: Mapping[int, Task]) -> Rows:
@@ -150,13 +143,11 @@ def _in_processes(
     if workers.can_fork():
         yield from pool.run_in_pool(tasks, shares, fail_fast, on_fewer, run_here=run_here)
         return
-    missing = bytearray(max(tasks, default=-1) + 1)  # a 1 at the position of each task that has no row yet
-    for index in tasks:
-        missing[index] = 1
+    missing = dict.fromkeys(tasks)
     failed = False
     try:
         for index, row in child_process.rows(tasks, shares, fail_fast, on_fewer, run_here=run_here):
-            missing[index] = 0
+            del missing[index]
             failed = failed or row.status is Status.FAILED
             yield index, row
     except child_process.NotStarted as error:
@@ -167,4 +158,4 @@ def _in_processes(
             yield from ((i, pool.not_started_row(task)) for i, task in tasks.items())
         return
     if not (failed and fail_fast):  # otherwise, tasks that didn't run have no row
-        yield from ((i, pool.killed_row(tasks[i])) for i in tasks if missing[i])
+        yield from ((i, pool.killed_row(tasks[i])) for i in missing)

@@ -1,21 +1,15 @@
-"""Packs tasks into parts of similar weight, and orders the tasks of a run, without an object for each task.
+"""Packs tasks into parts of similar weight, and orders the tasks of a run.
 
 Longest processing time first (Graham 1969): the heaviest item goes to the part that is lightest so far. The heaviest
 part is then at most 4/3 as heavy as in the best packing.
-
-The largest files start first: a large file that starts last would keep one worker busy while the others wait. If
-there are very many files, only the largest are sorted, and the others start in the order of the listing.
 """
 
 from __future__ import annotations
 
 import heapq
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from bloomcli.compact import PLAIN_MOST, PositionedItems
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import Status
 from bloomcli.storage.registry import store_of
@@ -70,19 +64,12 @@ def _weights(items: Sequence[T], size: Callable[[T], int]) -> list[int]:
     return [(s if s >= 0 else average) + _FILE_BYTES for s in sizes]
 
 
-_SORTED_OF_MANY: Final = 4096
-"""The number of files that are sorted by size if there are more than `PLAIN_MOST`. No other file is larger."""
-
-
 class Overview(NamedTuple):
-    """Totals that an engine needs before the first task starts, from one pass over all tasks."""
+    """What an engine needs to know of all tasks before the first one starts."""
 
-    first: Sequence[int]
-    """Positions of the tasks that start first, by descending size."""
-    others: bytes
-    """A 1 at the position of each other task without a row."""
-    open: int
-    """The number of tasks without a row."""
+    order: Sequence[int]
+    """Positions of the tasks without a row, by descending size: a large file that starts last would keep one worker
+    busy while the others wait."""
     failed: bool
     """The row of some task is a failure."""
     dry_run: bool
@@ -96,68 +83,13 @@ class Overview(NamedTuple):
 
 def overview_of(tasks: Sequence[Task]) -> Overview:
     """Make the overview of tasks."""
-    state = bytearray(len(tasks))
-    failed = dry_run = remote = False
-    light = True
-    total = 0
-
-    def sizes() -> Iterator[tuple[int, int]]:
-        nonlocal failed, dry_run, remote, light, total
-        for i, task in enumerate(tasks):
-            dry_run = dry_run or task.dry_run
-            remote = remote or any(store_of(path).remote for path in (task.path, task.output) if path is not None)
-            if task.row is not None:
-                failed = failed or task.row.status is Status.FAILED
-                continue
-            state[i] = 1
-            light = light and task.is_light and store_of(task.path).remote
-            total += max(task.size, 0)
-            yield -task.size, i
-
-    first = sorted(sizes()) if len(tasks) <= PLAIN_MOST else heapq.nsmallest(_SORTED_OF_MANY, sizes())
-    for _, i in first:
-        state[i] = 0
-    open_ = len(first) + state.count(1)
-    return Overview([i for _, i in first], bytes(state), open_, failed, dry_run, remote, light, total)
-
-
-class OrderedTasks(Mapping[int, Task]):
-    """Tasks without a row, by position, in start order. A task object is made when it is looked up."""
-
-    def __init__(self, tasks: Sequence[Task], overview: Overview, threads: Callable[[int], int]) -> None:
-        self._tasks, self._overview, self._threads = tasks, overview, threads
-
-    def __getitem__(self, position: int) -> Task:
-        task = self._tasks[position]
-        return replace(task, threads=self._threads(task.size))
-
-    def __iter__(self) -> Iterator[int]:
-        yield from self._overview.first
-        position = -1
-        while (position := self._overview.others.find(1, position + 1)) >= 0:
-            yield position
-
-    def __len__(self) -> int:
-        return self._overview.open
-
-
-class ReceivedTasks(Mapping[int, Task]):
-    """Tasks by position, in the order in which they were added."""
-
-    def __init__(self, positions: int) -> None:
-        self._order = array("q")
-        self._tasks = PositionedItems[Task](positions, shared=("options",))
-
-    def put(self, position: int, task: Task) -> None:
-        """Add a task at a position."""
-        self._order.append(position)
-        self._tasks.put(position, task)
-
-    def __getitem__(self, position: int) -> Task:
-        return self._tasks.at(position)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._order)
-
-    def __len__(self) -> int:
-        return len(self._order)
+    open_ = [i for i, task in enumerate(tasks) if task.row is None]
+    paths = (path for task in tasks for path in (task.path, task.output) if path is not None)
+    return Overview(
+        order=sorted(open_, key=lambda i: -tasks[i].size),
+        failed=any(task.row is not None and task.row.status is Status.FAILED for task in tasks),
+        dry_run=any(task.dry_run for task in tasks),
+        remote=any(store_of(path).remote for path in paths),
+        light=all(tasks[i].is_light and store_of(tasks[i].path).remote for i in open_),
+        bytes=sum(max(tasks[i].size, 0) for i in open_),
+    )

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Final
 
 from bloomcli.commands.options import Options, WriteOptions
-from bloomcli.datasets.task import Task, collect_tasks, failed_row, skip_reason
+from bloomcli.datasets.task import Task, failed_row, skip_reason
 from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.paths import shown
@@ -60,8 +60,6 @@ def list_files(paths: Sequence[str], options: Options, on_tables: OnTables | Non
 def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
     """Make a task for each file. With an output directory, outputs mirror the tree of the inputs below it.
 
-    `listed` may be read several times. Large sequences are never held as objects all at once.
-
     Raises:
         UsageError: options contradict each other or fit no file; there is no target, or there are two; two files have
             the same output.
@@ -71,14 +69,14 @@ def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
         if isinstance(options, WriteOptions):
             _check_target(options)
             if options.output is not None:
-                return collect_tasks(_mirrored(files, options, os.fspath(options.output)))
+                return list(_mirrored(files, options, os.fspath(options.output)))
         several = len(files) > 1
         tasks: Iterator[Task] = (_task(item, options, several=several) for item in files)
         if isinstance(options, WriteOptions):  # in place, or a dry run of that
             tasks = _each_once(files, tasks)
             if not options.force:
                 tasks = _without_tables(tasks)
-        return collect_tasks(tasks)
+        return list(tasks)
 
 
 def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -> Iterator[Task]:

@@ -5,7 +5,8 @@ Both the local engine (`local`) and the child Python that it may start (`child_p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
 from typing import Final, NamedTuple
 
 from bloomcli.commands.options import WriteOptions
@@ -36,34 +37,6 @@ class Shares(NamedTuple):
     """Files at a time in each process, in threads."""
 
 
-class TaskQueue:
-    """Positions of the tasks that aren't handed out yet, in start order."""
-
-    def __init__(self, tasks: Mapping[int, Task]) -> None:
-        self._next = iter(tasks)
-        self._returned: list[int] = []
-        """Positions that were put back, the first one last."""
-        self._count = len(tasks)
-
-    def __len__(self) -> int:
-        return self._count
-
-    def pop(self) -> int:
-        """Remove and return the first position."""
-        self._count -= 1
-        return self._returned.pop() if self._returned else next(self._next)
-
-    def put_back(self, positions: Sequence[int]) -> None:
-        """Put positions back at the start, in their order."""
-        self._count += len(positions)
-        self._returned += reversed(positions)
-
-    def clear(self) -> None:
-        """Remove all positions."""
-        self._next, self._count = iter(()), 0
-        self._returned.clear()
-
-
 def run_in_pool(
     tasks: Mapping[int, Task], shares: Shares, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool
 ) -> Rows:
@@ -79,7 +52,7 @@ def run_in_pool(
     pool = Workers(shares.workers, shares.files)
     if pool.forks:
         _import_before_forking(tasks)
-    waiting = TaskQueue(tasks)
+    waiting = deque(tasks)
     alone: list[int] = []
     lost: set[int] = set()
     try:
@@ -98,7 +71,7 @@ def run_in_pool(
                         alone += positions
                 yield from zip(positions, rows, strict=False)
             else:  # the system starts no process at all
-                index = alone.pop() if alone else waiting.pop()
+                index = alone.pop() if alone else waiting.popleft()
                 if index in lost:
                     rows = [killed_row(tasks[index])]
                 else:
@@ -129,7 +102,9 @@ def _import_before_forking(tasks: Mapping[int, Task]) -> None:
         module_of(command)
 
 
-def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: TaskQueue, alone: list[int], shares: Shares) -> None:
+def _hand_out(
+    pool: Workers, tasks: Mapping[int, Task], waiting: deque[int], alone: list[int], shares: Shares
+) -> None:
     """Give tasks to idle workers. Tasks of `alone` run one at a time, before all others."""
     while (alone and not pool.busy) or (waiting and not alone):
         worker = pool.idle()
@@ -143,10 +118,10 @@ def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: TaskQueue, alon
             if from_alone:
                 alone += positions
             else:
-                waiting.put_back(positions)
+                waiting.extendleft(reversed(positions))
 
 
-def _batch(waiting: TaskQueue, tasks: Mapping[int, Task], shares: Shares) -> list[int]:
+def _batch(waiting: deque[int], tasks: Mapping[int, Task], shares: Shares) -> list[int]:
     """Take as many tasks as a worker runs at a time, or more if there are many small files: handing out a batch
     costs as much as a small file."""
     workers, files = shares
@@ -155,13 +130,11 @@ def _batch(waiting: TaskQueue, tasks: Mapping[int, Task], shares: Shares) -> lis
     positions: list[int] = []
     room = _BATCH_BYTES
     while waiting and len(positions) < most:
-        position = waiting.pop()
-        size = tasks[position].size
+        size = tasks[waiting[0]].size
         if len(positions) >= least and size > room:
-            waiting.put_back([position])
             break
         room -= size
-        positions.append(position)
+        positions.append(waiting.popleft())
     return positions
 
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -23,7 +22,6 @@ from uuid import uuid4
 from bloomcli import version
 from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.commands.progress import cores
-from bloomcli.compact import LazySequence
 from bloomcli.concurrency.signals import plain_interrupts
 from bloomcli.datasets import local, planning
 from bloomcli.datasets import task as work
@@ -86,8 +84,7 @@ class SparkEngine:
         options = with_session_keys(options, self.session)
         changing = isinstance(options, WriteOptions) and options.in_place
         with counted_by(self.meter):
-            named = LazySequence(partial(portable, changing=changing), paths)
-            return planning.list_files(named, options, self.on_tables)
+            return planning.list_files([portable(p, changing=changing) for p in paths], options, self.on_tables)
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Make a task for each file."""
@@ -151,7 +148,7 @@ def _run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool, on_ro
     parts = parts_for(numbered, _size, cores)
     packs = [Pack(tuple(p)) for p in pack(numbered, _size, parts)]
     command = tasks[0].command
-    written = local.Targets(tasks)
+    written = local.targets(tasks)
     remarks = sweep_for(written).remarks
     if packs:
         try:

@@ -7,7 +7,7 @@ nor a Spark stage. Tasks can run again: work that is already done is skipped.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from importlib import import_module
@@ -29,7 +29,6 @@ from bloomcli.commands.options import (
     WriteOptions,
 )
 from bloomcli.commands.progress import Progress
-from bloomcli.compact import compacted
 from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
@@ -124,11 +123,6 @@ class Task:
     def in_place(self) -> bool:
         """The command replaces the file itself."""
         return isinstance(self.options, WriteOptions) and self.options.in_place
-
-
-def collect_tasks(tasks: Iterable[Task]) -> Sequence[Task]:
-    """Collect the tasks of a run: in a list if they are few, in compact form if they are many."""
-    return compacted(tasks, shared=("options",))
 
 
 def run(task: Task, progress: Progress | None = None) -> FileRow:

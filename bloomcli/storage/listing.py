@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Final
 
-from bloomcli.compact import TextSet, compacted
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, ManagedTable, Store, failed_entry
@@ -32,7 +31,7 @@ def is_dataset(paths: Sequence[str]) -> bool:
 
 
 def expand(paths: Sequence[str], tables: set[ManagedTable] | None = None) -> Sequence[FileEntry]:
-    """The files of the paths, each once, sorted within each path. Millions are kept packed.
+    """The files of the paths, each once, sorted within each path.
 
     `tables` gets the tables that listings of stores come across (`Store.list`).
 
@@ -44,7 +43,7 @@ def expand(paths: Sequence[str], tables: set[ManagedTable] | None = None) -> Seq
         UnreadableError: a glob has no matches or a directory can't be read, and no other file exists.
         UnsupportedError: a URI's file system can't be listed, and no other file exists.
     """
-    found = compacted(_each_once(paths, tables))
+    found = list(_each_once(paths, tables))
     if any(item.problem is None and not item.empty for item in found):  # usually the first one is a file
         return found
     for item in found:
@@ -71,12 +70,12 @@ def no_files(paths: Sequence[str]) -> UsageError:
 
 def _each_once(paths: Sequence[str], tables: set[ManagedTable] | None) -> Iterator[FileEntry]:
     """The first entry of each file, under any of its paths, and the entries of paths that can't be listed."""
-    spell, seen = spelling(), list[TextSet]()
+    spell, seen = spelling(), set[str]()
 
     def is_new(name: str) -> bool:
-        if not seen:
-            seen.append(TextSet())
-        return seen[0].add(name)
+        known = len(seen)
+        seen.add(name)
+        return len(seen) > known
 
     for path in paths:
         try:

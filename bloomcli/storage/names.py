@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from itertools import chain
-from operator import attrgetter
-from typing import Final, NamedTuple
-
-from bloomcli.compact import LazySequence, compacted
+from collections.abc import Iterable
+from typing import Final
 
 _WILDCARDS: Final = frozenset("*?[")
 
@@ -36,13 +32,6 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def read_list(lines: Iterable[str], before: Iterable[str] = ()) -> Sequence[str]:
-    """The paths of `before`, then those of a list with one path per line. Skips empty lines. Packs millions."""
-    listed = (text for line in lines if (text := line.rstrip("\r\n")))
-    return LazySequence(attrgetter("path"), compacted(map(_PathLine, chain(before, listed))))
-
-
-class _PathLine(NamedTuple):
-    """A line of a list."""
-
-    path: str
+def read_list(lines: Iterable[str], before: Iterable[str] = ()) -> list[str]:
+    """The paths of `before`, then those of a list with one path per line. Skips empty lines."""
+    return [*before, *(text for line in lines if (text := line.rstrip("\r\n")))]

@@ -10,13 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bloomcli.commands.options import GateOptions, policy_of
 from bloomcli.commands.sampling import chosen_files, share
 from bloomcli.commands.validate import rank
-from bloomcli.compact import LazySequence, compacted
 from bloomcli.datasets.engine import Engine
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
@@ -69,7 +67,7 @@ class GateRequest:
         """
         if not listed:
             raise no_files(paths)
-        kept = compacted(item for item in listed if not self.policy.excludes(item.path))
+        kept = [item for item in listed if not self.policy.excludes(item.path)]
         if not kept and any(item.walked or item.matched for item in listed):
             raise UsageError(
                 "the policy excludes every file that was found", path=self.policy.path, field="exclude",
@@ -166,18 +164,12 @@ class GateResults:
             files_found=self.chosen.found,
             excluded=self.chosen.excluded,
             findings=tuple(sorted(findings, key=rank)),
-            rows=_without_findings(self.done.rows),
+            rows=tuple(replace(row, findings=()) for row in self.done.rows),
             remarks=self.done.remarks,
             besides=self.done.besides,
             table=self.done.table,
             version=self.done.version_before,
         )
-
-
-def _without_findings(rows: Sequence[FileRow]) -> Sequence[FileRow]:
-    """The rows without their findings: a tuple if they are few, otherwise computed when they are read."""
-    found = LazySequence(partial(replace, findings=()), rows)
-    return tuple(found) if isinstance(rows, tuple) else found
 
 
 def _is_known(path: str) -> bool:

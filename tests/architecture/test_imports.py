@@ -26,7 +26,6 @@ LAYERS = (
     "version",
     "limits",
     "words",
-    "compact",
     "model",
     "hints",
     "errors",

@@ -82,4 +82,4 @@ class S3Store(ObjectStore):
         """Report unfinished uploads to the objects."""
         from bloomcli.storage.s3.upload import sweep
 
-        return sweep(self.client, lambda: map(self.client.locate, paths))
+        return sweep(self.client, [*map(self.client.locate, paths)])

@@ -17,7 +17,7 @@ import io
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -43,15 +43,11 @@ _PRECISION: Final = timedelta(seconds=1)
 """HTTP's dates have whole seconds."""
 
 
-Locations = Callable[[], Iterable[Location]]
-"""Returns the keys to write. It is called for each pass: there may be millions, so they aren't held in a list."""
-
-
-def sweep(client: S3Client, locations: Locations) -> SweepResult:
+def sweep(client: S3Client, locations: Collection[Location]) -> SweepResult:
     """Report unfinished uploads to the keys; none if the store can't list them."""
     found: list[tuple[Location, Any]] = []
     ranges: dict[str, tuple[str, str]] = {}
-    for at in locations():
+    for at in locations:
         first, last = ranges.get(at.root, (at.key, at.key))
         ranges[at.root] = min(first, at.key), max(last, at.key)
     for root, (first, last) in ranges.items():
@@ -136,7 +132,7 @@ def begun_uploads(client: S3Client, at: Location, when: TimeRange | None, second
 
 
 def _bucket_uploads(
-    client: S3Client, root: str, first: str, last: str, locations: Locations
+    client: S3Client, root: str, first: str, last: str, locations: Collection[Location]
 ) -> list[tuple[Location, Any]]:
     """The unfinished uploads to the locations that are in a bucket, with keys from `first` to `last`."""
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
@@ -146,11 +142,11 @@ def _bucket_uploads(
     return found
 
 
-def _uploads_to(uploads: Iterable[tuple[Location, Any]], locations: Locations) -> list[tuple[Location, Any]]:
-    found = list(uploads)
-    keys = {(at.root, at.key) for at, _ in found}
-    ours = {key for at in locations() if (key := (at.root, at.key)) in keys} if keys else keys
-    return [(at, item) for at, item in found if (at.root, at.key) in ours]
+def _uploads_to(
+    uploads: Iterable[tuple[Location, Any]], locations: Collection[Location]
+) -> list[tuple[Location, Any]]:
+    ours = set(locations)
+    return [(at, item) for at, item in uploads if at in ours]
 
 
 def _list_uploads(client: S3Client, at: Location) -> Iterator[tuple[Location, Any]]:

@@ -1,0 +1,74 @@
+"""Datasets of many files: their order, the tables above them, and workers in a child process."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support import datasets
+from support.memory_store import SCHEME
+from support.stores import MemoryPlace
+
+import bloomcli
+from bloomcli.commands.options import AddOptions, InspectOptions
+from bloomcli.datasets import packing, planning, workers
+from bloomcli.datasets.engine import LocalEngine, plan_files
+from bloomcli.datasets.task import Task
+from bloomcli.model.dataset import FileRow, Status
+from bloomcli.storage import managed_tables, registry
+
+
+@contextlib.contextmanager
+def another_thread() -> Iterator[None]:
+    """A program with another thread, which isn't forked."""
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def test_the_child_process_gets_the_tasks_and_returns_their_rows(tmp_path: Path) -> None:
+    lake = datasets.mixed(tmp_path / "lake")
+    copy = shutil.copytree(lake, tmp_path / "copy")
+    alone = bloomcli.inspect([copy], jobs=1)
+    with another_thread():
+        assert not workers.can_fork()
+        report = bloomcli.inspect([copy], jobs=2)
+        changed = bloomcli.add([copy], ["id"], in_place=True, jobs=2)
+    assert [replace(row, seconds=0.0) for row in report.rows] == [replace(row, seconds=0.0) for row in alone.rows]
+    assert (changed.done, changed.failed) == (len(datasets.GOOD), len(datasets.BROKEN))
+
+
+def test_tables_are_found_above_many_objects_in_many_directories(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "_LOOKED_FOR_AT_ONCE", 3)
+    monkeypatch.setattr(managed_tables, "_CACHED_DIRECTORIES", 1)
+    place = MemoryPlace()
+    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, place.memory)
+    for i in range(40):
+        place.put(f"{'table' if i % 5 == 2 else 'plain'}{i}/a/b={i}/part.parquet", b"no file")
+        if i % 5 == 2:
+            place.put(f"table{i}/_delta_log/0.json", b"{}")
+    tasks = plan_files(LocalEngine(jobs=1), [place.path()], AddOptions(columns=["id"], in_place=True))
+    refused = [task.path for task in tasks if task.row is not None and "Delta" in (task.row.error or "")]
+    assert len(refused) == 8
+    assert all("table" in path for path in refused)
+    assert sum(task.no_table for task in tasks) == 32
+
+
+def test_the_largest_files_start_first_and_each_file_without_a_row_once() -> None:
+    known = FileRow(path="known", status=Status.FAILED)
+    sizes = [i * 37 % 101 for i in range(60)]
+    tasks = [Task(options=InspectOptions(), path=f"{i}", size=size) for i, size in enumerate([*sizes, 1000, -1])]
+    tasks[60] = replace(tasks[60], row=known)
+    seen = packing.overview_of(tasks)
+    assert [tasks[i].size for i in seen.order] == sorted([*sizes, -1], reverse=True)
+    assert (seen.bytes, seen.failed) == (sum(sizes), True)
