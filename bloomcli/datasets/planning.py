@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
-from itertools import islice
+from functools import cache
 from typing import Final
 
 from bloomcli.commands.options import Options, WriteOptions
@@ -28,9 +27,6 @@ from bloomcli.storage.registry import store_of
 
 _PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
 """A URI as `pathlib.Path` spells it, with one slash."""
-
-_LOOKED_FOR_AT_ONCE: Final = 8192
-"""Tasks whose directories are searched for tables together."""
 
 
 OnTables = Callable[[Sequence[ManagedTable]], object]
@@ -71,12 +67,12 @@ def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
             if options.output is not None:
                 return list(_mirrored(files, options, os.fspath(options.output)))
         several = len(files) > 1
-        tasks: Iterator[Task] = (_task(item, options, several=several) for item in files)
+        tasks = [_task(item, options, several=several) for item in files]
         if isinstance(options, WriteOptions):  # in place, or a dry run of that
-            tasks = _each_once(files, tasks)
+            tasks = list(_each_once(files, tasks))
             if not options.force:
                 tasks = _without_tables(tasks)
-        return list(tasks)
+        return tasks
 
 
 def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -> Iterator[Task]:
@@ -85,7 +81,7 @@ def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -
     # files of one tree have distinct paths below it, and so do their outputs
     one_tree = len({item.path.removesuffix(item.relative) for item in listed}) == 1
 
-    @lru_cache(_LOOKED_FOR_AT_ONCE)
+    @cache
     def directory(path: str) -> str:
         return spell(path + "file").removesuffix("file")
 
@@ -165,19 +161,15 @@ def _each_once(listed: Sequence[FileEntry], tasks: Iterable[Task]) -> Iterator[T
             yield replace(task, row=row)
 
 
-def _without_tables(tasks: Iterable[Task]) -> Iterator[Task]:
-    """Yield the tasks. Remote files that belong to tables get the row of a failure."""
-    found: dict[Store, TableSearch] = {}
-    waiting = iter(tasks)
-    while some := list(islice(waiting, _LOOKED_FOR_AT_ONCE)):
-        of_store: dict[Store, list[str]] = {}
-        for task in some:
-            store = store_of(task.path)
-            if store.remote and task.row is None:
-                of_store.setdefault(store, []).append(task.path)
-        for store, paths in of_store.items():
-            found.setdefault(store, TableSearch(store)).look_above(paths)
-        yield from (_with_table(task, found.get(store_of(task.path))) for task in some)
+def _without_tables(tasks: Sequence[Task]) -> list[Task]:
+    """The tasks. Remote files that belong to tables get the row of a failure."""
+    of_store: dict[Store, list[str]] = {}
+    for task in tasks:
+        store = store_of(task.path)
+        if store.remote and task.row is None:
+            of_store.setdefault(store, []).append(task.path)
+    found = {store: TableSearch(store, paths) for store, paths in of_store.items()}
+    return [_with_table(task, found.get(store_of(task.path))) for task in tasks]
 
 
 def _with_table(task: Task, tables: TableSearch | None) -> Task:

@@ -51,8 +51,6 @@ _TABLE_NAMES: Final = {
 """Names that show that a directory contains a table or a summary."""
 _CONCURRENT_LOOKUPS: Final = 16
 """Number of directories that are searched at the same time."""
-_CACHED_DIRECTORIES: Final = 1 << 16
-"""Number of directories that are cached in addition to those above the current files."""
 
 
 def table_error(path: str, table: ManagedTable, command: str, columns: Sequence[str] = ()) -> UsageError:
@@ -87,9 +85,7 @@ def table_above(store: Store, path: str) -> ManagedTable | None:
     Raises:
         UnreadableError: the store can't tell.
     """
-    tables = TableSearch(store)
-    tables.look_above([path])
-    return tables.above(path)
+    return TableSearch(store, [path]).above(path)
 
 
 def tables_of(paths: Iterable[str], listed: Iterable[FileEntry], seen: Iterable[ManagedTable]) -> list[ManagedTable]:
@@ -113,8 +109,7 @@ def tables_of(paths: Iterable[str], listed: Iterable[FileEntry], seen: Iterable[
         if not (store := store_of(path)).remote:
             paths_of.setdefault(store, {})[path] = None
     for store, below in paths_of.items():
-        tables = TableSearch(store)
-        tables.look_above(below)
+        tables = TableSearch(store, below)
         found |= {table: None for path in below if (table := tables.above(path, strict=False)) is not None}
     return [table for table in found if table.kind is not TableKind.SUMMARY]
 
@@ -127,33 +122,25 @@ def _below_lookups(path: str) -> str:
 
 
 class TableSearch:
-    """Finds the tables above many files of one store. Searches each directory once, several at a time.
+    """The tables and summaries above files of one store. Each directory is searched once, several at a time.
 
-    Caches the results of the most recently used directories: neighbouring files have the same ones.
+    Args:
+        store: the store.
+        paths: the files.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, paths: Iterable[str]) -> None:
         self._store = store
-        self._tables: dict[str, ManagedTable | UnreadableError | None] = {}
-        """The result of each directory, the least recently used first."""
-
-    def look_above(self, paths: Iterable[str]) -> None:
-        """Search each directory above these files for tables and summaries, and keep the results."""
         needed: dict[str, None] = {}
-        of_directories = {self._store.directory(path): path for path in paths} if self._store.remote else {}
+        of_directories = {store.directory(path): path for path in paths} if store.remote else {}
         for path in of_directories.values() or paths:  # files of this machine may be links
-            needed |= dict.fromkeys(self._store.directories_above(path, _LEVELS))
-        known = {directory: self._tables.pop(directory) for directory in needed if directory in self._tables}
-        for directory in list(self._tables)[: max(len(self._tables) - _CACHED_DIRECTORIES, 0)]:
-            del self._tables[directory]
-        self._tables |= known
-        self._look(directory for directory in needed if directory not in known)
+            needed |= dict.fromkeys(store.directories_above(path, _LEVELS))
+        self._tables = self._looked(needed)
 
-    def _look(self, directories: Iterable[str]) -> None:
+    def _looked(self, directories: Iterable[str]) -> dict[str, ManagedTable | UnreadableError | None]:
+        """The result of each directory."""
         if not self._store.remote:
-            self._tables |= {directory: self._looked_in(directory) for directory in directories}
-            return
-
+            return {directory: self._looked_in(directory) for directory in directories}
         meter = traffic.current()
 
         def look(directory: str) -> ManagedTable | UnreadableError | None:
@@ -162,8 +149,7 @@ class TableSearch:
 
         with Threads(_CONCURRENT_LOOKUPS, "bloom-tables") as threads:
             looks = {directory: threads.submit(partial(look, directory)) for directory in directories}
-            for directory, future in looks.items():
-                self._tables[directory] = threads.result(future)
+            return {directory: threads.result(future) for directory, future in looks.items()}
 
     def _looked_in(self, directory: str) -> ManagedTable | UnreadableError | None:
         try:
@@ -172,7 +158,7 @@ class TableSearch:
             return error
 
     def above(self, path: str, *, strict: bool = True) -> ManagedTable | None:
-        """The table or summary that describes one of the last `look_above`'s files; None if there is none above it.
+        """The table or summary that describes one of the files; None if there is none above it.
 
         Skips directories above a readable one that the user may not list: permissions are often those of a prefix.
         If not `strict`, skips all directories that the user may not list.

@@ -16,11 +16,11 @@ from support.stores import MemoryPlace
 
 import bloomcli
 from bloomcli.commands.options import AddOptions, InspectOptions
-from bloomcli.datasets import packing, planning, workers
+from bloomcli.datasets import packing, workers
 from bloomcli.datasets.engine import LocalEngine, plan_files
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import FileRow, Status
-from bloomcli.storage import managed_tables, registry
+from bloomcli.storage import registry
 
 
 @contextlib.contextmanager
@@ -49,8 +49,6 @@ def test_the_child_process_gets_the_tasks_and_returns_their_rows(tmp_path: Path)
 
 
 def test_tables_are_found_above_many_objects_in_many_directories(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "_LOOKED_FOR_AT_ONCE", 3)
-    monkeypatch.setattr(managed_tables, "_CACHED_DIRECTORIES", 1)
     place = MemoryPlace()
     monkeypatch.setitem(registry.BY_SCHEME, SCHEME, place.memory)
     for i in range(40):
