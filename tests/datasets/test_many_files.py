@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -46,6 +48,18 @@ def test_the_child_process_gets_the_tasks_and_returns_their_rows(tmp_path: Path)
         changed = bloomcli.add([copy], ["id"], in_place=True, jobs=2)
     assert [replace(row, seconds=0.0) for row in report.rows] == [replace(row, seconds=0.0) for row in alone.rows]
     assert (changed.done, changed.failed) == (len(datasets.GOOD), len(datasets.BROKEN))
+
+
+def test_a_thread_of_a_library_forbids_forking() -> None:
+    """A forked process would wait for ever for what the thread has locked."""
+    program = (
+        "import threading; from bloomcli.datasets import workers\n"
+        "print(workers.can_fork(), end=' ')\n"
+        "import pyarrow.compute as pc; pc.sum([1, 2])\n"
+        "print(threading.active_count(), workers.can_fork())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "1", "False"]
 
 
 def test_tables_are_found_above_many_objects_in_many_directories(monkeypatch: pytest.MonkeyPatch) -> None:
