@@ -10,6 +10,7 @@ reach the driver only for the command line.
 
 from __future__ import annotations
 
+import io
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -235,94 +236,51 @@ def _pickled(pairs: Iterable[tuple[Part, Any]], search: Search) -> Iterator[byte
     return (pickle.dumps(item, 5) for item in _searched(pairs, search))
 
 
-class _Wire:
-    """A writable stream whose bytes are taken out in pieces."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self._waiting = bytearray()
-
-    def write(self, data: Any) -> int:
-        """Write bytes."""
-        self._waiting += memoryview(data).cast("B")
-        return len(data)
-
-    def pieces(self, *, rest: bool = False) -> Iterator[tuple[bytes]]:
-        """Yield the bytes written so far as rows of one piece each."""
-        end = len(self._waiting) if rest else len(self._waiting) // _WIRE_BYTES * _WIRE_BYTES
-        for at in range(0, end, _WIRE_BYTES):
-            yield (bytes(self._waiting[at : min(at + _WIRE_BYTES, end)]),)
-        del self._waiting[:end]
-
-    def flush(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 def _stream(pairs: Iterable[tuple[Part, Any]], search: Search, arrow: pa.Schema) -> Iterator[tuple[bytes]]:
     """The rows of a task as an Arrow IPC stream in pieces. A file that fails ends the job. Runs on executors."""
-    wire = _Wire()
-    with pa.ipc.new_stream(pa.PythonFile(wire, "w"), arrow) as writer:
+    wire = io.BytesIO()
+    with pa.ipc.new_stream(wire, arrow) as writer:
         for item in _searched(pairs, search):
             if isinstance(item, FileFound):
                 _check(item)
             else:
                 writer.write_batch(item.cast(arrow))
-                yield from wire.pieces()
-    yield from wire.pieces(rest=True)
+                yield from _pieces(wire)
+    yield from _pieces(wire)
 
 
-class _Pieces:
+def _pieces(wire: io.BytesIO) -> Iterator[tuple[bytes]]:
+    """Take the bytes written so far out as rows of one piece each."""
+    written = wire.getvalue()
+    wire.seek(0)
+    wire.truncate()
+    return ((written[at : at + _WIRE_BYTES],) for at in range(0, len(written), _WIRE_BYTES))
+
+
+class _Pieces(io.RawIOBase):
     """A readable stream of the pieces in batches."""
 
-    closed = False
-
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = iter(batches)
-        self._waiting: list[bytes] = []
+        self._waiting = (piece for batch in batches for piece in batch.column(0).to_pylist())
         self._rest = b""
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
-        parts, missing = [], size
-        while missing:
-            if not self._rest:
-                if not self._waiting:
-                    batch = next(self._batches, None)
-                    if batch is None:
-                        break
-                    self._waiting = batch.column(0).to_pylist()[::-1]
-                    continue
-                self._rest = self._waiting.pop()
-            part, self._rest = self._rest[:missing], self._rest[missing:]
-            parts.append(part)
-            missing -= len(part)
-        return b"".join(parts)
 
     def readable(self) -> bool:
         """Return True."""
         return True
 
-    def close(self) -> None:
-        """Do nothing."""
+    def readinto(self, target: Any) -> int:
+        """Read the rest of a piece, or the next one."""
+        piece = self._rest or next(self._waiting, b"")
+        size = min(len(piece), len(target))
+        target[:size], self._rest = piece[:size], piece[size:]
+        return size
 
 
 def _batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the rows of a task from the pieces of their stream. Runs on executors."""
-    waiting = iter(batches)
-    first = next((batch for batch in waiting if batch.num_rows), None)
-    if first is None:
-        return
-
-    def both() -> Iterator[pa.RecordBatch]:
-        yield first
-        yield from waiting
-
-    with pa.ipc.open_stream(pa.PythonFile(_Pieces(both()), "r")) as reader:
-        yield from reader
+    with io.BufferedReader(_Pieces(batches)) as stream:
+        if stream.peek(1):
+            yield from pa.ipc.open_stream(stream)
 
 
 class FileFailed(Exception):
