@@ -11,7 +11,7 @@ import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
@@ -29,10 +29,6 @@ from bloomcli.formats.size_rule import Folding, SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
 from bloomcli.storage.base import KeptRange, Pieces
-
-if TYPE_CHECKING:
-    from bloomcli.model.change import FilterChange
-
 
 _ENTRY_BOUND: Final = 18
 """Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""
@@ -63,6 +59,20 @@ class Change(PlanBase):
         entries = len(bitsets) + sum(len(g.filters) for g in footer.row_groups)
         index = sum(len(g.raw) + 5 for g in footer.row_groups)
         return sum(bitsets) + len(bitsets) * HEADER_BOUND + index + entries * _ENTRY_BOUND + len(footer.tail)
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The row groups, each followed by the filters that stay and those that change."""
+        del threads, tick
+        layout = Layout(self.footer, self.removed)
+        for point, group in layout.steps:
+            yield from layout.before(point)
+            yield from layout.add(point, group, self.changed(group))
+        yield from self.finish(layout, self.estimate, 0)
+
+    def changed(self, group: RowGroup) -> Sequence[NewFilter]:
+        """A row group's changed filters, which replace removed ones."""
+        del group
+        return ()
 
     def finish(
         self, layout: Layout, changes: Sequence[FilterChange], decoded: int, remarks: tuple[str, ...] = ()
@@ -293,15 +303,6 @@ class RemovePlan(Change):
         )
         self.new_bytes_bound = self.bound(())
 
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """The row groups, each followed by the filters that stay."""
-        del threads, tick
-        layout = Layout(self.footer, self.removed)
-        for point, group in layout.steps:
-            yield from layout.before(point)
-            yield from layout.add(point, group, ())
-        yield from self.finish(layout, self.estimate, 0)
-
 
 class FoldPlan(Change):
     """The plan that halves filters as often as their measured rate allows."""
@@ -319,17 +320,10 @@ class FoldPlan(Change):
         self._estimated = tuple(changes)
         self.new_bytes_bound = self.bound(list(self._folding.sizes.values()))
 
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """The row groups, each followed by the filters that stay."""
-        del threads, tick
-        layout = Layout(self.footer, self.removed)
-        for point, group in layout.steps:
-            yield from layout.before(point)
-            new = [
-                NewFilter(location.column, self._folding.take(location), location.position)
-                for location in group.filters
-                if location in self._folding.sizes
-            ]
-            yield from layout.add(point, group, new)
-            del new
-        yield from self.finish(layout, self.estimate, 0)
+    def changed(self, group: RowGroup) -> Sequence[NewFilter]:
+        """The folded filters."""
+        return [
+            NewFilter(location.column, self._folding.take(location), location.position)
+            for location in group.filters
+            if location in self._folding.sizes
+        ]
