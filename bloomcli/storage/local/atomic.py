@@ -132,7 +132,7 @@ def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable
     expected = local if local is not None and Path(os.path.realpath(local.local_path)) == final else None
     with write_errors(target, TemporaryFile(final, 0o600 if exists else mode_of_new_file(local))) as temporary:
         fd = temporary.open()  # this may change the temporary's path
-        new = NewFile(fd)
+        new = NewFile(temporary.path, fd)
         try:
             yield new
             if exists:

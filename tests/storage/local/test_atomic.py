@@ -426,7 +426,7 @@ def test_a_really_full_disk_leaves_the_original_whole(file: Path) -> None:
     fd = os.open(full, os.O_WRONLY)
     try:
         with pytest.raises(OSError, match="No space"):
-            NewFile(fd).write(b"x" * 100)
+            NewFile(full, fd).write(b"x" * 100)
     finally:
         os.close(fd)
     with (

@@ -158,6 +158,7 @@ def _other() -> Iterator[Scenario]:
         arguments=(*add, one, "--in-place"),
         make=_files("parquet", sidecar=True),
         constants={
+            "bloomcli.storage.local.copying.DIRECT_LEAST": 4096,
             "bloomcli.storage.local.copying.STEP_BYTES": 4096,
             "bloomcli.storage.local.copying._FLUSH_BYTES": 4096,
         },
