@@ -26,7 +26,6 @@ from bloomcli.storage.base import KeptRange, Pieces, Source, Store, Verify
 from bloomcli.storage.managed_tables import table_above, table_error
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import preload_writing, store_of
-from bloomcli.storage.sources import ExtendedSource
 from bloomcli.storage.traffic import counted, current, with_traffic
 
 preload_writing()  # worker processes of a dataset are forked after this import, and don't repeat it
@@ -333,7 +332,7 @@ def _state(file: FilterFile, request: ChangeRequest, output: str) -> _OutputStat
     changed_until = origin.fingerprint.mtime_ns + store_of(origin.path).mtime_step_ns - 1
     try:
         with store_of(output).open(output) as source:
-            made = open_file(source, request.names, request.keys)
+            made = open_file(source, request.names, request.keys and request.keys.of_file(origin.path))
             if made.format != file.format:
                 return _OutputState.OTHER
             try:
@@ -402,8 +401,7 @@ def _change(
 def _estimated_traffic(source: Source, plan: Plan, target: Target) -> Traffic:
     """An estimate of the traffic of a change: reading for its plan, reading columns, and writing the new file."""
     output = source.path if target.output is None else os.fspath(target.output)
-    outline = source.outline(plan.outline()) if isinstance(source, ExtendedSource) else plan.outline()
-    writing = store_of(output).estimate(output, outline, source=source.stored)
+    writing = store_of(output).estimate(output, source.outline(plan.outline()), source=source.stored)
     return current().total + source.estimate(plan.reads()) + writing
 
 
@@ -512,9 +510,6 @@ def _carry_out(
     """
     copied = Meter(progress, "copy", plan.bytes_to_copy)
     decoded = Meter(progress, "decode", plan.bytes_to_decode)
-    pieces = plan.pieces(threads, decoded.tick)
-    if isinstance(source, ExtendedSource):
-        pieces = source.pieces(pieces)
 
     def verify(written: Source) -> None:
         plan.result().verify(written)
@@ -522,7 +517,7 @@ def _carry_out(
 
     size = store_of(output).replace(
         output,
-        pieces,
+        source.pieces(plan.pieces(threads, decoded.tick)),
         source=source.stored,
         overwrite=target.overwrite or target.in_place,
         verify=verify,

@@ -21,7 +21,7 @@ import threading
 import zlib
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -57,7 +57,7 @@ from bloomcli.formats.parquet.key_material import KeyRing
 from bloomcli.formats.parquet.page_index import offset_index
 from bloomcli.formats.parquet.pages import BAD_CHECKSUM, BadChecksum
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.storage.base import Source
+from bloomcli.storage.base import KeptRange, Pieces, Source
 from bloomcli.storage.sources import CountingSource
 from bloomcli.words import counted
 
@@ -343,7 +343,15 @@ class PlainSource(CountingSource):
     @property
     def stored(self) -> Source:
         """The file as it is stored."""
-        return self.original
+        return self.original.stored
+
+    def pieces(self, pieces: Pieces) -> Pieces:
+        """Convert pieces as the original does: they are those of the file with its modules encrypted."""
+        return self.original.pieces(pieces)
+
+    def outline(self, outline: Iterable[KeptRange | int]) -> Iterable[KeptRange | int]:
+        """Convert an outline as the original does."""
+        return self.original.outline(outline)
 
     def _read(self, offset: int, length: int) -> bytes:
         region, end = self._region(offset), offset + length

@@ -210,6 +210,12 @@ def _deleted(
     vectors, positions, equalities = [], [], []
     for one in files:
         kind, path, size = one["file-format"].lower(), portable(one["file-path"]), one.get("file-size-in-bytes")
+        if one.get("key-metadata") is not None:
+            raise UnsupportedError(
+                "the delete file is encrypted, and bloom reads only encrypted data files",
+                path=path,
+                hint="rewrite_data_files applies the table's deletes",
+            )
         if one["content"].lower().startswith("equality"):
             if path not in known:
                 compared = _compared(one["equality-ids"], columns, path)

@@ -150,11 +150,19 @@ class IcebergTable(Table):
         tasks = Tasks.planned(self.java, scan.includeColumnStats().ignoreResiduals())
         specs = [self._spec(number) for number in tasks.spec_ids()]
         partitions = tasks.partitions(specs)
-        facts = zip(tasks.paths(), tasks.sizes(), tasks.formats(), self._lineages(tasks), strict=True)
-        for index, (path, size, kind, lineage) in enumerate(facts):
+        encrypted = checks.manager(self.table) != checks.PLAINTEXT
+        keys = tasks.keys() if encrypted else [None] * tasks.java_list.size()
+        facts = zip(tasks.paths(), tasks.sizes(), tasks.formats(), self._lineages(tasks), keys, strict=True)
+        for index, (path, size, kind, lineage, key) in enumerate(facts):
             record = Record(tasks.java_list, index, specs[index], self._version)
             yield DataFile(
-                path=path, size=size, format=kind, partition=partitions[index], lineage=lineage, record=record
+                path=path,
+                size=size,
+                format=kind,
+                partition=partitions[index],
+                lineage=lineage,
+                key=key,
+                record=record,
             )
 
     @property
@@ -232,13 +240,8 @@ class IcebergTable(Table):
         self._new_row_ids = new_row_ids
 
     def new_path(self, file: DataFile) -> str:
-        """A path from the table's location provider: the old file's name, followed by a UUID.
-
-        Raises:
-            UnsupportedError: the data file is encrypted.
-        """
+        """A path from the table's location provider: the old file's name, followed by a UUID."""
         with reading("the table's location provider fails", self.name):
-            checks.check_file(file.record.file, file.path)
             stem, dot, suffix = file.path.rpartition("/")[2].rpartition(".")
             stem, suffix = (stem, dot + suffix) if dot else (suffix, "")
             name = f"{_OURS.sub('', stem)[:_STEM_MAX]}-bloom-{uuid4().hex}{suffix}"
