@@ -11,6 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 
+from bloomcli.formats.keys import Keys
+from bloomcli.formats.parquet.encryption import Kind, module_length
+from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.storage.registry import open_source
+
 
 class OpenKms(pe.KmsClient):
     """A key service that hides nothing: wrapping is base64."""
@@ -90,3 +95,23 @@ def rows_by_arrow(name: str) -> list[dict[str, Any]]:
     properties = pe.create_decryption_properties(given.get("footer_key") or given["keys"]["kf"], **prefix)
     found: list[dict[str, Any]] = pq.read_table(file(name), decryption_properties=properties).to_pylist()
     return found
+
+
+def empty_filters(path: Path, keys: Keys) -> None:
+    """Encrypt zeros in place of each filter's bits."""
+    with open_source(path) as source:
+        file = ParquetFile(source, keys)
+        encryption = file.footer.encryption
+        assert encryption is not None
+        found = [(c.row_group, c.column.index, c.bloom_filter_offset or 0) for c in file.filters.locations(None)]
+        ciphers = encryption.ciphers
+    data = bytearray(path.read_bytes())
+    for row_group, column, at in found:
+        at += module_length(data[at : at + 4])
+        size = module_length(data[at : at + 4])
+        cipher = ciphers.get((row_group, column))
+        if cipher is not None:  # otherwise the column is in plain text
+            data[at : at + size] = cipher.encrypt(
+                bytes(size - cipher.overhead(Kind.FILTER_BITSET)), Kind.FILTER_BITSET
+            )
+    path.write_bytes(data)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.encrypted import FILES, KEYS, OpenKms, file, rows_by_arrow, write_encrypted
 
@@ -80,6 +81,13 @@ def test_filters_rule_values_out(name: str) -> None:
     absent = [total for total in report.totals if total.skipped_row_groups]
     assert len(absent) > 40
     assert bloomcli.dump(file(name), column="name", keys=keys(name)).bitset
+
+
+def test_a_plain_file_in_place_of_an_encrypted_one_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "plain.parquet"
+    pq.write_table(pa.table({"id": [1]}), path)
+    with pytest.raises(CorruptFile, match="another file is in its place"):
+        bloomcli.inspect(path, keys={"files": {str(path): (b"0" * 16, None)}})
 
 
 def test_pages_that_are_read_in_order_are_read_and_decrypted_once(

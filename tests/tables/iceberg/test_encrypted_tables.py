@@ -1,30 +1,30 @@
 """Encrypted Iceberg tables: Spark reads the keys of files from the manifests, and copies keep their keys.
 
-Hive's catalog is the one that encrypts. Its metastore is in memory, and Iceberg's own client of AWS KMS asks a service
-of this process.
+Hive's catalog is the one that encrypts. Its metastore is in memory, and Iceberg's client of AWS KMS asks a service of
+this process.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support import aws_kms
-from support.iceberg_runs import append, ids, local_path, opened, rows
+from support.encrypted import empty_filters
+from support.iceberg_runs import append, local_path, opened, rows
 
 import bloomcli
 from bloomcli import spark as bloom_spark
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.errors import UnsupportedError
 from bloomcli.formats.keys import Keys
 from bloomcli.tables.iceberg.key_metadata import read_key
 from bloomcli.tables.opening import open_snapshot
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Row, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -76,26 +76,89 @@ def files_of(spark: SparkSession, name: str) -> dict[str, Any]:
     return {str(local_path(file.path)): file.key for file in opened(spark, name).files()}
 
 
+def numbers(spark: SparkSession, name: str) -> list[Row]:
+    """The numbers of all rows."""
+    return rows(spark, name, "id", "_row_id", "_last_updated_sequence_number")
+
+
 def test_commands_read_and_change_files_by_the_keys_in_the_manifests(safe: SparkSession) -> None:
     name = made(safe, "t")
-    safe.sql(f"delete from {name} where id % 50 = 3")
-    before, lineage = rows(safe, name), rows(safe, name, "id", "_row_id", "_last_updated_sequence_number")
-    (old, *_) = keys = files_of(safe, name)
+    found = bloom_spark.find_table(safe, name, [7, 150, 201], column="id", select=["name"]).collect()
+    assert sorted(row.record.name for row in found) == ["n150", "n7"]
+    keys = files_of(safe, name)
     with pytest.raises(UnsupportedError, match="its key isn't given"):
-        bloomcli.inspect(old)
+        bloomcli.inspect(next(iter(keys)))
     assert [row.status for row in bloom_spark.inspect_table(safe, name).collect()] == ["done"] * 2
+    safe.sql(f"delete from {name} where id % 50 = 3")
+    before, lineage = rows(safe, name), numbers(safe, name)
 
     added = bloom_spark.add_to_table(safe, name, ["id", "name"], readers=["spark"]).collect()
     assert [(row.status, row.error) for row in added] == [("done", None)] * 2
-    assert rows(safe, name) == before
-    assert rows(safe, name, "id", "_row_id", "_last_updated_sequence_number") == lineage
+    assert (rows(safe, name), numbers(safe, name)) == (before, lineage)
     after = files_of(safe, name)
-    assert sorted(after.values()) == sorted(keys.values()) and not after.keys() & keys.keys()
+    assert sorted(after.values()) == sorted(keys.values())
+    assert not after.keys() & keys.keys()
+    listed = safe.sql(f"select file_size_in_bytes n, key_metadata k from {name}.files where content = 0").collect()
+    sizes = {row.n: bytes(row.k)[1:] for row in listed}
+    assert sorted(sizes) == sorted(Path(path).stat().st_size for path in after)
+    assert all(_avro_long(size) == metadata[-len(_avro_long(size)) :] for size, metadata in sizes.items())
     checked = bloom_spark.validate_table(safe, name, deep=True).collect()
     assert [(row.status, row.filters) for row in checked] == [("done", 2)] * 2
-    found = bloom_spark.find_table(safe, name, [7, 103, 150], column="id", select=["name"]).collect()
-    assert sorted(row.record.name for row in found) == ["n150", "n7"]
-    (total,) = {row.totals[0].presence for row in bloom_spark.probe_table(safe, name, [-1], column="id").collect()}
-    assert total == "absent"
-    lengths = [row.n for row in safe.sql(f"select file_size_in_bytes n from {name}.files where content = 0").collect()]
-    assert sorted(lengths) == sorted(Path(path).stat().st_size for path in after)
+    probed = bloom_spark.probe_table(safe, name, [1000], column="id").collect()
+    assert [row.totals[0].skipped_row_groups for row in probed] == [1, 1]
+    with pytest.raises(UnsupportedError, match="the delete file is encrypted"):
+        bloom_spark.find_table(safe, name, [7], column="id")
+
+    for path, key in after.items():
+        empty_filters(Path(path), Keys(files={path: key}))
+    assert rows(safe, name) == before
+    assert safe.sql(f"select * from {name} where id = 7").collect() == [], "the filter is read"
+    removed = bloom_spark.remove_from_table(safe, name).collect()
+    assert [row.status for row in removed] == ["done"] * 2
+    assert safe.sql(f"select name from {name} where id = 7").collect()[0].name == "n7"
+    assert (rows(safe, name), numbers(safe, name)) == (before, lineage)
+    shown = repr([added, checked, removed, opened(safe, name).files()])
+    for key, prefix in keys.values():
+        for secret in (key, prefix):
+            assert not [
+                form for form in (secret.hex(), base64.b64encode(secret).decode(), repr(secret)) if form in shown
+            ]
+
+    metadata = opened(safe, name).java.iceberg("TableUtil").metadataFileLocation(opened(safe, name).table)
+    with pytest.raises(UnsupportedError, match="only Spark gets its keys"):
+        open_snapshot(str(local_path(metadata)))
+
+
+def _avro_long(value: int) -> bytes:
+    value, out = value << 1, bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+KEY, PREFIX = bytes(range(16)), bytes(range(16, 32))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "found"),
+    [
+        (b"\1\x20" + KEY + b"\2\x20" + PREFIX + b"\2\x80\x01", (KEY, PREFIX)),
+        (b"\1\x20" + KEY + b"\0\0", (KEY, None)),
+        (b"", None),
+        (b"\2\x20" + KEY + b"\0\0", None),
+        (b"\1\x1e" + KEY[:15] + b"\0\0", None),
+        (b"\1\x20" + KEY + b"\4\0", None),
+        (b"\1\x20" + KEY, None),
+        (b"\1\x1f" + KEY + b"\0\0", None),
+        (b"\1" + b"\xff" * 12, None),
+        (b"\1\xfe\xff\xff\xff\xff\xff\xff\xff\xff\1" + KEY, None),
+        (b"a key of another manager", None),
+    ],
+)
+def test_key_metadata_are_read_or_refused(metadata: bytes, found: tuple[bytes, bytes | None] | None) -> None:
+    if found is not None:
+        assert read_key(metadata) == found
+        return
+    with pytest.raises(UnsupportedError, match="key metadata aren't those of Iceberg's standard encryption"):
+        read_key(metadata)
