@@ -32,12 +32,14 @@ class OpenKms(pe.KmsClient):
         return base64.b64decode(wrapped_key)
 
 
-def write_encrypted(path: Path, table: pa.Table, *, rows: int = 50, **options: Any) -> Path:
-    """Write a table with the master key `footer`. The options are those of EncryptionConfiguration."""
+def write_encrypted(path: Path, table: pa.Table, *, rows: int = 50, index: bool = False, **options: Any) -> Path:
+    """Write a table with the master key `footer`. The options are those of EncryptionConfiguration; `index`: with a
+    page index."""
     options = {"encryption_algorithm": "AES_GCM_V1"} | options
     config = pe.EncryptionConfiguration(footer_key="footer", cache_lifetime=timedelta(minutes=5), **options)
     properties = pe.CryptoFactory(OpenKms).file_encryption_properties(pe.KmsConnectionConfig(), config, str(path))
-    with pq.ParquetWriter(path, table.schema, encryption_properties=properties, compression="none") as writer:
+    more: dict[str, Any] = {"compression": "none", "write_page_index": index}
+    with pq.ParquetWriter(path, table.schema, encryption_properties=properties, **more) as writer:
         writer.write_table(table, row_group_size=rows)
     return path
 

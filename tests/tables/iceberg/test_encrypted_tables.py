@@ -21,6 +21,7 @@ from bloomcli import spark as bloom_spark
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.keys import Keys
 from bloomcli.tables.iceberg.key_metadata import read_key
+from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.opening import open_snapshot
 
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ def test_commands_read_and_change_files_by_the_keys_in_the_manifests(safe: Spark
     assert [(row.status, row.filters) for row in checked] == [("done", 2)] * 2
     probed = bloom_spark.probe_table(safe, name, [1000], column="id").collect()
     assert [row.totals[0].skipped_row_groups for row in probed] == [1, 1]
-    with pytest.raises(UnsupportedError, match="the delete file is encrypted"):
-        bloom_spark.find_table(safe, name, [7], column="id")
+    found = bloom_spark.find_table(safe, name, [3, 7, 103, 104], column="id").collect()
+    assert sorted(row.record.name for row in found) == ["n104", "n7"], "without the rows that are deleted"
 
     for path, key in after.items():
         empty_filters(Path(path), Keys(files={path: key}))
@@ -135,6 +136,12 @@ def _avro_long(value: int) -> bytes:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*out, value])
+
+
+def test_encrypted_delete_files_are_refused_by_name() -> None:
+    one = {"content": "equality-deletes", "file-path": "/d.parquet", "file-format": "parquet", "key-metadata": "01"}
+    with pytest.raises(UnsupportedError, match=r"d\.parquet: the delete file is encrypted"):
+        rows_of({"fields": []}, list, None, {}, [("/t.parquet", [one])])
 
 
 KEY, PREFIX = bytes(range(16)), bytes(range(16, 32))
