@@ -90,6 +90,8 @@ def test_commands_read_and_change_files_by_the_keys_in_the_manifests(safe: Spark
     with pytest.raises(UnsupportedError, match="its key isn't given"):
         bloomcli.inspect(next(iter(keys)))
     assert [row.status for row in bloom_spark.inspect_table(safe, name).collect()] == ["done"] * 2
+    advised = bloom_spark.advise_table(safe, name)
+    assert (advised.files, advised.sampled_files) == (2, 2)
     safe.sql(f"delete from {name} where id % 50 = 3")
     before, lineage = rows(safe, name), numbers(safe, name)
 
