@@ -174,10 +174,6 @@ class UnsupportedError(BloomError):
     exit_code = 4
 
 
-class KeyNeeded(UnsupportedError):
-    """The file is encrypted, and its key isn't given."""
-
-
 class WriteError(BloomError):
     """The output can't be written. No file of its name exists, unless the reason says so."""
 

@@ -14,7 +14,7 @@ from bloomcli.commands.columns import select
 from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.commands.sampling import chosen_files, share
-from bloomcli.errors import BloomError, KeyNeeded, UnsupportedError, UsageError
+from bloomcli.errors import BloomError, UnsupportedError, UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import format_named, known_suffix, open_file
 from bloomcli.hints import quoted
@@ -82,8 +82,9 @@ def _opened(source: Source) -> FilterFile:
     """A file to try. Raises UnsupportedError for an encrypted footer."""
     try:
         return open_file(source)
-    except KeyNeeded as error:
-        error.hint = _NO_KEYS
+    except UnsupportedError as error:
+        if "encrypted" in error.reason:
+            error.hint = _NO_KEYS
         raise
 
 
