@@ -67,10 +67,10 @@ class _Run:
         named: dict[tuple[int, int], ExtentOptions | UnitOptions] = {}
         tasks = []
         for at, own in options.items():
-            names = self.tasks[at].options.names  # the names of a table's columns
-            key = id(own), id(names)
+            known = self.tasks[at].options  # the names of a table's columns, and the keys of its files
+            key = id(own), id(known)
             if key not in named:
-                named[key] = replace(own, names=names)
+                named[key] = replace(own, names=known.names, keys=known.keys)
             tasks.append(replace(self.tasks[at], options=named[key]))
         found: dict[int, SampledRow] = {}
         if tasks:
@@ -240,7 +240,6 @@ def _units(
         tight=run.tight,
         dictionary=_by_dictionary(run),
         policy=policy_of(options),
-        keys=options.keys,
     )
     found: dict[str, dict[UnitKey, UnitSample]] = {}
     for at, row in sorted(run.rows(dict.fromkeys(units, shared)).items()):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Final, NamedTuple, TypeVar
@@ -22,11 +22,10 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.schema import ColumnNames, RowLineage
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.base import KeptRange, Pieces, Source, Store
+from bloomcli.storage.base import KeptRange, Pieces, Source, Store, Verify
 from bloomcli.storage.managed_tables import table_above, table_error
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import preload_writing, store_of
-from bloomcli.storage.sources import ExtendedSource
 from bloomcli.storage.traffic import counted, current, with_traffic
 
 preload_writing()  # worker processes of a dataset are forked after this import, and don't repeat it
@@ -290,8 +289,9 @@ def _change_file_where_needed(
             if target.dry_run:
                 _output(store, source, target, makes_directories=True)
                 return f"{reason}; would be copied"
-            _copy_whole(source, os.fspath(target.output), target)
-            _copy_companion(file, os.fspath(target.output), target)
+            copy = os.fspath(target.output)
+            with _companion(file, copy, target) as put:
+                _copy_whole(source, copy, target, verify=lambda _: put())
             return "; ".join((reason, "copied", *current().remarks))
         output = _output(store, source, target, makes_directories=True)
         report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
@@ -327,7 +327,7 @@ def _state(file: FilterFile, request: ChangeRequest, output: str) -> _OutputStat
     changed_until = origin.fingerprint.mtime_ns + store_of(origin.path).mtime_step_ns - 1
     try:
         with store_of(output).open(output) as source:
-            made = open_file(source, request.names, request.keys)
+            made = open_file(source, request.names, request.keys and request.keys.of_file(origin.path))
             if made.format != file.format:
                 return _OutputState.OTHER
             try:
@@ -373,8 +373,8 @@ def _change(
             remarks=plan.remarks + request.remarks(file),
         )
         return with_traffic(report, _estimated_traffic(file.source, plan, target))
-    built, size = _carry_out(file.source, output, target, plan, threads or cores(), progress)
-    _copy_companion(file, output, target)
+    with _companion(file, output, target) as put:
+        built, size = _carry_out(file.source, output, target, plan, put, threads or cores(), progress)
     return replace(
         _report(source, file, request, target),  # without the plan's estimates, for which Mosaic reads dictionaries
         output=output,
@@ -391,8 +391,7 @@ def _change(
 def _estimated_traffic(source: Source, plan: Plan, target: Target) -> Traffic:
     """An estimate of the traffic of a change: reading for its plan, reading columns, and writing the new file."""
     output = source.path if target.output is None else os.fspath(target.output)
-    outline = source.outline(plan.outline()) if isinstance(source, ExtendedSource) else plan.outline()
-    writing = store_of(output).estimate(output, outline, source=source.stored)
+    writing = store_of(output).estimate(output, source.outline(plan.outline()), source=source.stored)
     return current().total + source.estimate(plan.reads()) + writing
 
 
@@ -439,22 +438,51 @@ def _report(
     )
 
 
-def _copy_whole(source: Source, output: str, target: Target) -> None:
+def _copy_whole(source: Source, output: str, target: Target, verify: Verify | None = None) -> None:
     """Copy a file that needs no change, as atomically as a changed one."""
 
     def whole() -> Pieces:
         yield KeptRange(0, source.size)
 
     store = store_of(output)
-    store.replace(store.normal(output), whole(), source=source, overwrite=target.overwrite, force=target.force)
+    store.replace(
+        store.normal(output),
+        whole(),
+        source=source,
+        overwrite=target.overwrite,
+        verify=verify,
+        force=target.force,
+    )
 
 
-def _copy_companion(file: FilterFile, output: str, target: Target) -> None:
-    """Copy the file that readers need next to the new one, if there is one: the keys of an encrypted file."""
+@contextmanager
+def _companion(file: FilterFile, output: str, target: Target) -> Iterator[Callable[[], None]]:
+    """Yields what copies the file that readers need next to the new one: the keys of an encrypted file.
+
+    It is called when the new file is complete, and just before it is put in place, so that no file stands without its
+    keys. If the new file isn't put in place, the file at `output` gets its own keys back.
+    """
     found = file.companion(output)
-    if found is not None and found[0] != found[1]:
-        with store_of(found[0]).open(found[0]) as source:
-            _copy_whole(source, found[1], target._replace(overwrite=True))
+    if found is None or found[0] == found[1]:
+        yield lambda: None
+        return
+    origin, copy = found
+    store, kept = store_of(output), []
+    before = store.fingerprint(output)
+
+    def put() -> None:
+        if before is not None and store.status(copy) is not None:
+            with store.open(copy) as own:
+                kept.append(own.read_at(0, own.size))
+        with store_of(origin).open(origin) as source:
+            _copy_whole(source, copy, target._replace(overwrite=True))
+
+    try:
+        yield put
+    except BaseException:
+        if kept and store.fingerprint(output) == before:
+            store.write_file(copy, kept[0], overwrite=True)
+        raise
 
 
 def _carry_out(
@@ -462,21 +490,27 @@ def _carry_out(
     output: str,
     target: Target,
     plan: Plan,
+    put: Callable[[], None],
     threads: int,
     progress: Progress | None,
 ) -> tuple[ChangeResult, int]:
-    """Write the plan's pieces while other threads read its columns. Returns the result and the new file's size."""
+    """Write the plan's pieces while other threads read its columns. Returns the result and the new file's size.
+
+    `put` is called when the new file is verified, before it gets its path.
+    """
     copied = Meter(progress, "copy", plan.bytes_to_copy)
     decoded = Meter(progress, "decode", plan.bytes_to_decode)
-    pieces = plan.pieces(threads, decoded.tick)
-    if isinstance(source, ExtendedSource):
-        pieces = source.pieces(pieces)
+
+    def verify(written: Source) -> None:
+        plan.result().verify(written)
+        put()
+
     size = store_of(output).replace(
         output,
-        pieces,
+        source.pieces(plan.pieces(threads, decoded.tick)),
         source=source.stored,
         overwrite=target.overwrite or target.in_place,
-        verify=lambda written: plan.result().verify(written),
+        verify=verify,
         cancelled=plan.failed,
         progress=copied.tick,
         force=target.force,

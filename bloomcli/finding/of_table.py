@@ -17,6 +17,7 @@ from bloomcli.model.schema import ColumnName
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import TableSnapshot
 from bloomcli.tables.columns import check_columns
+from bloomcli.tables.tasks import with_keys
 
 
 class SearchFiles(NamedTuple):
@@ -112,7 +113,9 @@ def of_snapshot(
             FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=result)
         )
     job = Job(
-        replace(options, names=names._replace(columns=(*names.columns, *map(_name_of, rows.dropped)))),
+        replace(
+            with_keys(options, listed), names=names._replace(columns=(*names.columns, *map(_name_of, rows.dropped)))
+        ),
         shape=chosen,
         read=(*chosen, *needed_fields),
         of_table=True,

@@ -40,6 +40,8 @@ class Keys:
             text like a key's, or with ``text:``.
         kms: a client of a key management service with the method ``unwrap_key`` of `pyarrow.parquet.encryption`'s
             `KmsClient`, its class, or ``module:Class``.
+        files: the footer's key and the AAD prefix of single files, by path: a table's metadata have them. They take
+            precedence.
         kms_config: settings for that class. ``kms_instance_id``, ``kms_instance_url`` and ``key_access_token`` become
             fields of the `KmsConnectionConfig`, others its ``custom_kms_conf``.
     """
@@ -50,6 +52,7 @@ class Keys:
     aad_prefix: bytes | str | None = None
     kms: Any = None
     kms_config: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, tuple[bytes, bytes | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Turn each key into bytes. Raises UsageError, which doesn't show the key."""
@@ -70,7 +73,15 @@ class Keys:
             raise UsageError(
                 "kms_config has settings of a KMS, and no KMS is named", hint="name its class with --kms"
             )
+        put(self, "files", _mapping(self.files, "files"))
         seal()  # before processes are forked
+
+    def of_file(self, path: str) -> Keys:
+        """The keys for one file."""
+        if path not in self.files:
+            return self
+        key, prefix = self.files[path]
+        return Keys(footer_key=key, aad_prefix=prefix)
 
     def __repr__(self) -> str:
         parts = [] if self.footer_key is None else ["footer_key=..."]
@@ -78,6 +89,7 @@ class Keys:
         parts += [f"keys={sorted(self.keys)}"] if self.keys else []
         parts += [] if self.aad_prefix is None else ["aad_prefix=..."]
         parts += [] if self.kms is None else ["kms=..."]
+        parts += [f"files=({len(self.files)})"] if self.files else []
         return f"Keys({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:

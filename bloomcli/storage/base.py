@@ -205,6 +205,14 @@ class Source(ABC):
         """The file as its store has it, if this source shows other bytes."""
         return self
 
+    def pieces(self, pieces: Pieces) -> Pieces:
+        """Convert pieces with kept ranges of this source to pieces with kept ranges of the stored file."""
+        return pieces
+
+    def outline(self, outline: Iterable[KeptRange | int]) -> Iterable[KeptRange | int]:
+        """Convert an outline as `pieces` converts pieces."""
+        return outline
+
     def will_read(self, ranges: Iterable[tuple[int, int]]) -> None:  # noqa: B027  most sources have nothing to do
         """Announce ranges that are about to be read, each an offset and a length.
 

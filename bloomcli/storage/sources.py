@@ -113,7 +113,7 @@ class ExtendedSource(Source):
         self.original.will_read(self._within(ranges))
 
     def pieces(self, pieces: Pieces) -> Pieces:
-        """Convert pieces with kept ranges of this source to pieces with kept ranges of the file."""
+        """Convert pieces: what this source adds to the file is new."""
         copied = 0
         with closing(pieces):
             for piece in pieces:
@@ -128,7 +128,7 @@ class ExtendedSource(Source):
                     copied += len(new)
 
     def outline(self, outline: Iterable[KeptRange | int]) -> Iterator[KeptRange | int]:
-        """Convert an outline as `pieces` converts pieces."""
+        """Convert an outline."""
         for piece in outline:
             if isinstance(piece, KeptRange):
                 yield from (KeptRange(*own) for own in self._within([piece]))

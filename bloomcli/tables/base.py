@@ -37,6 +37,8 @@ class DataFile:
     """The partition, such as ``day=2026-11-01/region=eu``; empty in an unpartitioned table."""
     lineage: RowLineage | None = None
     """The row ids according to the table's metadata; set if a new file needs extra columns to keep them."""
+    key: tuple[bytes, bytes | None] | None = field(default=None, repr=False, compare=False)
+    """The key and the AAD prefix of an encrypted file, which the table's metadata have."""
     record: Any = field(default=None, repr=False, compare=False)
     """What the table needs to replace the file."""
 

@@ -30,7 +30,7 @@ from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Ta
 from bloomcli.tables.columns import check_columns, options_from_properties
 from bloomcli.tables.reading import session_of, table_facts
 from bloomcli.tables.registry import open_table
-from bloomcli.tables.tasks import task_of, with_names, with_statistics
+from bloomcli.tables.tasks import task_of, with_keys, with_names, with_statistics
 from bloomcli.words import plural
 
 T = TypeVar("T")
@@ -287,6 +287,7 @@ class _Run:
         """Check the files that aren't known yet, and return those that need the change."""
         found = [file for file in self._files() if file.path not in self.rows and file.path not in self.committed]
         version = self.table.version
+        self.options = {kind: with_keys(one, found) for kind, one in self.options.items()}
         tasks = self._with_statistics([task_of(file, self.options, changing=True) for file in found], found)
         self.rows |= dict.fromkeys(file.path for file in found)
         waiting = []

@@ -22,7 +22,7 @@ from bloomcli.tables.base import DataFile, TableSnapshot
 from bloomcli.tables.columns import FORMATS, check_columns, options_from_properties
 from bloomcli.tables.opening import check_named_in_sql, open_snapshot
 from bloomcli.tables.registry import open_table
-from bloomcli.tables.tasks import task_of, with_names, with_statistics
+from bloomcli.tables.tasks import task_of, with_keys, with_names, with_statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,6 +85,7 @@ class TableEngine:
             requested, self._remarks = options_from_properties(options, self.table)
             named = {kind: replace(one, names=names) for kind, one in requested.items()}
         files = [self._files[item.path] for item in listed]
+        named = {kind: with_keys(one, files) for kind, one in named.items()}
         tasks = [task_of(file, named) for file in files]
         if isinstance(options, ValidateOptions):
             tasks, remarks = with_statistics(tasks, self.table, files)

@@ -13,6 +13,7 @@ from bloomcli.commands.options import Options
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.formats.keys import Keys
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.schema import ColumnNames
 from bloomcli.tables.base import DataFile, TableSnapshot
@@ -24,6 +25,12 @@ O = TypeVar("O", bound=Options)  # noqa: E741  options
 def with_names(options: O, names: ColumnNames) -> dict[str, O]:
     """The options for files of each format, with the table's column names."""
     return dict.fromkeys(FORMATS, replace(options, names=names))
+
+
+def with_keys(options: O, files: Sequence[DataFile]) -> O:
+    """The options with the keys that a table's metadata have for its encrypted files."""
+    found = {portable(file.path): file.key for file in files if file.key is not None}
+    return replace(options, keys=replace(options.keys or Keys(), files=found)) if found else options
 
 
 def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *, changing: bool = False) -> Task:

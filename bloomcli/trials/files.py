@@ -21,7 +21,7 @@ from bloomcli.hints import quoted
 from bloomcli.model.file import Column
 from bloomcli.model.paths import shown
 from bloomcli.rules.filter_use import Encoded
-from bloomcli.storage.base import FileEntry
+from bloomcli.storage.base import FileEntry, Source
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.columns import ColumnFile, Leaf
 from bloomcli.trials.copies import Copies
@@ -73,6 +73,21 @@ def _is_known(path: str) -> bool:
     return True
 
 
+_NO_KEYS: Final = (
+    "readers get no keys from bloom: try the same rows in a plain file, whose filters have the same bits"
+)
+
+
+def _opened(source: Source) -> FilterFile:
+    """A file to try. Raises UnsupportedError for an encrypted footer."""
+    try:
+        return open_file(source)
+    except UnsupportedError as error:
+        if "encrypted" in error.reason:
+            error.hint = _NO_KEYS
+        raise
+
+
 @contextmanager
 def _naming_original(path: str, folder: Path) -> Iterator[None]:
     """Make errors about a file's copies in `folder` name the original file."""
@@ -90,7 +105,7 @@ def check_columns(paths: Sequence[str], options: TrialOptions, log: QueryLog | N
     for path in paths:
         try:
             with open_source(path) as source:
-                file = open_file(source)
+                file = _opened(source)
                 _chosen(file, file.filtered_columns(), options, log)
         except BloomError as error:
             failed = error
@@ -113,7 +128,7 @@ class PreparedFile:
         """
         self.path = path
         with _naming_original(path, folder), open_source(path) as source:
-            file = open_file(source)
+            file = _opened(source)
             self.format = file.format
             filtered = file.filtered_columns()
             chosen = _chosen(file, filtered, options, log)
@@ -151,6 +166,10 @@ class PreparedFile:
     ) -> TrialColumn:
         """A column and its values. Raises UsageError or UnsupportedError if it can't be tried."""
         unreadable = file.why_unreadable(column)
+        if unreadable is not None and unreadable.startswith("encrypted"):
+            raise UnsupportedError(
+                f"column {column.path} can't be tried: it is encrypted", path=self.path, hint=_NO_KEYS
+            )
         if unreadable is not None:
             raise UnsupportedError(f"column {column.path} can't be tried: {unreadable}", path=self.path)
         leaf = arrow.leaf(column)

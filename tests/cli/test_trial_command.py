@@ -145,11 +145,15 @@ def test_a_glob_leaves_out_columns_that_can_not_be_looked_up_and_says_so(bloom: 
         assert (refused.code, refused.out) == (2, "")
 
 
-def test_an_encrypted_column_is_named_as_such(bloom: Bloom, fixtures: Path) -> None:
+def test_encrypted_files_and_columns_are_refused_because_readers_get_no_keys(bloom: Bloom, fixtures: Path) -> None:
     path = fixtures / "parquet" / "pyarrow_encrypted_columns.parquet"
-    done = bloom("trial", path, "-c", "id", "--readers", "duckdb", *FAST)
-    assert done.code == 4
-    assert f"{path}: column id can't be tried: encrypted: give its key: --column-key id=env:NAME" in done.err
+    whole = fixtures / "encrypted" / "java_columns_gcm.parquet"
+    for file, why in ((path, "column id can't be tried: it is encrypted"), (whole, "the footer is encrypted")):
+        done = bloom("trial", file, "-c", "id", "--readers", "duckdb", *FAST)
+        assert done.code == 4
+        assert f"{file}: {why}" in done.err
+        assert "hint: readers get no keys from bloom: try the same rows in a plain file" in done.err
+        assert "--key" not in done.err and "--column-key" not in done.err
     advised = bloom("advise", path)
     assert advised.out.count("encrypted: give its key") == 2
 

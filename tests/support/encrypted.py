@@ -11,6 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 
+from bloomcli.formats.keys import Keys
+from bloomcli.formats.parquet.encryption import Kind, module_length
+from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.storage.registry import open_source
+
 
 class OpenKms(pe.KmsClient):
     """A key service that hides nothing: wrapping is base64."""
@@ -27,12 +32,14 @@ class OpenKms(pe.KmsClient):
         return base64.b64decode(wrapped_key)
 
 
-def write_encrypted(path: Path, table: pa.Table, *, rows: int = 50, **options: Any) -> Path:
-    """Write a table with the master key `footer`. The options are those of EncryptionConfiguration."""
+def write_encrypted(path: Path, table: pa.Table, *, rows: int = 50, index: bool = False, **options: Any) -> Path:
+    """Write a table with the master key `footer`. The options are those of EncryptionConfiguration; `index`: with a
+    page index."""
     options = {"encryption_algorithm": "AES_GCM_V1"} | options
     config = pe.EncryptionConfiguration(footer_key="footer", cache_lifetime=timedelta(minutes=5), **options)
     properties = pe.CryptoFactory(OpenKms).file_encryption_properties(pe.KmsConnectionConfig(), config, str(path))
-    with pq.ParquetWriter(path, table.schema, encryption_properties=properties, compression="none") as writer:
+    more: dict[str, Any] = {"compression": "none", "write_page_index": index}
+    with pq.ParquetWriter(path, table.schema, encryption_properties=properties, **more) as writer:
         writer.write_table(table, row_group_size=rows)
     return path
 
@@ -90,3 +97,23 @@ def rows_by_arrow(name: str) -> list[dict[str, Any]]:
     properties = pe.create_decryption_properties(given.get("footer_key") or given["keys"]["kf"], **prefix)
     found: list[dict[str, Any]] = pq.read_table(file(name), decryption_properties=properties).to_pylist()
     return found
+
+
+def empty_filters(path: Path, keys: Keys) -> None:
+    """Encrypt zeros in place of each filter's bits."""
+    with open_source(path) as source:
+        file = ParquetFile(source, keys)
+        encryption = file.footer.encryption
+        assert encryption is not None
+        found = [(c.row_group, c.column.index, c.bloom_filter_offset or 0) for c in file.filters.locations(None)]
+        ciphers = encryption.ciphers
+    data = bytearray(path.read_bytes())
+    for row_group, column, at in found:
+        at += module_length(data[at : at + 4])
+        size = module_length(data[at : at + 4])
+        cipher = ciphers.get((row_group, column))
+        if cipher is not None:  # otherwise the column is in plain text
+            data[at : at + size] = cipher.encrypt(
+                bytes(size - cipher.overhead(Kind.FILTER_BITSET)), Kind.FILTER_BITSET
+            )
+    path.write_bytes(data)

@@ -21,7 +21,7 @@ import threading
 import zlib
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -57,7 +57,7 @@ from bloomcli.formats.parquet.key_material import KeyRing
 from bloomcli.formats.parquet.page_index import offset_index
 from bloomcli.formats.parquet.pages import BAD_CHECKSUM, BadChecksum
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.storage.base import Source
+from bloomcli.storage.base import KeptRange, Pieces, Source
 from bloomcli.storage.sources import CountingSource
 from bloomcli.words import counted
 
@@ -272,6 +272,39 @@ class _Page(NamedTuple):
         return self.start + self.header + self.packed
 
 
+class _Header(NamedTuple):
+    """A page's header."""
+
+    fields: Struct
+    is_dictionary: bool
+
+
+_Plain = tuple[bytes, bytes]
+"""Plain bytes: of the Thrift structure that is filled up, and of what follows it."""
+
+
+def _cut(plain: _Plain, start: int, stop: int) -> tuple[memoryview, memoryview]:
+    """A range of plain bytes, in two parts."""
+    head, body = memoryview(plain[0]), memoryview(plain[1])
+    return head[start:stop], body[max(start - len(head), 0) : max(stop - len(head), 0)]
+
+
+class _Window:
+    """Stored bytes of a region. Small pages are read several at a time, because they are all needed up to `stop`."""
+
+    def __init__(self, read: Callable[[int, int], bytes], end: int, stop: int) -> None:
+        """`end`: the region's. `stop`: the end of the range of which plain bytes are wanted."""
+        self._read, self._end, self.stop = read, end, stop
+        self._start, self._data = 0, memoryview(b"")
+
+    def take(self, at: int, size: int) -> memoryview:
+        """The bytes at an offset. The caller has checked that the region has them."""
+        if not self._start <= at <= at + size <= self._start + len(self._data):
+            ahead = min(_AHEAD_BYTES, self.stop - at, self._end - at)
+            self._start, self._data = at, memoryview(self._read(at, max(size, ahead)))
+        return self._data[at - self._start : at - self._start + size]
+
+
 class _Region:
     """Bytes of the file that hold the modules of one chunk."""
 
@@ -303,13 +336,22 @@ class PlainSource(CountingSource):
         self._footer = footer
         self._found: list[_Region] | None = None
         self._starts: list[int] = []
-        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._kept: OrderedDict[int, _Plain] = OrderedDict()
+        self._kept_bytes = 0
         self._mutex = threading.RLock()
 
     @property
     def stored(self) -> Source:
         """The file as it is stored."""
-        return self.original
+        return self.original.stored
+
+    def pieces(self, pieces: Pieces) -> Pieces:
+        """Convert pieces as the original does: they are those of the file with its modules encrypted."""
+        return self.original.pieces(pieces)
+
+    def outline(self, outline: Iterable[KeptRange | int]) -> Iterable[KeptRange | int]:
+        """Convert an outline as the original does."""
+        return self.original.outline(outline)
 
     def _read(self, offset: int, length: int) -> bytes:
         region, end = self._region(offset), offset + length
@@ -368,14 +410,15 @@ class PlainSource(CountingSource):
     def _plain(self, region: _Region, start: int, stop: int) -> bytes:
         if region.kind != PAGES:
             whole = self._once(region.start, partial(self._structure, region))
-            return whole[start - region.start : stop - region.start]
-        parts = []
-        for page in self._pages(region, start, stop):
-            plain = self._once(page.start, partial(self._page, region, page))
-            parts.append(plain[max(start - page.start, 0) : stop - page.start])
+            return b"".join(_cut(whole, start - region.start, stop - region.start))
+        parts: list[memoryview] = []
+        window = _Window(super()._read, region.end, stop)
+        for page, header in self._pages(region, start, window):
+            plain = self._once(page.start, partial(self._page, region, page, header, window))
+            parts += _cut(plain, max(start - page.start, 0), stop - page.start)
         return b"".join(parts)
 
-    def _once(self, at: int, made: Callable[[], bytes]) -> bytes:
+    def _once(self, at: int, made: Callable[[], _Plain]) -> _Plain:
         """Plain bytes by their offset, kept for the next reads: large pages and filters are read in parts."""
         with self._mutex:
             if at in self._kept:
@@ -383,9 +426,11 @@ class PlainSource(CountingSource):
                 return self._kept[at]
         plain = made()
         with self._mutex:
-            self._kept[at] = plain
-            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > _KEPT_BYTES:
-                self._kept.popitem(last=False)
+            if at not in self._kept:
+                self._kept[at] = plain
+                self._kept_bytes += sum(map(len, plain))
+            while len(self._kept) > 1 and self._kept_bytes > _KEPT_BYTES:
+                self._kept_bytes -= sum(map(len, self._kept.popitem(last=False)[1]))
         return plain
 
     def _decrypt(
@@ -403,7 +448,7 @@ class PlainSource(CountingSource):
             return FilterProblem(reason, path=self.path, offset=at, field=region.field, id="filter-header")
         return CorruptFile(reason, path=self.path, offset=at, field=region.field, hint=_CHANGED)
 
-    def _structure(self, region: _Region) -> bytes:
+    def _structure(self, region: _Region) -> _Plain:
         """A filter or a page index."""
         size = region.end - region.start
         if size > limits.FILTER_MAX_BYTES + 2 * parquet_limits.FILTER_HEADER_MAX_BYTES:
@@ -425,52 +470,48 @@ class PlainSource(CountingSource):
             )
             if first != size:
                 raise self._fault(region, f"the {region.kind} isn't a module of its length", region.start)
-            return _filled(_trimmed(self._decrypt(region, raw, region.start, kind), name, location), size)
-        rest = raw[first:]
+            return _filled(_trimmed(self._decrypt(region, raw, region.start, kind), name, location), size), b""
+        rest = memoryview(raw)[first:]
         if first > size - LENGTH_BYTES or module_length(rest[:LENGTH_BYTES]) != len(rest):
             if not _is_plain_filter(raw, location):
                 raise self._fault(region, "the filter isn't two modules of its length", region.start)
             raise plaintext_problem(self.path, region.start, region.field, region.column)
         header = self._decrypt(region, raw[:first], region.start, Kind.FILTER_HEADER)
         bits = self._decrypt(region, rest, region.start + first, Kind.FILTER_BITSET)
-        return _filled(_trimmed(header, "BloomFilterHeader", location), size - len(bits)) + bits
+        return _filled(_trimmed(header, "BloomFilterHeader", location), size - len(bits)), bits
 
-    def _pages(self, region: _Region, start: int, stop: int) -> Iterator[_Page]:
-        """Yield the pages in a range, in order."""
-        at = start
-        page = self._page_at(region, at)
-        while True:
-            yield page
+    def _pages(self, region: _Region, at: int, window: _Window) -> Iterator[tuple[_Page, _Header | None]]:
+        """Yield the pages from an offset to the window's end, in order, each with its header if that was read."""
+        while at < window.stop:
+            page, header = self._page_at(region, at, window)
+            yield page, header
             at = page.end
-            if at >= stop:
-                return
-            page = self._page_at(region, at)
 
-    def _page_at(self, region: _Region, at: int) -> _Page:
+    def _page_at(self, region: _Region, at: int, window: _Window) -> tuple[_Page, _Header | None]:
         """The page in which an offset lies."""
         with self._mutex:
             known = region.pages
             index = bisect_right(known, at, key=lambda page: page.start) - 1
             if index >= 0 and known[index].end > at:
-                return known[index]
+                return known[index], None
             if region.places is None:
                 region.places = []
                 if index < 0 or at > known[index].end:  # not the next page: the pages between are skipped
                     region.places = self._places(region)
             place = bisect_right(region.places, (at, 1 << 16)) - 1
             if place >= 0 and (index < 0 or region.places[place][0] >= known[index].end):
-                page = self._measured(region, region.places[place][0], region.places[place][1])
+                page, header = self._measured(region, *region.places[place], window)
                 if page.end > at:
                     known.insert(index + 1, page)
-                    return page
+                    return page, header
             position = known[index].end if index >= 0 else region.start
             number = next((one.ordinal + 1 for one in reversed(known[: index + 1]) if one.ordinal is not None), 0)
             while True:
-                page = self._measured(region, position, number)
+                page, header = self._measured(region, position, number, window)
                 index += 1
                 known.insert(index, page)
                 if page.end > at:
-                    return page
+                    return page, header
                 position, number = page.end, number + (page.ordinal is not None)
 
     def _places(self, region: _Region) -> list[tuple[int, int]]:
@@ -483,28 +524,27 @@ class PlainSource(CountingSource):
         inside = all(region.start <= offset < region.end for offset, _ in places)
         return places if inside and places == sorted(places) else []
 
-    def _measured(self, region: _Region, at: int, number: int) -> _Page:
+    def _measured(self, region: _Region, at: int, number: int, window: _Window) -> tuple[_Page, _Header]:
         """The page that starts at an offset; its data page's ordinal is `number` unless it is the dictionary."""
         room = region.end - at
         if room < MODULE_BYTES:
             raise self._fault(region, "the chunk's pages end before its bytes do", at)
-        raw = super()._read(at, min(room, _AHEAD_BYTES if self.request_bytes else _HEADER_BYTES))
-        length = module_length(raw[:LENGTH_BYTES])
+        raw = window.take(at, min(room, _AHEAD_BYTES if self.request_bytes else _HEADER_BYTES))
+        length = module_length(raw)
         if not MODULE_BYTES < length <= min(room, parquet_limits.PAGE_HEADER_MAX_BYTES):
             raise self._fault(
                 region, f"a page header's module of {counted(length, 'byte')}, where {room} are left", at
             )
-        module = raw[:length] if len(raw) >= length else super()._read(at, length)
-        header, is_dictionary = self._header(region, module, at, number)
-        packed = header.required_int("compressed_page_size")
+        header = self._header(region, window.take(at, length), at, number)
+        packed = header.fields.required_int("compressed_page_size")
         if not region.cipher.has_aad and room - length >= LENGTH_BYTES:  # DuckDB writes the size before encryption
-            packed = module_length(super()._read(at + length, LENGTH_BYTES))
+            packed = module_length(window.take(at + length, LENGTH_BYTES))
         if packed > room - length:
             raise self._fault(region, f"a page of {counted(packed, 'byte')}, where {room - length} are left", at)
-        return _Page(at, length, packed, None if is_dictionary else number)
+        return _Page(at, length, packed, None if header.is_dictionary else number), header
 
-    def _header(self, region: _Region, module: bytes, at: int, number: int | None) -> tuple[Struct, bool]:
-        """A page's header, and whether the page is the dictionary, which only the first can be."""
+    def _header(self, region: _Region, module: memoryview, at: int, number: int | None) -> _Header:
+        """A page\'s header. Only the first page can be the dictionary."""
         location = Location(self.path, at, region.field)
         if at == region.start and number in {0, None}:
             try:
@@ -514,11 +554,11 @@ class PlainSource(CountingSource):
             else:
                 header = Struct("PageHeader", plain, 0, location)
                 if header.struct("dictionary_page_header", "DictionaryPageHeader") is not None:
-                    return header, True
+                    return _Header(header, True)
         plain = self._decrypt(region, module, at, Kind.DATA_PAGE_HEADER, number)
-        return Struct("PageHeader", plain, 0, location), False
+        return _Header(Struct("PageHeader", plain, 0, location), False)
 
-    def _page(self, region: _Region, page: _Page) -> bytes:
+    def _page(self, region: _Region, page: _Page, read: _Header | None, window: _Window) -> _Plain:
         """A page in plain bytes: its header, which fills what the modules have more, and its body."""
         most = parquet_limits.PAGE_WHOLE_MAX_BYTES
         if page.packed > most:
@@ -528,11 +568,11 @@ class PlainSource(CountingSource):
                 offset=page.start,
                 field=region.field,
             )
-        raw = super()._read(page.start, page.header + page.packed)
-        header, is_dictionary = self._header(region, raw[: page.header], page.start, page.ordinal)
+        raw = window.take(page.start, page.header + page.packed)
+        header, is_dictionary = read or self._header(region, raw[: page.header], page.start, page.ordinal)
         if is_dictionary != (page.ordinal is None):
             raise self._fault(region, "the page changed while it was read", page.start)
-        body = memoryview(raw)[page.header :]
+        body = raw[page.header :]
         at, levels = page.start + page.header, self._plain_levels(header, body)
         if (
             len(body) < levels + LENGTH_BYTES
@@ -541,12 +581,13 @@ class PlainSource(CountingSource):
             raise self._fault(region, f"the page's module isn't one of its {counted(len(body), 'byte')}", at)
         kind = Kind.DICTIONARY_PAGE if is_dictionary else Kind.DATA_PAGE
         plain = bytes(body[:levels]) + self._decrypt(region, body[levels:], at, kind, page.ordinal)
+        ids = spec.field_ids("PageHeader")
+        last = max(ids.values())
         fields = {
             number: (span[0], header.data[span[2] : span[3]])
             for number, span in header.spans.items()
-            if number in spec.field_ids("PageHeader").values()
+            if 0 < number <= last
         }
-        ids = spec.field_ids("PageHeader")
         fields[ids["compressed_page_size"]] = compact.i32(len(plain))
         crc = header.integer("crc")
         if crc is not None:  # parquet-java and Arrow compute it of the encrypted bytes
@@ -554,7 +595,7 @@ class PlainSource(CountingSource):
                 raise BadChecksum(BAD_CHECKSUM, path=self.path, offset=page.start, field=region.field, hint=_CHANGED)
             crc = zlib.crc32(plain)
             fields[ids["crc"]] = compact.i32(crc - (crc >> 31 << 32))
-        return _filled(compact.struct(fields), len(raw) - len(plain)) + plain
+        return _filled(compact.struct(fields), len(raw) - len(plain)), plain
 
     @staticmethod
     def _plain_levels(header: Struct, body: memoryview) -> int:

@@ -70,13 +70,15 @@ class Algorithm(NamedTuple):
 class Cipher:
     """Encrypts and decrypts the modules of a column chunk, or the footer, by one key."""
 
-    __slots__ = ("_aad", "_aes", "_ctr", "key", "ordinals")
+    __slots__ = ("_aad", "_aes", "_ctr", "_wrong", "key", "ordinals")
 
     def __init__(self, key: bytes, algorithm: Algorithm, ordinals: tuple[int, ...] = ()) -> None:
         """`ordinals`: those of the chunk's row group and column. Raises UnsupportedError without `cryptography`."""
         with needed("encrypted files need", "encryption"):
+            from cryptography.exceptions import InvalidTag
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         self._aes = AESGCM(key)
+        self._wrong = InvalidTag, ValueError
         self.key = key
         self._aad = algorithm.aad
         self._ctr = algorithm.name == "AES_GCM_CTR_V1"
@@ -102,11 +104,9 @@ class Cipher:
 
     def opened(self, body: bytes | memoryview, aad: bytes | None) -> bytes:
         """The plain bytes of nonce, ciphertext and tag, with this AAD. Raises WrongModule."""
-        from cryptography.exceptions import InvalidTag
-
         try:
             return self._aes.decrypt(body[:NONCE_BYTES], body[NONCE_BYTES:], aad)
-        except (InvalidTag, ValueError):
+        except self._wrong:
             raise WrongModule("the key or the AAD prefix is another one, or the bytes were changed") from None
 
     def encrypt(
@@ -118,7 +118,7 @@ class Cipher:
             data = self._counted(nonce, plain)
         else:
             data = self._aes.encrypt(nonce, plain, self._aad_of(kind, page))
-        return struct.pack("<I", NONCE_BYTES + len(data)) + nonce + data
+        return b"".join((struct.pack("<I", NONCE_BYTES + len(data)), nonce, data))
 
     def signature(self, footer: bytes, nonce: bytes | None = None) -> bytes:
         """The nonce and the tag by which a footer in plain text is signed."""
@@ -139,7 +139,7 @@ class Cipher:
         if self._aad is None:
             return None
         numbers = () if kind is Kind.FOOTER else self.ordinals if page is None else (*self.ordinals, page)
-        if any(not 0 <= number <= ORDINAL_MOST for number in numbers):
+        if numbers and not 0 <= min(numbers) <= max(numbers) <= ORDINAL_MOST:
             raise WrongModule(f"the AAD numbers row groups, columns and pages up to {ORDINAL_MOST}")
         return self._aad + bytes([kind]) + struct.pack(f"<{len(numbers)}h", *numbers)
 

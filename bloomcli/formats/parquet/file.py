@@ -445,11 +445,17 @@ def _opened(source: Source, keys: Keys | None) -> tuple[Footer, Source]:
     start, raw, encrypted = read_stored(source)
     if not encrypted:
         footer = Footer(source.path, source.size, start, raw)
+        if keys is not None and source.path in keys.files:
+            raise CorruptFile(
+                "the file's footer isn't encrypted, and its table's metadata have a key for it: another file is in "
+                "its place",
+                path=source.path,
+            )
         if not footer.signed:
             return footer, source
     from bloomcli.formats.parquet.decryption import open_encrypted
 
-    return open_encrypted(source, start, raw, keys or Keys(), plaintext_footer=not encrypted)
+    return open_encrypted(source, start, raw, (keys or Keys()).of_file(source.path), plaintext_footer=not encrypted)
 
 
 _COLUMN: Final = Column(path="(filter)", index=0, physical="BYTE_ARRAY")

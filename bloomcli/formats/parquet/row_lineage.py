@@ -9,7 +9,8 @@ rows only if it stores them as columns: ``_row_id``, ascending by one, and ``_la
 the same in all rows.
 
 Each row group gets a chunk of one page for each of the columns, in DELTA_BINARY_PACKED: 128 rows take 5 bytes. They
-have a page index if the file's other columns have one, because readers expect one for all columns or none.
+have a page index if the file's other columns have one, because readers expect one for all columns or none. In a file
+with an encrypted footer they are encrypted by the footer's key.
 
 Source: Iceberg's table specification, "Row Lineage" and "Reserved Field IDs".
 """
@@ -24,9 +25,11 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.compact import Field, binary, i32, i64, list_header, listed, struct, structure
+from bloomcli.formats.parquet.encryption import Cipher, Encryption, Kind
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.index_encoding import ASCENDING, IndexedPage, column_index, offset_index
 from bloomcli.formats.parquet.schema import leaf_columns
+from bloomcli.formats.parquet.sealing import encrypted_tail
 from bloomcli.formats.parquet.spec import BINARY, I32, STRUCT, Struct, varint, zigzag
 from bloomcli.formats.parquet.splice import Edit, apply_edits
 from bloomcli.model.schema import RowLineage
@@ -55,8 +58,8 @@ def with_lineage(
         appends: keep the whole file, with its footer, and append chunks and footer.
 
     Raises:
-        UnsupportedError: the file has only one of the columns, or rows without an id in it; the footer is signed, or
-            its Arrow schema can't be read.
+        UnsupportedError: the file has only one of the columns, or rows without an id in it; the footer is signed, its
+            key isn't known, or its Arrow schema can't be read.
         CorruptFile: the footer is damaged.
     """
     columns = {column.path: column.index for column in leaf_columns(footer.top)}  # by their names in the file
@@ -66,11 +69,17 @@ def with_lineage(
         return None
     if present:
         raise UnsupportedError(f"the file has {present[0]} and not the other row lineage column", path=footer.path)
-    if footer.signed:
+    encryption = footer.encryption
+    cipher = None if encryption is None or encryption.plaintext_footer else encryption.footer_cipher
+    if footer.signed and (cipher is None or not cipher.has_aad):
         raise UnsupportedError("the file is encrypted: it can't get the row lineage columns", path=footer.path)
     start = footer.file_bytes if appends else footer.start
-    chunks, new = _Columns(footer, lineage, start).build()
-    return ExtendedSource(source, start, chunks + new + len(new).to_bytes(4, "little") + spec.MAGIC)
+    if encryption is None or cipher is None:
+        chunks, new = _Columns(footer, lineage, start).build()
+        return ExtendedSource(source, start, chunks + new + len(new).to_bytes(4, "little") + spec.MAGIC)
+    as_stored = Footer(footer.path, footer.file_bytes, footer.start, encryption.stored)
+    chunks, new = _Columns(as_stored, lineage, start, encryption).build()
+    return ExtendedSource(source.stored, start, chunks + encrypted_tail(source, cipher, new))
 
 
 def _refuse_missing_ids(footer: Footer, ordinal: int) -> None:
@@ -101,13 +110,20 @@ class _Chunk(NamedTuple):
     uncompressed: int
     low: int
     high: int
+    cipher: Cipher | None
+    """None: the file isn't encrypted."""
+
+    def stored(self, module: bytes, kind: Kind) -> bytes:
+        """A module of the chunk as it is stored."""
+        return module if self.cipher is None else self.cipher.encrypt(module, kind)
 
 
 class _Columns:
     """Builds the chunks, page indexes and footer of a file with the two columns."""
 
-    def __init__(self, footer: Footer, lineage: RowLineage, start: int) -> None:
+    def __init__(self, footer: Footer, lineage: RowLineage, start: int, encryption: Encryption | None = None) -> None:
         self.footer = footer
+        self.encryption = encryption
         self.lineage = lineage
         self.start = start
         self.indexed = any(footer.metadata(key).offset_index_offset for key in footer.chunk_keys({0}))
@@ -125,7 +141,11 @@ class _Columns:
                 index: dict[int, Field] = {}
                 if self.indexed and chunk.rows:
                     places = offset_index([(chunk.offset, len(chunk.page), 0)])
-                    for first, data in ((6, _column_index(chunk)), (4, places)):
+                    indexes = (
+                        (6, chunk.stored(_column_index(chunk), Kind.COLUMN_INDEX)),
+                        (4, chunk.stored(places, Kind.OFFSET_INDEX)),
+                    )
+                    for first, data in indexes:
                         out.append(data)
                         index |= {first: i64(at), first + 1: i32(len(data))}
                         at += len(data)
@@ -143,11 +163,22 @@ class _Columns:
                     f" {parquet_limits.LINEAGE_MAX_ROWS}",
                     path=self.footer.path,
                 )
-            for name, start, step in ((ROW_ID, first, 1), (LAST_UPDATED, self.lineage.sequence_number, 0)):
-                page, size = _page(rows, start, step)
-                yield _Chunk(name, group, at, page, rows, size, start, start + step * max(rows - 1, 0))
+            columns = (ROW_ID, first, 1), (LAST_UPDATED, self.lineage.sequence_number, 0)
+            for position, (name, start, step) in enumerate(columns, len(self.footer.columns)):
+                cipher = self._cipher(group, position)
+                page = _page(rows, start, step, cipher)
+                last = start + step * max(rows - 1, 0)
+                yield _Chunk(name, group, at, page, rows, len(page), start, last, cipher)
                 at += len(page)
             first += rows
+
+    def _cipher(self, group: int, position: int) -> Cipher | None:
+        """The cipher of a new chunk: by the footer's key."""
+        if self.encryption is None or self.encryption.footer_cipher is None:
+            return None
+        ordinal = self.footer.group_struct(group).integer("ordinal")
+        ordinals = group if ordinal is None else ordinal, position
+        return Cipher(self.encryption.footer_cipher.key, self.encryption.algorithm, ordinals)
 
     def _schema(self) -> list[Edit]:
         """The edits of the schema and of the columns' sort orders."""
@@ -202,18 +233,18 @@ def _extended_arrow_schema(value: bytes) -> bytes:
     return b64encode(schema.serialize())
 
 
-def _page(rows: int, first: int, step: int) -> tuple[bytes, int]:
-    """Return a data page (version 1, not compressed) with its header, and its size."""
+def _page(rows: int, first: int, step: int, cipher: Cipher | None) -> bytes:
+    """A data page (version 1, not compressed) with its header, as they are stored."""
     if not rows:
-        return b"", 0
+        return b""
     levels = varint(rows << 1) + b"\x01"  # one run of definition level 1: no row is null
     block = zigzag(step) + bytes(_MINIBLOCKS)  # the smallest difference; the others exceed it by 0, in 0 bits
     values = varint(_BLOCK) + varint(_MINIBLOCKS) + varint(rows) + zigzag(first) + block * -(-(rows - 1) // _BLOCK)
     body = len(levels).to_bytes(4, "little") + levels + values
     data = {1: i32(rows), 2: i32(_DELTA), 3: i32(_RLE), 4: i32(_RLE)}
-    size = i32(len(body))
-    page = struct({1: i32(0), 2: size, 3: size, 5: structure(data)}) + body
-    return page, len(page)
+    stored = body if cipher is None else cipher.encrypt(body, Kind.DATA_PAGE, 0)
+    header = struct({1: i32(0), 2: i32(len(body)), 3: i32(len(stored)), 5: structure(data)})
+    return (header if cipher is None else cipher.encrypt(header, Kind.DATA_PAGE_HEADER, 0)) + stored
 
 
 def _column_index(chunk: _Chunk) -> bytes:
@@ -237,7 +268,8 @@ def _column_chunk(chunk: _Chunk, index: dict[int, Field]) -> bytes:
         9: i64(chunk.offset),
         12: structure(statistics),
     }
-    return struct({2: i64(chunk.offset), 3: structure(metadata), **index})
+    by_footer_key = {} if chunk.cipher is None else {8: structure({1: structure({})})}
+    return struct({2: i64(chunk.offset), 3: structure(metadata), **index, **by_footer_key})
 
 
 def _extend(struct: Struct, field: str, items: list[bytes]) -> list[Edit]:

@@ -86,13 +86,18 @@ def tail(source: Source, old: Footer, new: bytes) -> bytes:
     cipher = encryption.footer_cipher
     after = Footer(old.path, old.file_bytes, old.start, new)
     plain = b"".join(_sealed(old, after, encryption))
-    if encryption.plaintext_footer:
-        footer, magic = plain + cipher.signature(plain), spec.MAGIC
-    else:
-        _, stored, _ = read_stored(source)
-        crypto = Struct("FileCryptoMetaData", stored, 0, old.location)
-        footer, magic = stored[: crypto.end] + cipher.encrypt(plain, Kind.FOOTER), spec.MAGIC_ENCRYPTED
-    return footer + len(footer).to_bytes(4, "little") + magic
+    if not encryption.plaintext_footer:
+        return encrypted_tail(source, cipher, plain)
+    footer = plain + cipher.signature(plain)
+    return footer + len(footer).to_bytes(4, "little") + spec.MAGIC
+
+
+def encrypted_tail(source: Source, cipher: Cipher, footer: bytes) -> bytes:
+    """The end of a file whose footer is encrypted as that of `source` is."""
+    start, stored, _ = read_stored(source)
+    crypto = Struct("FileCryptoMetaData", stored, 0, Location(source.path, start, ""))
+    module = stored[: crypto.end] + cipher.encrypt(footer, Kind.FOOTER)
+    return module + len(module).to_bytes(4, "little") + spec.MAGIC_ENCRYPTED
 
 
 def _sealed(old: Footer, new: Footer, encryption: Encryption) -> Iterator[bytes]:

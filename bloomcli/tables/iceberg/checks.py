@@ -11,6 +11,8 @@ WITH_ROW_IDS: Final = 3
 """The first format version with row ids."""
 _READ_ONLY: Final = ("StaticTableOperations",)
 ENCRYPTION_KEY: Final = "encryption.key-id"
+PLAINTEXT: Final = "PlaintextEncryptionManager"
+STANDARD: Final = "StandardEncryptionManager"
 
 
 def check_changes(table: Any, name: str, *, fixed: int | None) -> None:
@@ -30,18 +32,23 @@ def check_changes(table: Any, name: str, *, fixed: int | None) -> None:
     version = format_version(table)
     if version not in VERSIONS:
         raise UnsupportedError(f"Iceberg format version {version}: bloom knows versions 1 to 3", path=name)
-    manager = str(table.encryption().getClass().getSimpleName())
-    if manager != "PlaintextEncryptionManager" or table.properties().get(ENCRYPTION_KEY) is not None:
-        raise UnsupportedError("the table is encrypted: its files can't be copied without its keys", path=name)
+    named, found = table.properties().get(ENCRYPTION_KEY) is not None, manager(table)
+    if named and found == PLAINTEXT:
+        raise UnsupportedError(
+            f"the table is encrypted by its property {ENCRYPTION_KEY}, and its catalog has no keys",
+            path=name,
+            hint="in Iceberg 1.12, Hive's catalogs have keys: with encryption.kms-type or encryption.kms-impl",
+        )
+    if found not in {PLAINTEXT, STANDARD}:
+        raise UnsupportedError(f"the table is encrypted by its own {found}", path=name)
     operations = str(table.operations().getClass().getSimpleName())
     if operations in _READ_ONLY:
         raise UnsupportedError("the catalog only reads this table", path=name)
 
 
-def check_file(file: Any, path: str) -> None:
-    """Raise UnsupportedError for an encrypted data file."""
-    if file.keyMetadata() is not None:
-        raise UnsupportedError("the data file is encrypted: the table's metadata hold a key for it", path=path)
+def manager(table: Any) -> str:
+    """The class of the table's EncryptionManager."""
+    return str(table.encryption().getClass().getSimpleName())
 
 
 def format_version(table: Any) -> int:

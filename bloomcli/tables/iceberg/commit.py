@@ -542,6 +542,9 @@ class _Attempt:
             builder = builder.withPath(one.path).withFileSizeInBytes(one.size)
             if one.path in offsets:
                 builder = builder.withSplitOffsets(self.table.java.longs(offsets[one.path]))
+            if (metadata := file.keyMetadata()) is not None:  # the copy has the pages, and so their key
+                utility = self.table.java.iceberg("encryption.EncryptionUtil")
+                builder = builder.withEncryptionKeyMetadata(utility.setFileLength(metadata, one.size))
             copies.append(builder.build())
         return copies
 

@@ -293,6 +293,13 @@ class _VectorPlan(_DeletePlan):
             paths.close()
 
 
+def vector_body(java: Java, table: Any, vector: Any) -> bytes:
+    """The bitmap of an encrypted deletion vector, with its magic bytes: Iceberg decrypts it."""
+    index = _VectorPlan(java, table, [])._load({"": vector})[""].index
+    blob = bytes(java.iceberg("util.ByteBuffers").toByteArray(index.serialize()))
+    return blob[4:-4]  # without length and checksum
+
+
 def _is_vector(file: Any) -> bool:
     return bool(file.format().name() == "PUFFIN")
 

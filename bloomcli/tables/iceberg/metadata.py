@@ -226,7 +226,11 @@ class IcebergFiles(TableSnapshot):
             if version not in VERSIONS:
                 raise UnsupportedError(f"Iceberg format version {version}: bloom knows versions 1 to 3", path=name)
             if ENCRYPTION_KEY in self._properties:
-                raise UnsupportedError("the table is encrypted: its files can't be read without its keys", path=name)
+                raise UnsupportedError(
+                    "the table is encrypted, and only Spark gets its keys",
+                    path=name,
+                    hint="add --engine spark, with a session that has the table's catalog",
+                )
             self._snapshot, self._fixed = self._chosen(ref, snapshot, as_of)
             self._specs: dict[int, list[dict[str, Any]]] = {}
             for spec in self._all("partition-specs", "partition-spec"):

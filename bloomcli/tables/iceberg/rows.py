@@ -48,7 +48,8 @@ def rows_of(
         identities: the values of each data file's partition fields that are columns, by path and field id: other
             writers' files may only have them in the table's metadata. In the form of the specification, "Appendix D:
             Single-value serialization".
-        deletes: the delete files of each data file that has some, in the JSON of ContentFileParser.
+        deletes: the delete files of each data file that has some, in the JSON of ContentFileParser. `body`: the
+            bitmap of an encrypted deletion vector.
 
     Raises:
         UnsupportedError: the delete files can't be read.
@@ -210,6 +211,12 @@ def _deleted(
     vectors, positions, equalities = [], [], []
     for one in files:
         kind, path, size = one["file-format"].lower(), portable(one["file-path"]), one.get("file-size-in-bytes")
+        if "key-metadata" in one and "body" not in one:
+            raise UnsupportedError(
+                "the delete file is encrypted, and bloom decrypts only data files and deletion vectors",
+                path=path,
+                hint="rewrite_data_files applies the table's deletes",
+            )
         if one["content"].lower().startswith("equality"):
             if path not in known:
                 compared = _compared(one["equality-ids"], columns, path)
@@ -221,6 +228,7 @@ def _deleted(
                     path=path,
                     offset=one["content-offset"],
                     size=one["content-size-in-bytes"],
+                    body=one.get("body"),
                     rows=one.get("record-count"),
                 )
             )

@@ -12,6 +12,7 @@ from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from bloomcli.tables.iceberg.java import GUAVA, ICEBERG, Java, Methods
+from bloomcli.tables.iceberg.key_metadata import read_key
 
 _OBJECT: Final = "java.lang.Object"
 STRING: Final = "java.lang.String"
@@ -74,6 +75,16 @@ class Tasks:
     def sequences(self) -> list[int | None]:
         """Each data file's data sequence number."""
         return [int(text) if text else None for text in self._each("dataSequenceNumber", "java.lang.Long")]
+
+    def keys(self) -> list[tuple[bytes, bytes | None] | None]:
+        """The key and the AAD prefix of each data file; None if the file isn't encrypted. Raises UnsupportedError."""
+        methods, buffer, array = self._methods, "java.nio.ByteBuffer", "[B"
+        to_array = methods.static(f"{ICEBERG}.util.ByteBuffers", "toByteArray", array, buffer)
+        to_text = methods.static("java.util.Arrays", "toString", STRING, array)
+        metadata = methods.unbound(FILE, "keyMetadata", buffer)
+        texts = self.of_files(methods.then(metadata, methods.then(to_array, to_text)))
+        found = (json.loads(text) if text != "null" else None for text in texts)
+        return [None if one is None else read_key(bytes(byte & 0xFF for byte in one)) for one in found]
 
     def without_deletes(self) -> list[bool]:
         """Whether no delete file applies to each data file."""

@@ -17,6 +17,7 @@ from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacemen
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg import checks, commit, properties
 from bloomcli.tables.iceberg.commit import EqualityNumbers, Record, grouped
+from bloomcli.tables.iceberg.deletes import vector_body
 from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, reading
 from bloomcli.tables.iceberg.reachable import reachable
 from bloomcli.tables.iceberg.rows import rows_of
@@ -104,13 +105,18 @@ class IcebergTable(Table):
         specs = [file.record.partition_spec for file in sorted(files, key=lambda file: file.record.index)]
         values, without = tasks.identities(specs), tasks.without_deletes()
         identities = {file.path: values[file.record.index] for file in files}
-        to_json = self.java.iceberg("ScanTaskParser").toJson
         deletes = (
-            (file.path, json.loads(to_json(file.record.task))["delete-files"])
-            for file in files
-            if not without[file.record.index]
+            (file.path, self._delete_files(file.record.task)) for file in files if not without[file.record.index]
         )
         return identities, deletes
+
+    def _delete_files(self, task: Any) -> list[dict[str, Any]]:
+        """The delete files of a FileScanTask as parsed JSON; encrypted deletion vectors with their `body`."""
+        found: list[dict[str, Any]] = json.loads(self.java.iceberg("ScanTaskParser").toJson(task))["delete-files"]
+        for position, one in enumerate(found):
+            if "key-metadata" in one and one["file-format"].lower() == "puffin":
+                one["body"] = vector_body(self.java, self.table, task.deletes().get(position))
+        return found
 
     def _json(self, schema: Any) -> dict[str, Any]:
         """The JSON of an ``org.apache.iceberg.Schema``."""
@@ -150,11 +156,19 @@ class IcebergTable(Table):
         tasks = Tasks.planned(self.java, scan.includeColumnStats().ignoreResiduals())
         specs = [self._spec(number) for number in tasks.spec_ids()]
         partitions = tasks.partitions(specs)
-        facts = zip(tasks.paths(), tasks.sizes(), tasks.formats(), self._lineages(tasks), strict=True)
-        for index, (path, size, kind, lineage) in enumerate(facts):
+        encrypted = checks.manager(self.table) != checks.PLAINTEXT
+        keys = tasks.keys() if encrypted else [None] * tasks.java_list.size()
+        facts = zip(tasks.paths(), tasks.sizes(), tasks.formats(), self._lineages(tasks), keys, strict=True)
+        for index, (path, size, kind, lineage, key) in enumerate(facts):
             record = Record(tasks.java_list, index, specs[index], self._version)
             yield DataFile(
-                path=path, size=size, format=kind, partition=partitions[index], lineage=lineage, record=record
+                path=path,
+                size=size,
+                format=kind,
+                partition=partitions[index],
+                lineage=lineage,
+                key=key,
+                record=record,
             )
 
     @property
@@ -232,13 +246,8 @@ class IcebergTable(Table):
         self._new_row_ids = new_row_ids
 
     def new_path(self, file: DataFile) -> str:
-        """A path from the table's location provider: the old file's name, followed by a UUID.
-
-        Raises:
-            UnsupportedError: the data file is encrypted.
-        """
+        """A path from the table's location provider: the old file's name, followed by a UUID."""
         with reading("the table's location provider fails", self.name):
-            checks.check_file(file.record.file, file.path)
             stem, dot, suffix = file.path.rpartition("/")[2].rpartition(".")
             stem, suffix = (stem, dot + suffix) if dot else (suffix, "")
             name = f"{_OURS.sub('', stem)[:_STEM_MAX]}-bloom-{uuid4().hex}{suffix}"

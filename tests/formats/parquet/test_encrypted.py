@@ -9,19 +9,25 @@ import pickle
 import random
 import re
 import shutil
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from support.encrypted import FILES, KEYS, file, rows_by_arrow
+from support.encrypted import FILES, KEYS, OpenKms, file, rows_by_arrow, write_encrypted
 
 import bloomcli
 from bloomcli.cli import run
 from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats.keys import Keys, pairs
+from bloomcli.formats.parquet.decryption import PlainSource
+from bloomcli.formats.parquet.encryption import Cipher, Kind
 from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.formats.parquet.pages import read_pages
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.model.file import Presence
 from bloomcli.storage.registry import open_source
@@ -75,6 +81,36 @@ def test_filters_rule_values_out(name: str) -> None:
     absent = [total for total in report.totals if total.skipped_row_groups]
     assert len(absent) > 40
     assert bloomcli.dump(file(name), column="name", keys=keys(name)).bitset
+
+
+def test_a_plain_file_in_place_of_an_encrypted_one_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "plain.parquet"
+    pq.write_table(pa.table({"id": [1]}), path)
+    with pytest.raises(CorruptFile, match="another file is in its place"):
+        bloomcli.inspect(path, keys={"files": {str(path): (b"0" * 16, None)}})
+
+
+def test_pages_that_are_read_in_order_are_read_and_decrypted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"id": pa.array(range(200_000), pa.int64())})
+    path = write_encrypted(tmp_path / "in.parquet", table, rows=100_000, uniform_encryption=True)
+    modules, decrypt = Counter[tuple[Any, ...]](), Cipher.decrypt
+
+    def recorded(self: Cipher, module: bytes, kind: Kind, page: int | None = None) -> bytes:
+        modules[self.ordinals, kind, page] += 1
+        return decrypt(self, module, kind, page)
+
+    monkeypatch.setattr(Cipher, "decrypt", recorded)
+    with open_source(path) as source:
+        opened = ParquetFile(source, Keys(kms=OpenKms))
+        chunks = [opened.footer.chunk(key) for key in opened.footer.chunk_keys()]
+        pages = [page for chunk in chunks for page in read_pages(opened.source, chunk, opened.footer.start)]
+        assert isinstance(opened.source, PlainSource)
+        assert opened.source.bytes_read < 1.2 * sum(chunk.compressed_bytes for chunk in chunks)
+    assert sum(page.non_null for page in pages if not page.dictionary) == 200_000
+    assert len(modules) > 2 * len(pages) > 10
+    assert set(modules.values()) == {1}
 
 
 def test_many_files_in_several_processes_and_an_index(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,11 +15,12 @@ import pytest
 from support.encrypted import OpenKms, write_encrypted
 
 import bloomcli
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError, WriteError
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet import sealing
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.model.file import FilterFacts, Presence
+from bloomcli.storage.local.store import LocalStore
 from bloomcli.storage.registry import open_source
 
 ROWS: Final = 120
@@ -218,3 +219,43 @@ def test_key_material_in_a_file_of_its_own_goes_along(tmp_path: Path) -> None:
     assert problems(out) == []
     bloomcli.remove(out, in_place=True, keys=ALL)
     assert sorted(each.name for each in out.parent.iterdir()) == names
+
+
+@pytest.mark.parametrize("change", [partial(bloomcli.add, columns=["id"], readers=["spark"]), bloomcli.remove])
+def test_a_file_never_stands_without_its_key_material_nor_with_that_of_another(
+    change: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, out = (
+        write_encrypted(tmp_path / f"{name}.parquet", TABLE, **COLUMNS, internal_key_material=False)
+        for name in ("in", "out")
+    )
+    material = tmp_path / "_KEY_MATERIAL_FOR_out.parquet.json"
+    before = material.read_bytes(), out.read_bytes()
+    replace = LocalStore.replace
+
+    def failing(self: LocalStore, broken: str, target: str, pieces: Any, **given: Any) -> int:
+        """Replace a file; one whose name has `broken` in it fails at the last moment."""
+        verify = given["verify"]
+
+        def then_fail(written: Any) -> None:
+            if verify is not None:
+                verify(written)
+            if broken in target:
+                raise WriteError("the disk is full", path=target)
+
+        return replace(self, target, pieces, **given | {"verify": then_fail})
+
+    for broken in ("KEY_MATERIAL", "/out.parquet", "/new.parquet"):
+        monkeypatch.setattr(LocalStore, "replace", partialmethod(failing, broken))
+        for target in (out, tmp_path / "new.parquet"):
+            if broken in {"KEY_MATERIAL", f"/{target.name}"}:
+                with pytest.raises(WriteError, match="the disk is full"):
+                    change(path, output=target, overwrite=True, keys=ALL)
+        assert (material.read_bytes(), out.read_bytes()) == before
+        assert not (tmp_path / "new.parquet").exists()
+    monkeypatch.undo()
+    with pytest.raises(UsageError, match="exists"):
+        change(path, output=out, keys=ALL)
+    assert (material.read_bytes(), out.read_bytes()) == before
+    change(path, output=out, overwrite=True, keys=ALL)
+    assert (problems(out), material.read_bytes() == before[0]) == ([], False)

@@ -8,13 +8,17 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
 import pytest
+from support.encrypted import OpenKms, write_encrypted
 
 import bloomcli
 from bloomcli.commands import add, remove
 from bloomcli.commands.change import change_where_needed, target_of
 from bloomcli.commands.options import AddOptions, RemoveOptions
 from bloomcli.errors import UnsupportedError
+from bloomcli.formats.keys import Keys
+from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.schema import RowLineage
@@ -29,10 +33,10 @@ def table(rows: int) -> pa.Table:
     return pa.table(columns, schema=pa.schema([("id", pa.int64()), ("s", pa.string()), ("l", pa.list_(pa.int32()))]))
 
 
-def numbered(path: Path, columns: tuple[str, ...] = ("id",)) -> Path:
+def numbered(path: Path, columns: tuple[str, ...] = ("id",), **more: Any) -> Path:
     """The file with the columns and with filters, as the task for a table's file writes it."""
     output = path.with_name("new.parquet")
-    options = AddOptions(columns=columns)
+    options = AddOptions(columns=columns, **more)
     request = add.request(options, where_missing=True)._replace(lineage=RowLineage(FIRST, 77))
     assert isinstance(change_where_needed(path, request, target_of(options, output=str(output))), ChangeReport)
     return output
@@ -73,6 +77,39 @@ def test_every_row_has_its_number_and_the_other_columns_their_bytes(
         assert other.total_byte_size == one.total_byte_size + sum(chunk.total_uncompressed_size for chunk in chunks)
         assert other.column(3).statistics.min == FIRST + number * group
     assert bloomcli.validate(new, deep=True).ok
+
+
+@pytest.mark.parametrize("algorithm", ["AES_GCM_V1", "AES_GCM_CTR_V1"])
+def test_the_columns_of_an_encrypted_file_are_encrypted(tmp_path: Path, algorithm: str) -> None:
+    old, keys = tmp_path / "old.parquet", Keys(kms=OpenKms)
+    options = {"uniform_encryption": True, "encryption_algorithm": algorithm}
+    write_encrypted(old, table(130), index=True, **options)
+    with open_source(old) as source:
+        start = ParquetFile(source, keys).footer.start
+    new = numbered(old, keys=keys, readers=("spark",))
+    assert new.read_bytes()[:start] == old.read_bytes()[:start]
+    properties = pe.CryptoFactory(OpenKms).file_decryption_properties(
+        pe.KmsConnectionConfig(), pe.DecryptionConfiguration()
+    )
+    found = pq.ParquetFile(new, decryption_properties=properties).read()
+    assert found.drop_columns(NEW).equals(table(130))
+    assert found["_row_id"].to_pylist() == list(range(FIRST, FIRST + 130))
+    checked = bloomcli.validate(new, deep=True, columns=["*"], keys=keys)
+    assert (checked.findings, checked.filters_checked) == ((), 3)
+    entries = bloomcli.inspect(new, indexes=True, columns=["_row_id"], keys=keys).index
+    assert [entry.min for entry in entries] == [str(FIRST + start) for start in (0, 50, 100)]
+    (changed := bytearray(new.read_bytes()))[start + 20] ^= 1
+    new.write_bytes(changed)
+    rows = bloomcli.find(new, [FIRST], column="_row_id", keys=keys)
+    assert list(rows) == []
+    assert "page header can't be decrypted" in str(rows.report.errors)
+
+
+@pytest.mark.parametrize("options", [{"plaintext_footer": True, "column_keys": {"one": ["id"]}}])
+def test_a_file_with_a_signed_footer_gets_no_columns(tmp_path: Path, options: dict[str, Any]) -> None:
+    old = write_encrypted(tmp_path / "old.parquet", table(130), **options)
+    with pytest.raises(UnsupportedError, match="can't get the row lineage columns"):
+        numbered(old, keys=Keys(kms=OpenKms), readers=("spark",))
 
 
 def field_id(metadata: pq.FileMetaData, name: str) -> int:
