@@ -146,6 +146,9 @@ def bloom(verbose: bool) -> None:
     """
     if verbose:
         raise UsageError("--verbose is for --version", hint="bloom --version --verbose")
+    from bloomcli import kernels
+
+    kernels.keep_freed_memory()
 
 
 def run(args: Sequence[str] | None = None) -> int:

@@ -397,7 +397,7 @@ ROWS_OUT_OF_ORDER = OUT_OF_ORDER
 
 
 cdef enum:
-    FEW_ENTRIES = 256
+    FEW_ENTRIES = 1024
 
 
 cdef struct SortedBy:

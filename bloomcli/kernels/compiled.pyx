@@ -26,6 +26,25 @@ cdef extern from *:
     """
     void BLOOM_PREFETCH(const void* p) noexcept nogil
 
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #ifdef __GLIBC__
+    #include <malloc.h>
+    #define BLOOM_KEEP_FREED() (mallopt(M_MMAP_THRESHOLD, 4 << 20), mallopt(M_TRIM_THRESHOLD, 16 << 20))
+    #else
+    #define BLOOM_KEEP_FREED() ((void)0)
+    #endif
+    """
+    void BLOOM_KEEP_FREED() noexcept nogil
+
+
+def keep_freed_memory():
+    """Keep up to 16 MiB of freed memory in each of glibc's arenas for the whole process. By default, the kernel would
+    take back and clear the same pages for each column chunk, which takes up to a third of the time of its decoding."""
+    BLOOM_KEEP_FREED()
+
+
 # XXH64, seed 0. Source: the xxHash specification (doc/xxhash_spec.md), XXH64.
 
 

@@ -9,9 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Presence
-from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
 from bloomcli.report.human import count, growth, rate, row_group_text, seconds, size, type_text
 from bloomcli.report.layout import (
     PRESENCE_STYLE,
@@ -31,6 +29,8 @@ from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.change import ChangeReport, StructureChange
+    from bloomcli.model.dataset import FileRow
+    from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
 
 
 # probe

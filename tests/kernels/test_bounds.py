@@ -171,7 +171,7 @@ ENTRIES: Final[dict[str, tuple[int, int, Any, Callable[[Any], Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("count", [3, 400])
+@pytest.mark.parametrize("count", [3, 1100])
 @pytest.mark.parametrize("kind", ENTRIES)
 @given(data=st.data())
 def test_few_and_many_entries_are_measured_by_page(kind: str, count: int, data: st.DataObject) -> None:

@@ -66,10 +66,7 @@ _REST: Final = b"\x1c\x1c\x00\x00" * 3
 """Fields 2 to 4, the algorithm, the hash and the compression: member 1 of each, empty."""
 _USUAL: Final = re.compile(_FIRST + rb"[\x80-\xff]{0,3}[\x00-\x7f]" + _REST + b"\x00")
 """The current header as writers usually encode it. Others, and numbers of five bytes, are walked."""
-_NEWER: Final = re.compile(
-    _FIRST + rb"(?:[\x80-\xff]{1,4}[\x01-\x7f]|[\x00-\x7f])" + _REST + rb".*\x00",
-    re.DOTALL,
-)
+_NEWER: Final = re.compile(_FIRST + rb"(?:[\x80-\xff]{1,4}[\x01-\x7f]|[\x00-\x7f])" + _REST + rb".*\x00", re.DOTALL)
 """The same, with numBytes in as few bytes as possible, and unknown fields after the known ones."""
 
 

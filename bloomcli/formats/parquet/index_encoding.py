@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from bloomcli.formats.parquet.compact import binary, i32, i64, listed, struct
-from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_FALSE, BOOLEAN_TRUE, I64, STRUCT, zigzag
+from bloomcli.formats.parquet.compact import binary, i32, listed, struct
+from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_FALSE, BOOLEAN_TRUE, I32, I64, STRUCT, zigzag
 
 UNORDERED: Final = 0
 ASCENDING: Final = 1
 _DESCENDING: Final = 2
+_PLACE: Final = bytes([1 << 4 | I64]) + b"%b" + bytes([1 << 4 | I32]) + b"%b" + bytes([1 << 4 | I64]) + b"%b\0"
+"""A PageLocation: an i64, an i32 and an i64 with the ids 1 to 3."""
 
 
 class IndexedPage(NamedTuple):
@@ -51,7 +53,7 @@ def column_index(pages: Sequence[IndexedPage], order: int) -> bytes:
 
 def offset_index(places: Iterable[tuple[int, int, int]]) -> bytes:
     """Encode an OffsetIndex of the data pages' (offset, size with the header, first row)."""
-    pages = [struct({1: i64(offset), 2: i32(size), 3: i64(first)}) for offset, size, first in places]
+    pages = [_PLACE % (zigzag(offset), zigzag(size), zigzag(first)) for offset, size, first in places]
     return struct({1: listed(STRUCT, pages)})
 
 

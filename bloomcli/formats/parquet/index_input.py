@@ -40,7 +40,6 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
 
     Raises:
         CorruptFile, UnsupportedError: the column's pages can't be read.
-        CorruptFile, UnsupportedError: the column's pages can't be read.
         Stopped: soon after `stop` is set.
     """
     footer = filters.footer

@@ -129,11 +129,7 @@ class Selection(NamedTuple):
 
 
 def select(
-    source: Source,
-    footer: Footer,
-    key: ChunkKey,
-    chunk: ColumnChunk,
-    has_within: HasWithin | None,
+    source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk, has_within: HasWithin | None
 ) -> Selection | None:
     """The pages of a chunk that may have one of some values; None without a usable index.
 
@@ -367,10 +363,7 @@ def _decoded(low: bytes | None, high: bytes | None, column: Column) -> tuple[Any
     if has_nan(low, high, column):
         return None, None
     high = upper_bound(high, column)
-    return (
-        None if low is None else decode_bound(low, column),
-        None if high is None else decode_bound(high, column),
-    )
+    return (None if low is None else decode_bound(low, column), None if high is None else decode_bound(high, column))
 
 
 def _falls(bounds: Iterable[Any]) -> bool:

@@ -247,11 +247,7 @@ class ChunkReader:
     def fault(self, reason: str, at: int | None = None) -> CorruptFile:
         """Return an error about this chunk's bytes."""
         return CorruptFile(
-            reason,
-            path=self.source.path,
-            offset=self.position if at is None else at,
-            field=self.field,
-            hint=_HINT,
+            reason, path=self.source.path, offset=self.position if at is None else at, field=self.field, hint=_HINT
         )
 
     def peek(self, size: int) -> memoryview:

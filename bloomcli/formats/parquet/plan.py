@@ -35,13 +35,7 @@ from bloomcli.formats.parquet.bloom_filter import (
     write_header,
 )
 from bloomcli.formats.parquet.encodings import width_of
-from bloomcli.formats.parquet.footer import (
-    FILTER,
-    ChunkKey,
-    Footer,
-    extension_remarks,
-    refuse_extensions,
-)
+from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Footer, extension_remarks, refuse_extensions
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.parquet.splice import Part, Values

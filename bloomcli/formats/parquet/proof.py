@@ -316,11 +316,9 @@ class _Proof(_Metadata):
         if self.statistics is None:
             return
         measured, stats = self.measured, self.statistics
-        wrong, inexact = self._in_bounds()
-        if wrong:
-            yield self.fault(_BOUNDS, STATISTICS, "; ".join(wrong))
-        if inexact:
-            yield self.fault(_BOUNDS, STATISTICS, "; ".join(inexact))
+        for wrong in self._in_bounds():
+            if wrong:
+                yield self.fault(_BOUNDS, STATISTICS, "; ".join(wrong))
         wrong = []
         nulls = stats.integer("null_count")
         if nulls is not None and not self._possible_nulls(nulls, measured.nulls, measured.values):
@@ -456,9 +454,7 @@ class _Proof(_Metadata):
         sizes = index.unencoded_byte_array_data_bytes
         if sizes is not None and sizes != [page.plain_bytes for page in pages]:
             yield self.fault(
-                _SIZES,
-                OFFSET_INDEX,
-                "the offset index has other numbers of unencoded bytes than the pages",
+                _SIZES, OFFSET_INDEX, "the offset index has other numbers of unencoded bytes than the pages"
             )
 
     def _of_pages(self, rule: str, structure: str, wrong: Sequence[str], pages: int) -> Iterator[Fault]:
