@@ -270,8 +270,9 @@ def _change_file_where_needed(
     with store.open(os.fspath(path)) as source:
         beside = _change_beside(source, request, target)
         if beside is not None:
-            idle = beside.output is None and not target.dry_run
-            return beside.remarks[0] if idle else replace(beside, seconds=time.perf_counter() - started)
+            if all(change.action == "keep" for change in beside.changes):
+                return str(request.why_idle)
+            return replace(beside, seconds=time.perf_counter() - started)
         file = open_file(source, request.names, request.keys)
         if request.lineage is not None and request.why_unchanged(file) is None:
             file = _with_lineage(file, request.lineage, request, target)

@@ -17,10 +17,14 @@ from bloomcli.storage.registry import store_of
 _BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
 
 
+def is_bucket(directory: str) -> bool:
+    """Whether a directory may have data files, by its name: ``bucket-0`` and so on."""
+    return _BUCKET.fullmatch(directory.rstrip("/").rpartition("/")[2]) is not None
+
+
 def may_have_index(path: str) -> bool:
-    """Whether a file may be a data file, by its path: these lie in directories named ``bucket-0`` and so on."""
-    above = store_of(path).directories_above(path, 1)
-    return any(_BUCKET.fullmatch(one.rstrip("/").rpartition("/")[2]) for one in above)
+    """Whether a file may be a data file, by its path."""
+    return any(map(is_bucket, store_of(path).directories_above(path, 1)))
 
 
 def filters_of(file: FilterFile, columns: Container[str] | None = None) -> EngineFilters:
