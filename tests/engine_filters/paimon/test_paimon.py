@@ -21,6 +21,7 @@ from bloomcli import kernels
 from bloomcli.cli import run
 from bloomcli.engine_filters.paimon.index_file import BLOOM, EMPTY, Embedded, IndexFile, new_index
 from bloomcli.errors import BloomError, CorruptFile, UsageError
+from bloomcli.model.dataset import Status
 from bloomcli.model.file import Presence
 from bloomcli.model.validate import Finding
 from bloomcli.storage import registry
@@ -140,17 +141,20 @@ def plain_values(path: Path, column: str) -> list[Any]:
     return list(values.to_pylist())
 
 
-@FORMATS
+@pytest.mark.parametrize("name", ["parquet", "orc", "embedded", "large"])
 def test_the_bits_are_those_that_paimon_set_for_the_values(tables: Path, name: str) -> None:
     path = data_file(tables, name)
-    for column in COLUMNS:
-        body = body_of(path, column)
-        (k,) = struct.unpack(">i", body[:4])
-        values = plain_values(path, column)
+    found = [one for one in bloomcli.inspect(path).engine_filters if one.kind == "paimon" and one.column in COLUMNS]
+    assert len(found) == {"embedded": 2, "large": 1}.get(name, len(COLUMNS))
+    for one in found:
+        values = plain_values(path, one.column)
         assert len(values) == ROWS - ROWS // 50
-        assert bits_of((hash_of(value, column) for value in values), 8 * (len(body) - 4), k) == body[4:], column
-        dumped = bloomcli.dump(path, column=column)
-        assert (dumped.header, dumped.bitset) == (body[:4], body[4:])
+        dumped = bloomcli.dump(path, column=one.column)
+        assert (one.bits, one.hash_functions) == (8 * len(dumped.bitset), int.from_bytes(dumped.header, "big"))
+        hashes = (hash_of(value, one.column) for value in values)
+        assert bits_of(hashes, 8 * len(dumped.bitset), dumped.header[-1]) == dumped.bitset, one.column
+        if name != "embedded":
+            assert body_of(path, one.column) == dumped.header + dumped.bitset
 
 
 @FORMATS
@@ -230,6 +234,26 @@ def test_every_form_of_the_report_has_the_filters(tables: Path, capsys: pytest.C
     assert many.splitlines() == one.splitlines()
     for shown in ("besides 17 that an engine keeps", "paimon-bitmap", "tags[colour]"):
         assert shown in page.read_text()
+
+
+def test_reports_on_a_folder_count_the_filters_of_each_column(
+    tables: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tables / "page.html"
+    assert run(["inspect", str(tables / "large"), "--report", f"html={page}"]) == 0
+    out = capsys.readouterr().out
+    assert next(line for line in out.splitlines() if line.startswith("text ")).split()[-1] == "1"
+    assert "1 of an engine not used: no manifest of the newest snapshot lists it" in out
+    assert "No file has a Bloom filter of its format, besides 1 that engines keep." in page.read_text()
+    assert [one.engine_filters for one in bloomcli.inspect(tables / "embedded").by_column] == [1, 1]
+    with pytest.raises(UsageError, match="15 columns have filters"):
+        bloomcli.dump(data_file(tables, "parquet"))
+
+
+def test_a_dry_run_on_a_folder_skips_a_file_whose_filters_stay(tables: Path) -> None:
+    path = str(data_file(tables, "parquet"))
+    (row,) = (one for one in bloomcli.fold(tables / "parquet", dry_run=True).rows if one.path == path)
+    assert (row.status, row.reason) == (Status.SKIPPED, "no filter can be smaller")
 
 
 def test_an_index_file_that_no_manifest_lists_is_shown_and_used_by_nothing(tables: Path) -> None:
@@ -371,6 +395,8 @@ def test_an_oversized_filter_is_a_note_and_fold_makes_it_smaller(tables: Path) -
     (found,) = bloomcli.validate(path, deep=True).findings
     assert found.id == "engine-filter-oversized"
     assert "--replace --columns text --in-place" in str(found.hint)
+    (advice,) = bloomcli.advise(path).engine_filters
+    assert (advice.setting, advice.bytes) == ("file-index.bloom-filter.text.items=300", 599_071)
     before, data = index_of(path).stat().st_size, path.read_bytes()
     planned = bloomcli.fold(path, dry_run=True)
     assert index_of(path).stat().st_size == before
