@@ -215,18 +215,8 @@ def _rest(shown: int, total: int) -> str:
 
 
 def _columns(columns: tuple[ColumnOverFiles, ...], limits: Limits) -> Table:
-    titles = (
-        "files",
-        "with filter",
-        "partly",
-        "without",
-        "filters",
-        "unreadable",
-        "filter size",
-        "worst FPP",
-        "engines' own",
-    )
-    heads = (Head("column"), Head("type"), *(Head(title, figures=True) for title in titles))
+    titles = ("files", "with filter", "partly", "without", "filters", "unreadable", "filter size", "worst FPP")
+    heads = (Head("column"), Head("type"), *(Head(title, figures=True) for title in (*titles, "engines' own")))
     rows = []
     for column in columns[: limits.rows]:
         numbers = (column.files, column.files_with_filter, column.files_partly, column.files_without_filter)
