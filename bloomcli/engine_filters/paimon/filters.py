@@ -119,7 +119,7 @@ def filters_of(file: FilterFile, columns: Container[str] | None) -> EngineFilter
     try:
         return _found(file, own_path(file), columns)
     except BloomError as error:
-        facts = EngineFilterFacts(kind=KIND, column="", place="the table's metadata", problem=error.message)
+        facts = EngineFilterFacts(kind=KIND, column="", place="its metadata or index file", problem=error.message)
         rule = base.DAMAGED if isinstance(error, CorruptFile) else base.NOT_CHECKED
         return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, error.message, error.hint)])
 

@@ -219,6 +219,15 @@ def test_metadata_that_are_gone_are_named_and_no_filter_is_used(
     assert sum(batch.num_rows for batch in bloomcli.find(path, ["-447"], column="whole", as_files=True)) == 1
 
 
+def test_an_index_file_that_cannot_be_opened_is_a_note_and_nothing_is_ruled_out(tables: Path) -> None:
+    path = data_file(tables, "parquet")
+    index_of(path).unlink()
+    index_of(path).mkdir()
+    assert [one.problem for one in bloomcli.inspect(path).engine_filters] == [f"{index_of(path)}: it is a directory"]
+    assert [one.id for one in bloomcli.validate(path, deep=True).findings] == ["filter-not-checked"]
+    assert bloomcli.probe(path, ["keyé 1"], column="text").totals[0].answer is not Presence.ABSENT
+
+
 def test_every_form_of_the_report_has_the_filters(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = data_file(tables, "parquet")
     page = tables / "page.html"
