@@ -119,9 +119,9 @@ def filters_of(file: FilterFile, columns: Container[str] | None) -> EngineFilter
     try:
         return _found(file, own_path(file), columns)
     except BloomError as error:
-        facts = EngineFilterFacts(kind=KIND, column="", place="its metadata or index file", problem=error.message)
+        facts = EngineFilterFacts(kind=KIND, column="", place="its metadata or index file")
         rule = base.DAMAGED if isinstance(error, CorruptFile) else base.NOT_CHECKED
-        return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, error.message, error.hint)])
+        return _faulty(facts, rule, error.message, error.hint)
 
 
 def _found(file: FilterFile, path: str, columns: Container[str] | None) -> EngineFilters:
@@ -166,7 +166,7 @@ def sidecar(path: str, name: str) -> str:
     return store.join(store.directory(path), name)
 
 
-def _faulty(facts: EngineFilterFacts, rule: str, problem: str, hint: str = REBUILD) -> EngineFilters:
+def _faulty(facts: EngineFilterFacts, rule: str, problem: str, hint: str | None = REBUILD) -> EngineFilters:
     facts = replace(facts, problem=problem)
     return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, f"{facts.place}: {problem}", hint)])
 

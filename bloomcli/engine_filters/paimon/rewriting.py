@@ -42,16 +42,7 @@ def rewrite_of(
 ) -> Rewrite | None:
     """The index file of a data file with new filters of these columns; None if the manifest lists none.
 
-    Args:
-        file: the data file.
-        columns: the columns.
-        rule: the sizes.
-        folds: write only smaller filters.
-        named: paths of the columns that must have a filter. Of an index file that isn't there, all columns get one.
-
-    Raises:
-        CorruptFile: the index file, or the table's metadata, are damaged.
-        UnsupportedError, UsageError: a column can't have such a filter, or has none.
+    Of an index file that isn't there, all columns get one. Arguments and errors are those of `registry.rewrite_of`.
     """
     path = own_path(file)
     found = table.data_file(path)
