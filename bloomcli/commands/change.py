@@ -153,7 +153,7 @@ def _change_file(
     started = time.perf_counter()
     store = store_of(path)
     with store.open(os.fspath(path)) as source:
-        beside = _change_beside(source, request, target)
+        beside = _change_beside(source, request, target, sweeps=True)
         if beside is not None:
             return replace(beside, seconds=time.perf_counter() - started)
         output = _output(store, source, target)
@@ -180,25 +180,27 @@ def _change_file(
     return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + remarks)
 
 
-def _change_beside(source: Source, request: ChangeRequest, target: Target) -> ChangeReport | None:
+def _change_beside(
+    source: Source, request: ChangeRequest, target: Target, *, sweeps: bool = False
+) -> ChangeReport | None:
     """Write a file of an engine's filters that lies beside a file of a table, in place. None if there is none, or if
-    the file itself is to be changed."""
+    the file itself is to be changed. With `sweeps`, temporary files of killed runs are removed first."""
     in_place = target.in_place or target.dry_run
     if target.output is not None or not in_place or target.force or target.no_table or not may_rewrite(source.path):
         return None
+    store = store_of(source.path)
+    remarks: tuple[str, ...] = ()
+    if sweeps and not target.dry_run:
+        remarks = tuple(store.sweep(store.link_target(source.path) or source.path).remarks)
     file = open_file(source, request.names, request.keys)
     found = request.rewrite(file)
     if found is None:
         return None
-    store = store_of(found.path)
     store.check_changes(found.path)
     idle = all(change.action == "keep" for change in found.changes)
-    remarks: tuple[str, ...] = (
-        (str(request.why_idle),) if idle else ("the data file isn't changed: filters beside it are",)
-    )
+    remarks += (str(request.why_idle) if idle else "the data file isn't changed: filters beside it are",)
     size = len(found.data)
     if not idle and not target.dry_run:
-        remarks += tuple(store.sweep(found.path).remarks)
 
         def whole() -> Pieces:
             yield found.data
@@ -264,8 +266,9 @@ def _change_file_where_needed(
     with store.open(os.fspath(path)) as source:
         beside = _change_beside(source, request, target)
         if beside is not None:
-            idle = beside.output is None and not target.dry_run
-            return beside.remarks[0] if idle else replace(beside, seconds=time.perf_counter() - started)
+            if all(change.action == "keep" for change in beside.changes):
+                return str(request.why_idle)
+            return replace(beside, seconds=time.perf_counter() - started)
         file = open_file(source, request.names, request.keys)
         if request.lineage is not None and request.why_unchanged(file) is None:
             file = _with_lineage(file, request.lineage, request, target)

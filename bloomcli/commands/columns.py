@@ -223,13 +223,12 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Se
         return found[0]
     found_in = file.filtered_columns() - excluded(file.columns, exclude, path=path, lacking=file.missing_columns)
     filtered = [c for c in file.columns if c.index in found_in and not c.not_in_table]
+    if not filtered:
+        kept = {one.facts.column for one in filters_of(file).filters}
+        filtered = [c for c in file.columns if c.path in kept and not matches(exclude, c.path)]
     if len(filtered) == 1:
         return filtered[0]
     if not filtered:
-        kept = {one.facts.column for one in filters_of(file).filters}
-        of_engines = [c for c in file.columns if c.path in kept and not matches(exclude, c.path)]
-        if len(of_engines) == 1:
-            return of_engines[0]
         raise UsageError(
             "no column has a filter",
             path=path,

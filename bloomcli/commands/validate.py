@@ -141,7 +141,8 @@ def run(
             format=file.format,
             row_groups=file.row_group_count,
             row_groups_read=sum(n for unit, n in enumerate(file.units()) if unit in check.units),
-            filters_checked=len(facts) + len(check.engine_filters.filters),
+            filters_checked=len(facts)
+            + sum(not f.facts.problem or bool(f.faults) for f in check.engine_filters.filters),
             values_checked=values.checked,
             deep=options.deep,
             findings=_judged(check, findings),

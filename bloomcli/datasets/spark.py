@@ -42,6 +42,7 @@ from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.formats.keys import SEAL_PROPERTY, seal
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.base import FileEntry, Fingerprint
+from bloomcli.storage.lookups import shared
 from bloomcli.storage.registry import store_of, sweep_for
 from bloomcli.storage.traffic import Meter, counted_by
 from bloomcli.words import plural
@@ -311,8 +312,9 @@ def run_pack(pack: Pack) -> Iterator[tuple[int, FileRow]]:
             settled = _settled(tasks[index], stamps[index], row)
             yield index, _with_earlier_attempt(settled, again and not tasks[index].dry_run)
         return
-    for index, task in tasks.items():
-        yield index, _with_earlier_attempt(attempt(task), again and not task.dry_run)
+    with shared():
+        for index, task in tasks.items():
+            yield index, _with_earlier_attempt(attempt(task), again and not task.dry_run)
 
 
 def _with_earlier_attempt(row: FileRow, again: bool) -> FileRow:

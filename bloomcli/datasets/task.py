@@ -7,6 +7,7 @@ nor a Spark stage. Tasks can run again: work that is already done is skipped.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -343,8 +344,10 @@ def _brief(text: str) -> str:
 
 def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
     """The row of an inspected file; with all its filters if `every` is true."""
+    of_engines = Counter(f.column for f in report.engine_filters if f.problem is None)
     every_filter: tuple[FilterFacts | EngineFilterFacts, ...] = (*report.filters, *report.engine_filters)
-    broken = [f for f in every_filter if f.problem is not None]
+    broken = [f"unreadable: {f.problem}" for f in report.filters if f.problem is not None]
+    broken += [f"of an engine not used: {f.problem}" for f in report.engine_filters if f.problem is not None]
     return FileRow(
         path=report.path,
         status=Status.DONE,
@@ -356,15 +359,15 @@ def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
         + sum(f.length or 0 for f in report.engine_filters),
         bytes_before=report.file_bytes,
         max_fpp=max((f.fpp for f in every_filter if f.fpp is not None), default=None),
-        reason=f"{len(broken)} unreadable: {broken[0].problem}" if broken else None,
+        reason=f"{len(broken)} {broken[0]}" if broken else None,
         created_by=report.created_by,
-        by_column=tuple(map(_filters_of, report.by_column)),
+        by_column=tuple(_filters_of(column, of_engines[column.column]) for column in report.by_column),
         filter_facts=report.filters if every else (),
         engine_filters=report.engine_filters if every else (),
     )
 
 
-def _filters_of(column: ColumnSummary) -> ColumnFilters:
+def _filters_of(column: ColumnSummary, of_engines: int) -> ColumnFilters:
     return ColumnFilters(
         column=column.column,
         type=column.logical or column.physical,
@@ -374,6 +377,7 @@ def _filters_of(column: ColumnSummary) -> ColumnFilters:
         unreadable=column.unreadable,
         bitset_bytes=column.bitset_bytes,
         max_fpp=column.max_fpp,
+        engine_filters=of_engines,
     )
 
 

@@ -33,6 +33,7 @@ from bloomcli.concurrency.threads import Threads, start
 from bloomcli.datasets import task as work
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import FileRow
+from bloomcli.storage.lookups import shared
 
 _JOBS_FOR_CORE: Final = 4
 """A store answers a request after about 20 ms; `inspect` needs about 5 ms of processor time for a small file."""
@@ -215,7 +216,7 @@ def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int
             time.sleep(_PARENT_CHECK_SECONDS)
         os._exit(1)  # nothing reads the rows; the next run removes temporary files
 
-    with contextlib.suppress(EOFError, OSError):  # the parent has closed its end, or has ended
+    with contextlib.suppress(EOFError, OSError), shared():  # the parent has closed its end, or has ended
         tasks = pipe.recv()
         if not start(threading.Thread(target=watch, daemon=True)):
             _parent = parent

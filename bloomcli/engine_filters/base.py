@@ -37,7 +37,10 @@ COPY: Final = "engine-filter-copy"
 BOUNDS: Final = "engine-filter-bounds"
 OVERFILLED: Final = "engine-filter-overfilled"
 OVERSIZED: Final = "engine-filter-oversized"
+NOT_CHECKED: Final = "filter-not-checked"
 """The rules on such filters, for all engines."""
+NOT_LOOKED_UP: Final = "values of this column or type aren't looked up"
+"""The problem of a filter whose engine uses it, although nothing can be proven about it here."""
 
 _USEFUL_FPP: Final = 0.01
 """A filter at or below this rate isn't overfilled, whatever rate its writer asked for."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from bloomcli import limits
-from bloomcli.engine_filters.base import BOUNDS, MISSES, EngineFilter, finding
+from bloomcli.engine_filters.base import BOUNDS, MISSES, NOT_CHECKED, NOT_LOOKED_UP, EngineFilter, finding
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.arrays import counting
 from bloomcli.formats.base import FilterFile
@@ -37,6 +37,9 @@ def prove(file: FilterFile, one: EngineFilter, units: Container[int] | None) -> 
     """
     facts = one.facts
     column = next((column for column in file.columns if column.path == facts.column), None)
+    if facts.problem == NOT_LOOKED_UP or (column is None and facts.problem is None):
+        why = facts.problem or "the file doesn't have the column"
+        return Proof(0, [finding(NOT_CHECKED, facts, f"nothing is proven: {why}", None)])
     if column is None or facts.problem is not None:
         return Proof(0, ())
     typed = file.literal_column(column)

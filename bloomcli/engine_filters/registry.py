@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from bloomcli.engine_filters.base import EngineFilters, Rewrite
 from bloomcli.formats.base import FilterFile
@@ -19,12 +20,19 @@ MODULES: Final = ("databricks", "hudi", "paimon")
 these columns or more (None: all), and sends no request unless the file's name, columns or footer show that the engine
 wrote it."""
 
+_ALL: Final[WeakKeyDictionary[FilterFile, list[EngineFilters]]] = WeakKeyDictionary()
+"""The filters of all columns, of files that are open."""
+
 
 def filters_of(file: FilterFile, columns: set[int] | None = None) -> EngineFilters:
     """The filters that engines keep for these columns of a file (None: all), and the faults of their places."""
     paths = {column.path for column in file.columns if columns is None or column.index in columns}
     wanted = None if columns is None else paths
-    found = [import_module(f"{__package__}.{name}").filters_of(file, wanted) for name in MODULES]
+    found = _ALL.get(file)
+    if found is None:
+        found = [import_module(f"{__package__}.{name}").filters_of(file, wanted) for name in MODULES]
+        if columns is None:
+            _ALL[file] = found
     return EngineFilters(
         [one for some in found for one in some.filters if columns is None or one.facts.column in paths],
         [one for some in found for one in some.findings if columns is None or one.column in {None, *paths}],

@@ -34,6 +34,7 @@ from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry
+from bloomcli.storage.lookups import shared
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, current, with_traffic
@@ -210,7 +211,7 @@ class Search:
         remote = any(store_of(item.path).remote for item in self._listed[:1])
         jobs = min(self._jobs or default_jobs(remote=remote), len(self._listed))
         stop = Stop()
-        with Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
+        with shared(), Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
             waiting: deque[FileResult | FilterAnswer | Future[FileResult]] = deque()
             pending, pending_limit = 0, jobs if threads.most else 0  # one more file than the threads search
             try:

@@ -40,6 +40,8 @@ class ColumnFilters:
     bitset_bytes: int
     max_fpp: float | None = None
     """The highest measured false-positive rate."""
+    engine_filters: int = 0
+    """Filters of the whole file that engines keep, and that are no part of the other figures."""
 
     @property
     def coverage(self) -> str:
@@ -69,6 +71,8 @@ class ColumnOverFiles:
     bitset_bytes: int
     max_fpp: float | None = None
     """The highest measured false-positive rate."""
+    engine_filters: int = 0
+    """Filters of whole files that engines keep, and that are no part of the other figures."""
 
 
 class ColumnSums:
@@ -96,7 +100,7 @@ class _Sum:
     def __init__(self) -> None:
         self.types: dict[str, None] = {}
         self.coverage: Counter[str] = Counter()
-        self.filters = self.unreadable = self.bitset_bytes = 0
+        self.filters = self.unreadable = self.bitset_bytes = self.engine_filters = 0
         self.max_fpp: float | None = None
 
     def add(self, column: ColumnFilters) -> None:
@@ -105,6 +109,7 @@ class _Sum:
         self.filters += column.filters
         self.unreadable += column.unreadable
         self.bitset_bytes += column.bitset_bytes
+        self.engine_filters += column.engine_filters
         if column.max_fpp is not None:
             self.max_fpp = column.max_fpp if self.max_fpp is None else max(self.max_fpp, column.max_fpp)
 
@@ -120,6 +125,7 @@ class _Sum:
             unreadable=self.unreadable,
             bitset_bytes=self.bitset_bytes,
             max_fpp=self.max_fpp,
+            engine_filters=self.engine_filters,
         )
 
 

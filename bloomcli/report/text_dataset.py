@@ -54,6 +54,7 @@ def _read(rows: Iterable[FileRow]) -> Iterator[FileRow]:
 def _lake_grid(report: DatasetReport) -> Grid:
     columns = report.by_column
     partly, unreadable = any(c.files_partly for c in columns), any(c.unreadable for c in columns)
+    kept = any(c.engine_filters for c in columns)
     grid = Grid(
         (
             Head("column"),
@@ -67,6 +68,7 @@ def _lake_grid(report: DatasetReport) -> Grid:
             *([Head("unreadable", figures=True)] * unreadable),
             Head("filter size", figures=True, rank=2),
             Head("worst FPP", figures=True, rank=1),
+            *([Head("engines' own", figures=True)] * kept),
         ),
         complete="--format json",
     )
@@ -83,6 +85,7 @@ def _lake_grid(report: DatasetReport) -> Grid:
             *([count(column.unreadable)] * unreadable),
             size(column.bitset_bytes),
             rate(column.max_fpp),
+            *([count(column.engine_filters)] * kept),
         )
     return grid
 

@@ -10,10 +10,13 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Final
 
 from bloomcli.errors import BloomError, CorruptFile
+from bloomcli.extras import needed
+from bloomcli.storage.registry import open_source
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
@@ -71,25 +74,43 @@ def read_blocks(data: bytes, most: int = _MOST) -> tuple[Any, Iterator[list[Any]
     return schema, blocks()
 
 
-def records(data: bytes, path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
+def records(path: str, what: str, extra: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
     """The schema and the records of a manifest, or of another Avro file of a table's metadata.
 
     Args:
-        data: the file's bytes.
-        path: the file, for errors.
+        path: the file.
+        what, extra: as in `extras.needed`, if fastavro isn't installed.
 
     Raises:
         CorruptFile: the file is damaged.
-        ImportError: fastavro isn't installed (see `extras.needed`).
+        UnreadableError, UnsupportedError: it can't be read.
     """
-    try:
+    with open_source(path) as source:
+        data = source.read_at(0, source.size)
+    with needed(what, extra), _faults("the manifest", path):
         schema, blocks = read_blocks(data)
         return schema, list(chain.from_iterable(blocks))
+
+
+def record(data: bytes, schema: dict[str, Any], path: str, what: str, extra: str) -> dict[str, Any]:
+    """A record that stands alone, by its schema or the first fields of that. The rest is as in `records`."""
+    with needed(what, extra), _faults("a record", path):
+        from fastavro import schemaless_reader
+
+        found: Any = schemaless_reader(io.BytesIO(data), schema, None)
+        return dict(found)
+
+
+@contextmanager
+def _faults(what: str, path: str) -> Iterator[None]:
+    """Convert the exceptions of fastavro on damaged bytes to CorruptFile."""
+    try:
+        yield
     except Exception as error:
         if isinstance(error, BloomError | MemoryError | ImportError):
             raise
         said = " ".join(str(error).split())[:200] or "it is cut off"
-        raise CorruptFile(f"the manifest can't be read: {said}", path=path) from None
+        raise CorruptFile(f"{what} can't be read: {said}", path=path) from None
 
 
 def _deflated(packed: bytes, most: int) -> bytes:

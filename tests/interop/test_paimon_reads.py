@@ -65,7 +65,7 @@ def test_paimon_finds_every_row_by_index_files_that_were_written_again(warehouse
     if table == "orc":
         columns.remove("fixed")  # a CHAR, padded with blanks
     bloomcli.add(path, columns, fpp=0.02, replace=True, in_place=True)
-    assert not bloomcli.validate(path, deep=True).findings
+    assert {one.id for one in bloomcli.validate(path, deep=True).findings} == {"filter-not-checked"}
     found = rows_found(warehouse, table, lookups)
     assert len(found) == len(lookups)
     assert found == before  # in ORC, Paimon doesn't find floating-point numbers by its own index files either

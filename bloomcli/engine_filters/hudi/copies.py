@@ -1,17 +1,18 @@
 """The copies of footers' filters in a table's metadata, `.hoodie/metadata/bloom_filters`.
 
     log file:  blocks of "#HUDI#" | i64 bytes that follow | i32 version | i32 type | map | i64 length | content | ...
-    map:       i32 count, then each i32 key | i32 length | bytes; key 0 is the instant of the commit
+               | i64 bytes of the block
+    map:       i32 count, then each i32 key | i32 length | bytes; key 0 is the instant of the commit, 1 that of a
+               commit that a block of type 0 rolls back
     content:   of data blocks (type 4) an HFile; .hfile files are one, too
     HFile:     blocks of 8 bytes of magic | i32 bytes on disk | i32 bytes unpacked | i64 | u8 | i32 | i32 bytes of
                header and data | data | checksums; data of blocks "DATABLK*" may be packed by gzip
     data:      cells of i32 key length | i32 value length | key | value | u8; the key is u16 length | row | ...
     row:       base64 of the hash of the partition, 12 characters | base64 of the MD5 of the file's name
-    value:     Avro's HoodieMetadataRecord: five null or string | key | type 4 | null | 1 | BloomFilterMetadata
-               {type, timestamp, base64 of the filter as in the footer, whether the file is deleted}
+    value:     Avro's HoodieMetadataRecord, with the filter as base64, as in the footer
 
-All integers are big-endian, Avro's are zigzag varints. The last commit's record of a file counts. Sources: Hudi's
-HoodieLogFormatReader, HoodieMetadataPayload; HBase's HFileBlock, version 3; the Avro specification.
+All integers are big-endian. The last commit's record of a file counts. Sources: Hudi's
+HoodieLogFileReader, AbstractHoodieLogRecordScanner, HoodieMetadataPayload; HBase's HFileBlock, version 3.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from hashlib import md5
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.storage.base import Kind, ManagedTable, Source, TableKind
+from bloomcli.storage import avro
+from bloomcli.storage.base import STEP_BYTES, Kind, Source, TableKind
+from bloomcli.storage.lookups import once_per_run
 from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import open_source, store_of
 from bloomcli.words import counted, exact_size
@@ -34,13 +37,31 @@ from bloomcli.words import counted, exact_size
 _MAGIC: Final = b"#HUDI#"
 _DATA: Final = b"DATABLK*"
 _BLOCK: Final = Struct(">8siiqbii")
-_LONG, _INT, _TWO, _SHORT = Struct(">q"), Struct(">i"), Struct(">ii"), Struct(">H")
-_HFILE_BLOCK: Final = 4
+_LONG, _INT, _TWO, _SHORT, _HEAD = Struct(">q"), Struct(">i"), Struct(">ii"), Struct(">H"), Struct(">qii")
+_COMMAND_BLOCK, _HFILE_BLOCK = 0, 4
 _PARTITION_CHARACTERS: Final = 12
 _UNPACKED_MAX: Final = 64 << 20
 """The largest block: Hudi's are closed at some 16 KiB, or after one value that is longer."""
 _READ_MAX: Final = 1 << 30
 """Bytes of copies that are compared; a table with more isn't, since they are read whole."""
+
+
+def _record_type(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields.items()]}
+
+
+_COPY: Final = {"type": "string", "time": "string", "filter": "bytes", "deleted": "boolean"}
+_SCHEMA: Final = _record_type(
+    "row",
+    {
+        **{name: ["null", "string"] for name in "abcde"},
+        "key": "string",
+        "kind": "int",
+        "files": ["null"],
+        "copy": ["null", _record_type("copy", _COPY)],
+    },
+)
+"""The first fields of Hudi's HoodieMetadataRecord, as a filter's copy has them."""
 _INSTANT: Final = re.compile(r"_(\d+)\.(?:hfile|log\.(\d+).*)$")
 
 
@@ -65,21 +86,30 @@ def copy_of(path: str) -> Copy | None:
     Raises UnreadableError, CorruptFile, UnsupportedError.
     """
     store = store_of(path)
-    table: ManagedTable | None = table_above(store, path)
+    path = store.link_target(path) or store.normal(path)
+    found = _files(store.directory(path))
+    name = path.rpartition("/")[2]
+    return None if found is None else _copies(*found).get(b64encode(digest(name.encode())).decode())
+
+
+@once_per_run
+def _files(directory: str) -> tuple[str, tuple[str, ...], frozenset[str]] | None:
+    """The folder of copies in the table above a directory, its files by their commits, and the names of the timeline;
+    None without copies."""
+    store = store_of(directory)
+    table = table_above(store, store.join(directory, "file"))
     if table is None or table.kind is not TableKind.HUDI:
         return None
     root = store.join(store.join(table.path, ".hoodie"), "metadata")
-    folder = store.join(root, "bloom_filters")
     if not store.existing(root, {"bloom_filters": Kind.DIRECTORY}):
         return None
+    folder = store.join(root, "bloom_filters")
     names = [name for name in store.names(folder) if _INSTANT.search(name)]
     commits = store.join(root, ".hoodie")
     known = set(store.names(commits)) if store.existing(root, {".hoodie": Kind.DIRECTORY}) else set()
     if "timeline" in known:  # Hudi 1 has the commits there
         known.update(store.names(store.join(commits, "timeline")))
-    found = _copies(folder, tuple(sorted(names, key=_order)), frozenset(known))
-    name = (store.link_target(path) or store.normal(path)).rpartition("/")[2]
-    return found.get(b64encode(digest(name.encode())).decode())
+    return folder, tuple(sorted(names, key=_order)), frozenset(known)
 
 
 def _order(name: str) -> tuple[str, int]:
@@ -99,6 +129,8 @@ def _copies(folder: str, names: tuple[str, ...], timeline: frozenset[str]) -> di
     """The copies of all files of a table by base64 of the MD5 of their name."""
     store = store_of(folder)
     found: dict[str, Copy] = {}
+    rolled_back: set[str] = set()
+    parts: list[tuple[str, str, int, int]] = []
     left = _READ_MAX
     for name in names:
         with open_source(store.join(folder, name)) as source:
@@ -107,18 +139,21 @@ def _copies(folder: str, names: tuple[str, ...], timeline: frozenset[str]) -> di
                 raise UnsupportedError(
                     f"the copies of filters take more than {exact_size(_READ_MAX)}: they aren't compared", path=folder
                 )
-            instant = _order(name)[0]
-            parts = [(instant, 0, source.size)] if name.endswith(".hfile") else _log_blocks(source)
-            for written, start, end in parts:
-                if _pending(written, timeline):
-                    continue
-                for row, value in _cells(source, start, end):
-                    record = _record(value, source.path)
-                    key = row[_PARTITION_CHARACTERS:].decode("ascii", "replace")
-                    if record is None:
-                        found.pop(key, None)
-                    else:
-                        found[key] = record
+            if name.endswith(".hfile"):
+                parts.append((name, _order(name)[0], 0, source.size))
+            else:
+                parts += ((name, *block) for block in _log_blocks(source, rolled_back))
+    for name, instant, start, end in parts:
+        if instant in rolled_back or _pending(instant, timeline):
+            continue
+        with open_source(store.join(folder, name)) as source:
+            for row, value in _cells(source, start, end):
+                record = _record(value, source.path)
+                key = row[_PARTITION_CHARACTERS:].decode("ascii", "replace")
+                if record is None:
+                    found.pop(key, None)
+                else:
+                    found[key] = record
     return found
 
 
@@ -132,36 +167,49 @@ def _read(source: Source, at: int, count: int, end: int) -> bytes:
     return source.read_at(at, count)
 
 
-def _log_blocks(source: Source) -> Iterator[tuple[str, int, int]]:
-    """Yield the instant, the start and the end of each HFile in a log file."""
+def _log_blocks(source: Source, rolled_back: set[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield the instant, the start and the end of each HFile in a log file. Adds the commits that it rolls back.
+
+    As Hudi does, skips a block that ends behind the file, or not with its length: its writer didn't finish it.
+    """
     at = 0
     while at < source.size:
         head = _read(source, at, len(_MAGIC) + 16, source.size)
         if not head.startswith(_MAGIC):
             raise _fault(source, at, "no block")
-        (length,) = _LONG.unpack_from(head, len(_MAGIC))
-        _, kind = _TWO.unpack_from(head, len(_MAGIC) + 8)
+        length, _, kind = _HEAD.unpack_from(head, len(_MAGIC))
         start = at + len(_MAGIC) + 8
         end = start + length
-        if not 16 <= length <= source.size - start:
-            raise _fault(source, at, f"a block of {counted(length, 'byte')}")
+        if length < 28 or end > source.size or source.read_at(end - 8, 8) != _LONG.pack(length + len(_MAGIC)):
+            at = _next_block(source, start)
+            continue
         place = start + 8
         (count,) = _INT.unpack(_read(source, place, 4, end))
         place += 4
-        instant = ""
+        texts = {}
         for _ in range(count):  # ends with the block
             key, size = _TWO.unpack(_read(source, place, 8, end))
-            text = _read(source, place + 8, size, end)
+            texts[key] = _read(source, place + 8, size, end).decode("ascii", "replace")
             place += 8 + size
-            if key == 0:
-                instant = text.decode("ascii", "replace")
         (size,) = _LONG.unpack(_read(source, place, 8, end))
         place += 8
         if not 0 <= size <= end - place:
             raise _fault(source, place, f"content of {counted(size, 'byte')}")
         if kind == _HFILE_BLOCK:
-            yield instant, place, place + size
+            yield texts.get(0, ""), place, place + size
+        elif kind == _COMMAND_BLOCK and 1 in texts:
+            rolled_back.add(texts[1])
         at = end
+
+
+def _next_block(source: Source, at: int) -> int:
+    """Where the next block begins; the file's end without one."""
+    step = STEP_BYTES - len(_MAGIC)
+    for start in range(at, source.size, step):
+        found = source.read_at(start, min(STEP_BYTES, source.size - start)).find(_MAGIC)
+        if found >= 0:
+            return start + found
+    return source.size
 
 
 def _cells(source: Source, at: int, end: int) -> Iterator[tuple[bytes, bytes]]:
@@ -201,35 +249,5 @@ def _cells_of(data: bytes, source: Source, block: int) -> Iterator[tuple[bytes, 
 
 def _record(value: bytes, path: str) -> Copy | None:
     """The copy in a value; None for that of a deleted file, or if it has no filter."""
-    at = 0
-
-    def number() -> int:
-        nonlocal at
-        found = shift = 0
-        while at < len(value) and shift < 64:
-            byte = value[at]
-            at += 1
-            found |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return found >> 1 ^ -(found & 1)
-            shift += 7
-        raise CorruptFile("a record of a table's copies of filters ends early", path=path)
-
-    def text() -> bytes:
-        nonlocal at
-        count = number()
-        if not 0 <= count <= len(value) - at:
-            raise CorruptFile("a record of a table's copies of filters ends early", path=path)
-        at += count
-        return value[at - count : at]
-
-    for _ in range(5):
-        if number():
-            text()
-    text()
-    kind = number()
-    if kind != 4 or number() or not number():
-        return None
-    name, _, data = text(), text(), text()
-    deleted = at < len(value) and value[at] == 1
-    return None if deleted else Copy(name.decode("utf-8", "replace"), digest(data), path)
+    found = avro.record(value, _SCHEMA, path, "a Hudi table's copies of filters need", "avro")["copy"]
+    return None if found is None or found["deleted"] else Copy(found["type"], digest(found["filter"]), path)

@@ -23,7 +23,7 @@ from bloomcli import kernels
 from bloomcli.engine_filters import base
 from bloomcli.engine_filters.base import EngineFilter, EngineFilters, finding, measured
 from bloomcli.engine_filters.hudi.layout import COLUMN, Decoded, LayoutError, dynamic, simple
-from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.errors import CorruptFile, UnreadableError, UnsupportedError
 from bloomcli.formats.base import FilterFile, FooterEntry
 from bloomcli.model.file import EngineFilterFacts
 from bloomcli.model.probe import BitTrail
@@ -94,8 +94,10 @@ class RecordKeyFilter(EngineFilter):
 
         try:
             copy = copy_of(file.source.path)
-        except (CorruptFile, UnsupportedError) as error:
-            yield finding(base.COPY, self.facts, f"the table's copies can't be read: {error.reason}", self.rebuild)
+        except (UnreadableError, UnsupportedError) as error:
+            damaged = isinstance(error, CorruptFile)
+            rule, hint = (base.COPY, self.rebuild) if damaged else (base.NOT_CHECKED, error.hint)
+            yield finding(rule, self.facts, f"the table's copies can't be read: {error.reason}", hint)
             return
         if copy is None:
             return

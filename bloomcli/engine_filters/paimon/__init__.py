@@ -4,23 +4,19 @@
 file, and `rewriting` writes those of an index file again.
 """
 
-import re
 from collections.abc import Container, Sequence
-from typing import Final
 
 from bloomcli.engine_filters.base import EngineFilters, Rewrite
+from bloomcli.engine_filters.paimon.table import is_bucket
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column
 from bloomcli.storage.registry import store_of
 
-_BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
-
 
 def may_have_index(path: str) -> bool:
-    """Whether a file may be a data file, by its path: these lie in directories named ``bucket-0`` and so on."""
-    above = store_of(path).directories_above(path, 1)
-    return any(_BUCKET.fullmatch(one.rstrip("/").rpartition("/")[2]) for one in above)
+    """Whether a file may be a data file, by its path."""
+    return any(map(is_bucket, store_of(path).directories_above(path, 1)))
 
 
 def filters_of(file: FilterFile, columns: Container[str] | None = None) -> EngineFilters:

@@ -8,7 +8,8 @@ Sources: FileIndexEvaluator, FileIndexPredicate, BloomFilterFileIndex.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,13 +22,13 @@ from bloomcli.engine_filters.paimon import table
 from bloomcli.engine_filters.paimon.index_file import BLOOM, Embedded, Entry, IndexFile, Stored
 from bloomcli.engine_filters.paimon.table import DataFile, Schema
 from bloomcli.engine_filters.paimon.values import FLOATS, HashedType, hashed_type, hashes_of, literal_hash
-from bloomcli.errors import BloomError, CorruptFile
+from bloomcli.errors import BloomError, CorruptFile, UnreadableError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, size_for
 from bloomcli.formats.base import FilterFile
 from bloomcli.hints import NAME, Command, Hint
 from bloomcli.model.file import Column, EngineFilterFacts
 from bloomcli.model.probe import BitTrail
-from bloomcli.storage.base import Kind
+from bloomcli.storage.base import Source
 from bloomcli.storage.registry import open_source, store_of
 from bloomcli.words import counted
 
@@ -115,29 +116,42 @@ _UNITS: Final = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 def filters_of(file: FilterFile, columns: Container[str] | None) -> EngineFilters:
     """The filters of these columns (None: all) of a data file in a directory ``bucket-...``, by its table's newest
     snapshot."""
-    path = own_path(file)
     try:
-        root = table.table_of(path)
-        if root is None:
-            return EngineFilters()
-        found = table.data_file(path, root)
+        return _found(file, own_path(file), columns)
     except BloomError as error:
-        return _unknown(error)
+        facts = EngineFilterFacts(kind=KIND, column="", place="its metadata or index file")
+        rule = base.DAMAGED if isinstance(error, CorruptFile) else base.NOT_CHECKED
+        return _faulty(facts, rule, error.message, error.hint)
+
+
+def _found(file: FilterFile, path: str, columns: Container[str] | None) -> EngineFilters:
+    found = table.data_file(path)
     if found is None or (found.embedded is None and not found.index_names):
-        return _unlisted(file, found, columns)
+        return _unlisted(file, path, found, columns)
     if found.embedded is not None:
         return _filters(file, found, columns, Embedded(found.manifest, found.embedded), "manifest")
     place = f"index file {', '.join(found.index_names)}"
     facts = EngineFilterFacts(kind=KIND, column="", place=place)
     if len(found.index_names) > 1:
         return _faulty(facts, base.DAMAGED, "the manifest lists several index files, and readers fail")
-    index = sidecar(path, found.index_names[0])
-    store = store_of(path)
-    if not store.existing(store.directory(index), {found.index_names[0]: Kind.FILE}):
-        text = "the manifest lists it, and it isn't there: queries with a condition on any column fail"
-        return _faulty(facts, base.MISSING, text, _AGAIN)
-    with open_source(index) as source:
+    with opened(sidecar(path, found.index_names[0])) as source:
+        if source is None:
+            text = "the manifest lists it, and it isn't there: queries with a condition on any column fail"
+            return _faulty(facts, base.MISSING, text, _AGAIN)
         return _filters(file, found, columns, source, place, _AGAIN)
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Source | None]:
+    """Open an index file; None if there is none. Raises UnreadableError."""
+    with ExitStack() as stack:
+        source = None
+        try:
+            source = stack.enter_context(open_source(path))
+        except UnreadableError:
+            if store_of(path).fingerprint(path) is not None:
+                raise
+        yield source
 
 
 def own_path(file: FilterFile) -> str:
@@ -152,26 +166,17 @@ def sidecar(path: str, name: str) -> str:
     return store.join(store.directory(path), name)
 
 
-def _unknown(error: BloomError) -> EngineFilters:
-    """The result where the table's metadata can't be read."""
-    facts = EngineFilterFacts(kind=KIND, column="", place="the table's manifests", problem=error.message)
-    rule = base.DAMAGED if isinstance(error, CorruptFile) else "filter-not-checked"
-    return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, error.message, error.hint)])
-
-
-def _faulty(facts: EngineFilterFacts, rule: str, problem: str, hint: str = REBUILD) -> EngineFilters:
+def _faulty(facts: EngineFilterFacts, rule: str, problem: str, hint: str | None = REBUILD) -> EngineFilters:
     facts = replace(facts, problem=problem)
     return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, f"{facts.place}: {problem}", hint)])
 
 
-def _unlisted(file: FilterFile, found: DataFile | None, columns: Container[str] | None) -> EngineFilters:
+def _unlisted(file: FilterFile, path: str, found: DataFile | None, columns: Container[str] | None) -> EngineFilters:
     """The filters beside a file that no manifest lists; no reader uses them."""
-    path = own_path(file)
-    store = store_of(path)
     name = path.replace("\\", "/").rpartition("/")[2] + ".index"
-    if not store.existing(store.directory(path), {name: Kind.FILE}):
-        return EngineFilters()
-    with open_source(sidecar(path, name)) as source:
+    with opened(sidecar(path, name)) as source:
+        if source is None:
+            return EngineFilters()
         there = _filters(file, found, columns, source, f"index file {name}")
     for one in there.filters:
         one.facts = replace(one.facts, problem="no manifest of the newest snapshot lists it")
@@ -243,7 +248,7 @@ def _filter(
         if overlaps:
             return _damaged(one, "its bytes are those of another index, too")
     if kind is None or typed is None or not kind.stored_as(typed):
-        one.facts = replace(one.facts, problem="the values of this type and column aren't looked up")
+        one.facts = replace(one.facts, problem=base.NOT_LOOKED_UP)
     return one
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from struct import Struct
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile
+from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
 MAGIC: Final = 1493475289347502
@@ -28,16 +29,6 @@ _LENGTH: Final = Struct(">H")
 _SPAN: Final = Struct(">ii")
 HEAD_MAX_BYTES: Final = 64 << 20
 """The largest header: one of a million columns."""
-
-
-class Stored(Protocol):
-    """What contains the bytes of an index: an open file, or the bytes of a manifest."""
-
-    path: str
-    size: int
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """Read exactly `length` bytes. Raises CorruptFile."""
 
 
 class Embedded:
@@ -54,6 +45,10 @@ class Embedded:
                 path=self.path,
             )
         return self._data[offset : offset + length]
+
+
+Stored = Source | Embedded
+"""What contains the bytes of an index."""
 
 
 class Entry(NamedTuple):
@@ -181,18 +176,9 @@ class IndexFile:
 
 def new_index(filters: Mapping[str, bytes]) -> bytes:
     """The bytes of an index file with a Bloom filter for each of these columns, by their bodies."""
-    parts, spans, at = [b""], [], _FIXED.size
-    for column, body in filters.items():
-        kind = _text(column) + _INT.pack(1) + _text(BLOOM)
-        spans.append((at + len(kind), len(body)))
-        parts.append(kind + bytes(_SPAN.size))
-        at += len(parts[-1])
-    head = bytearray(_FIXED.pack(MAGIC, VERSION, at + _INT.size, len(filters)) + b"".join(parts) + _INT.pack(0))
-    start = len(head)
-    for place, length in spans:
-        _SPAN.pack_into(head, place, start, length)
-        start += length
-    return b"".join((head, *filters.values()))
+    columns = b"".join(_text(name) + _INT.pack(1) + _text(BLOOM) + _SPAN.pack(EMPTY, 0) for name in filters)
+    head = _FIXED.pack(MAGIC, VERSION, _FIXED.size + len(columns) + _INT.size, len(filters))
+    return IndexFile(Embedded("", head + columns + _INT.pack(0))).with_filters(filters)
 
 
 def _text(name: str) -> bytes:

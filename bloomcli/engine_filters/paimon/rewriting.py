@@ -4,7 +4,6 @@ size nor a checksum, so that a new file of the same name needs no commit. Every 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from contextlib import ExitStack
 from typing import Final
 
 import numpy as np
@@ -12,7 +11,15 @@ import numpy as np
 from bloomcli import limits
 from bloomcli.engine_filters.base import Rewrite
 from bloomcli.engine_filters.paimon import table
-from bloomcli.engine_filters.paimon.filters import BYTE, HEAD_BYTES, MOST_FUNCTIONS, REBUILD, own_path, sidecar
+from bloomcli.engine_filters.paimon.filters import (
+    BYTE,
+    HEAD_BYTES,
+    MOST_FUNCTIONS,
+    REBUILD,
+    opened,
+    own_path,
+    sidecar,
+)
 from bloomcli.engine_filters.paimon.index_file import BLOOM, Entry, IndexFile, new_index
 from bloomcli.engine_filters.paimon.values import HashedType, hashed_type, hashes_of
 from bloomcli.engine_filters.proof import column_values
@@ -23,8 +30,8 @@ from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import NAME, Command, Hint
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
-from bloomcli.storage.base import Kind, Source
-from bloomcli.storage.registry import open_source, store_of
+from bloomcli.storage.base import Source
+from bloomcli.storage.registry import open_source
 
 _GROWTH: Final = 1.02
 """By this factor the expected values grow until the measured rate meets the rule."""
@@ -35,31 +42,17 @@ def rewrite_of(
 ) -> Rewrite | None:
     """The index file of a data file with new filters of these columns; None if the manifest lists none.
 
-    Args:
-        file: the data file.
-        columns: the columns.
-        rule: the sizes.
-        folds: write only smaller filters.
-        named: paths of the columns that must have a filter. Of an index file that isn't there, all columns get one.
-
-    Raises:
-        CorruptFile: the index file, or the table's metadata, are damaged.
-        UnsupportedError, UsageError: a column can't have such a filter, or has none.
+    Of an index file that isn't there, all columns get one. Arguments and errors are those of `registry.rewrite_of`.
     """
     path = own_path(file)
-    root = table.table_of(path)
-    found = None if root is None else table.data_file(path, root)
+    found = table.data_file(path)
     if found is None or found.embedded is not None or len(found.index_names) != 1:
         return None
     (name,) = found.index_names
     index_path = sidecar(path, name)
-    store = store_of(path)
-    with ExitStack() as stack:
-        source = index = None
-        if store.existing(store.directory(index_path), {name: Kind.FILE}):
-            source = stack.enter_context(open_source(index_path))
-            index = IndexFile(source)
-        elif folds:
+    with opened(index_path) as source:
+        index = None if source is None else IndexFile(source)
+        if index is None and folds:
             raise CorruptFile(
                 f"the manifest lists the index file {name}, and it isn't there",
                 path=path,

@@ -6,22 +6,22 @@ the index; it names the schema of the file's columns, too. Sources: Paimon's spe
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from types import MappingProxyType
+from types import MappingProxyType, UnionType
 from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile
-from bloomcli.extras import needed
-from bloomcli.limits import TABLE_SCHEMA_MAX_BYTES
 from bloomcli.storage import avro
 from bloomcli.storage.base import Kind
+from bloomcli.storage.lookups import once_per_run
 from bloomcli.storage.managed_tables import PAIMON_FOLDERS
-from bloomcli.storage.registry import open_source, store_of
+from bloomcli.storage.registry import store_of
+from bloomcli.storage.table_json import read_object
 
 _LEVELS: Final = 16
+_BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
 _SNAPSHOT: Final = re.compile(r"snapshot-(\d{1,19})")
 _FOLDERS: Final = dict.fromkeys(PAIMON_FOLDERS, Kind.DIRECTORY)
 _SUFFIX: Final = ".index"
@@ -39,8 +39,6 @@ class Schema(NamedTuple):
 class DataFile(NamedTuple):
     """A data file of the newest snapshot."""
 
-    table: str
-    """The table's directory."""
     schema: Schema
     """The schema that the file was written with."""
     index_names: tuple[str, ...]
@@ -58,31 +56,51 @@ class _Entry(NamedTuple):
     manifest: str
 
 
+def is_bucket(directory: str) -> bool:
+    """Whether a directory may have data files, by its name: ``bucket-0`` and so on."""
+    return _BUCKET.fullmatch(directory.rstrip("/").rpartition("/")[2]) is not None
+
+
 def table_of(path: str) -> str | None:
     """The directory of the Paimon table above a data file; None without one. Raises UnreadableError."""
-    store = store_of(path)
-    above = store.directories_above(path, _LEVELS)
-    return next((one for one in above if len(store.existing(one, _FOLDERS)) == len(_FOLDERS)), None)
+    above = store_of(path).directories_above(path, _LEVELS)
+    return next((one for one in above if not is_bucket(one) and _is_table(one)), None)
 
 
-def data_file(path: str, table: str) -> DataFile | None:
-    """The facts about a data file in the newest snapshot of its table; None if the snapshot doesn't have it.
+@once_per_run
+def _is_table(directory: str) -> bool:
+    return len(store_of(directory).existing(directory, _FOLDERS)) == len(_FOLDERS)
+
+
+@once_per_run
+def _newest(table: str) -> tuple[str, ...] | None:
+    """The manifest lists of the newest snapshot; None without one."""
+    store = store_of(table)
+    folder = store.join(table, "snapshot")
+    numbers = [int(match[1]) for name in store.names(folder) if (match := _SNAPSHOT.fullmatch(name))]
+    if not numbers:
+        return None
+    snapshot = store.join(folder, f"snapshot-{max(numbers)}")
+    found = read_object(snapshot)
+    lists = tuple(found[key] for key in ("baseManifestList", "deltaManifestList") if found.get(key) is not None)
+    if not all(isinstance(name, str) for name in lists):
+        raise CorruptFile("the names of the manifest lists aren't names", path=snapshot)
+    return lists
+
+
+def data_file(path: str) -> DataFile | None:
+    """The facts about a data file in the newest snapshot of its table; None if there is no table, or its snapshot
+    doesn't have the file.
 
     Raises:
         CorruptFile: the table's metadata are damaged.
         UnreadableError: they can't be read.
         UnsupportedError: fastavro isn't installed.
     """
-    store = store_of(path)
-    folder = store.join(table, "snapshot")
-    numbers = [int(match[1]) for name in store.names(folder) if (match := _SNAPSHOT.fullmatch(name))]
-    if not numbers:
+    store, table = store_of(path), table_of(path)
+    lists = None if table is None else _newest(table)
+    if table is None or lists is None:
         return None
-    snapshot = store.join(folder, f"snapshot-{max(numbers)}")
-    found = _json(snapshot)
-    lists = tuple(found[key] for key in ("baseManifestList", "deltaManifestList") if found.get(key) is not None)
-    if not all(isinstance(name, str) for name in lists):
-        raise CorruptFile("the names of the manifest lists aren't names", path=snapshot)
     if not store.remote:  # it may be named from within its directory, or by a link to that
         path = store.spelling()(store.normal(path))
     bucket = store.directory(path).rstrip("/").rpartition("/")[2]
@@ -92,7 +110,7 @@ def data_file(path: str, table: str) -> DataFile | None:
     names = tuple(name for name in entry.extra if name.endswith(_SUFFIX))
     if any("/" in name or "\\" in name or "\0" in name for name in names):
         raise CorruptFile("the name of an index file isn't a name", path=entry.manifest, field="_EXTRA_FILES")
-    return DataFile(table, _schema(table, entry.schema), names, entry.embedded, entry.manifest)
+    return DataFile(_schema(table, entry.schema), names, entry.embedded, entry.manifest)
 
 
 @lru_cache(maxsize=4)
@@ -106,7 +124,7 @@ def _entries(table: str, lists: tuple[str, ...]) -> Mapping[tuple[str, str], _En
             for record in _records(folder, name):
                 facts = _field(record, "_FILE", dict, name)
                 extra = tuple(map(str, _field(facts, "_EXTRA_FILES", list, name)))
-                embedded = facts.get("_EMBEDDED_FILE_INDEX")
+                embedded = _field(facts, "_EMBEDDED_FILE_INDEX", bytes | None, name)
                 entry = _Entry(
                     _field(facts, "_SCHEMA_ID", int, name), extra, embedded, store_of(table).join(folder, name)
                 )
@@ -128,7 +146,7 @@ def _schema(table: str, number: int) -> Schema:
     """A schema, which is never changed."""
     store = store_of(table)
     path = store.join(store.join(table, "schema"), f"schema-{number}")
-    found = _json(path)
+    found = read_object(path)
     fields, options = found.get("fields"), found.get("options", {})
     if not isinstance(options, dict) or not isinstance(fields, list):
         raise CorruptFile("the schema has no list of fields, or no options", path=path)
@@ -140,27 +158,11 @@ def _schema(table: str, number: int) -> Schema:
 def _records(folder: str, name: str) -> Iterator[dict[str, Any]]:
     if "/" in name or "\0" in name:
         raise CorruptFile(f"the name of a manifest isn't a name: {name}", path=folder)
-    path = store_of(folder).join(folder, name)
-    with open_source(path) as source:
-        data = source.read_at(0, source.size)
-    with needed("Paimon's manifests need", "avro"):
-        yield from avro.records(data, path)[1]
+    yield from avro.records(store_of(folder).join(folder, name), "Paimon's manifests need", "avro")[1]
 
 
-def _field(record: Mapping[str, Any], name: str, kind: type, path: str) -> Any:
+def _field(record: Mapping[str, Any], name: str, kind: type | UnionType, path: str) -> Any:
     found = record.get(name) if isinstance(record, dict) else None
     if not isinstance(found, kind):
         raise CorruptFile(f"a manifest without {name}", path=path, field=name)
-    return found
-
-
-def _json(path: str) -> dict[str, Any]:
-    with open_source(path) as source:
-        data = source.read_at(0, min(source.size, TABLE_SCHEMA_MAX_BYTES))
-    try:
-        found = json.loads(data)
-        if not isinstance(found, dict):
-            raise TypeError("it isn't an object")
-    except (ValueError, TypeError, RecursionError) as error:
-        raise CorruptFile(f"the table's metadata can't be read: {error}", path=path) from None
     return found

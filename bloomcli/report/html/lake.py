@@ -92,7 +92,9 @@ def _lead(report: DatasetReport, filtered: list[ColumnOverFiles]) -> Text:
     if report.failed:
         return Text(f"{plural(report.failed, 'file')} of {count(report.files)} couldn't be read.", "bad")
     if not filtered:
-        return Text("No file has a Bloom filter.")
+        kept = sum(column.engine_filters for column in report.by_column)
+        besides = f" of its format, besides {count(kept)} that engines keep" if kept else ""
+        return Text(f"No file has a Bloom filter{besides}.")
     whole = [c for c in filtered if c.files_with_filter and not c.files_partly and not c.files_without_filter]
     return Text(
         f"{plural(len(filtered), 'column')} with filters; {count(len(whole))} of them in every row group of every "
@@ -214,7 +216,7 @@ def _rest(shown: int, total: int) -> str:
 
 def _columns(columns: tuple[ColumnOverFiles, ...], limits: Limits) -> Table:
     titles = ("files", "with filter", "partly", "without", "filters", "unreadable", "filter size", "worst FPP")
-    heads = (Head("column"), Head("type"), *(Head(title, figures=True) for title in titles))
+    heads = (Head("column"), Head("type"), *(Head(title, figures=True) for title in (*titles, "engines' own")))
     rows = []
     for column in columns[: limits.rows]:
         numbers = (column.files, column.files_with_filter, column.files_partly, column.files_without_filter)
@@ -227,6 +229,7 @@ def _columns(columns: tuple[ColumnOverFiles, ...], limits: Limits) -> Table:
                 Cell(count(column.unreadable), column.unreadable, "bad" if column.unreadable else ""),
                 size_cell(column.bitset_bytes),
                 rate_cell(column.max_fpp),
+                figure(count(column.engine_filters), column.engine_filters),
             )
         )
     return table("Columns over all files", heads, rows, total=len(columns))

@@ -13,7 +13,6 @@ import base64
 import json
 import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,11 +27,11 @@ from uuid import UUID
 from bloomcli.concurrency.threads import Threads
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
-from bloomcli.extras import needed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage import avro
 from bloomcli.storage.registry import open_source, store_of
+from bloomcli.storage.table_json import read_object
 from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
@@ -45,7 +44,6 @@ _HINT: Final = "version-hint.text"
 _NUMBERED: Final = re.compile(r"v?(\d+)(?:-[0-9a-fA-F-]{36})?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _AT_ONCE: Final = 16
 """Manifests that are read from a store at a time."""
-_UNPACKED_MOST: Final = 1 << 30
 _DELETED: Final = 2
 """The status of a manifest's entry for a file that the snapshot no longer has."""
 _ADDED: Final = 1
@@ -69,7 +67,8 @@ def newest_metadata(location: str) -> str:
     names = list(store.names(directory))
     numbers = {name: int(match[1]) for name in names if (match := _NUMBERED.fullmatch(name))}
     if _HINT in names:
-        hint = _read(store.join(directory, _HINT)).decode("utf-8", "replace").strip()
+        with open_source(store.join(directory, _HINT)) as source:
+            hint = source.read_at(0, source.size).decode("utf-8", "replace").strip()
         if hint in numbers:
             return store.join(directory, hint)
         if hint.isdecimal():  # a commit writes the hint last, so that it may be older than the table
@@ -84,31 +83,9 @@ def newest_metadata(location: str) -> str:
     return store.join(directory, newest[0])
 
 
-def _read(path: str) -> bytes:
-    with open_source(path) as source:
-        return source.read_at(0, source.size)
-
-
-def _json(path: str) -> dict[str, Any]:
-    try:
-        data = _read(path)
-        if data[:2] == b"\x1f\x8b":
-            unpacked = zlib.decompressobj(wbits=31)
-            data = unpacked.decompress(data, _UNPACKED_MOST)
-            if not unpacked.eof:
-                raise ValueError("it is cut off, or unpacks to more than 1 GiB")
-        found = json.loads(data)
-        if not isinstance(found, dict):
-            raise TypeError("it isn't an object")
-    except (ValueError, TypeError, zlib.error, RecursionError) as error:
-        raise CorruptFile(f"the table's metadata can't be read: {error}", path=path) from None
-    return found
-
-
 def _avro(path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
     """The schema and the records of a manifest or a manifest list."""
-    with needed("Iceberg's manifests need", "iceberg"):
-        return avro.records(_read(portable(path)), path)
+    return avro.records(portable(path), "Iceberg's manifests need", "iceberg")
 
 
 class _File(NamedTuple):
@@ -220,7 +197,7 @@ class IcebergFiles(TableSnapshot):
         self.name = name
         self.origin = f"the Iceberg metadata file {path}"
         self._path = path
-        self._metadata = _json(path)
+        self._metadata = read_object(path)
         with valid("the table's metadata aren't valid", path):
             version = self._metadata["format-version"]
             if version not in VERSIONS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import struct
+import sys
 import tracemalloc
 from base64 import b64encode
 from hashlib import md5
@@ -66,11 +67,12 @@ def hfile(*cells: tuple[bytes, bytes]) -> bytes:
     return head + body + b'TRABLK"$' + bytes(100)
 
 
-def log(instant: str, content: bytes) -> bytes:
+def log(instant: str, content: bytes, *, kind: int = 4, target: str = "") -> bytes:
     """A log file of one block."""
-    place = struct.pack(">iii", 1, 0, len(instant)) + instant.encode()
-    body = struct.pack(">ii", 1, 4) + place + struct.pack(">q", len(content)) + content + bytes(12)
-    return b"#HUDI#" + struct.pack(">q", len(body)) + body
+    texts = {0: instant, **({1: target} if target else {})}
+    place = b"".join(struct.pack(">ii", key, len(text)) + text.encode() for key, text in texts.items())
+    body = struct.pack(">iii", 1, kind, len(texts)) + place + struct.pack(">q", len(content)) + content + bytes(4)
+    return b"#HUDI#" + struct.pack(">q", len(body) + 8) + body + struct.pack(">q", len(body) + 14)
 
 
 def put(table: Path, name: str, data: bytes) -> None:
@@ -131,6 +133,34 @@ def test_what_a_commit_wrote_that_has_not_ended_does_not_count(table: Path) -> N
     assert findings(table) == []
     (timeline / "20261125223821771_20261125223821779.deltacommit").touch()
     assert [rule for rule, _ in findings(table)] == ["engine-filter-copy"]
+
+
+def test_a_block_that_its_writer_did_not_finish_and_a_commit_that_was_rolled_back_do_not_count(table: Path) -> None:
+    instant = "20261125223821771"
+    later = f".bloom-filters-0003-0_{instant}.log.1_0-1-1"
+    wrong = log(instant, hfile(record(NAME, "SIMPLE", b"")))
+    rollback = log("20261125223821772", b"", kind=0, target=instant)
+    for data, rules in (
+        (wrong, ["engine-filter-copy"]),
+        (wrong[:-1], []),
+        (wrong[:200] + DATA, []),
+        (wrong[:-1] + wrong, ["engine-filter-copy"]),
+        (wrong + rollback, []),
+        (rollback[:-3] + wrong, ["engine-filter-copy"]),
+    ):
+        put(table, later, data)
+        assert [rule for rule, _ in findings(table)] == rules
+
+
+def test_copies_that_cannot_be_read_are_a_note(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "_READ_MAX", 100)
+    copies._copies.cache_clear()
+    assert [(rule, "take more than 100 bytes" in text) for rule, text in findings(table)] == [
+        ("filter-not-checked", True)
+    ]
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    assert [rule for rule, _ in findings(table)] == ["filter-not-checked"]
 
 
 def test_a_damaged_copy_is_a_finding_and_never_another_error(table: Path) -> None:

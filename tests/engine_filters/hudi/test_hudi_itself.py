@@ -2,18 +2,23 @@
 
 mvn dependency:get -Dtransitive=false -Dartifact=org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0
 HUDI_JAR=~/.m2/repository/org/apache/hudi/.../hudi-spark3.5-bundle_2.12-1.2.0.jar pytest THIS_FILE
+
+HUDI_PYTHON, a Python with PySpark 3.5, lets Spark upsert, too: python3 -m venv /tmp/spark35 &&
+/tmp/spark35/bin/pip install pyspark==3.5.7.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 from base64 import b64decode, b64encode
 from pathlib import Path
 
 import pytest
 
+import bloomcli
 from bloomcli.engine_filters.hudi.layout import Decoded, dynamic, simple
 from bloomcli.engine_filters.registry import filters_of
 from bloomcli.formats.registry import open_file
@@ -23,7 +28,7 @@ from .test_footer import GROUPS, KEYS, SIMPLE, WORDS, bits_of, old
 from .test_footer import dynamic as written_dynamic
 from .test_footer import simple as written_simple
 
-JAR = os.environ.get("HUDI_JAR")
+JAR, PYTHON = os.environ.get("HUDI_JAR"), os.environ.get("HUDI_PYTHON")
 pytestmark = pytest.mark.skipif(JAR is None, reason="HUDI_JAR names no jar of Hudi")
 
 
@@ -90,3 +95,26 @@ def test_what_the_rules_say_of_hudi_is_so() -> None:
     assert "Exception" in cut
     assert "Exception" in unknown
     assert "Exception" in longer
+
+
+@pytest.mark.skipif(PYTHON is None, reason="HUDI_PYTHON names no Python with PySpark 3.5")
+def test_an_upsert_under_the_index_bloom_inserts_twice_what_validate_finds_missing(tmp_path: Path) -> None:
+    assert PYTHON is not None
+    sound, zeroed = tmp_path / "sound", tmp_path / "zeroed"
+
+    def spark(table: Path, step: str) -> str:
+        program = str(Path(__file__).with_name("upserts.py"))
+        command = [PYTHON, program, str(JAR), str(table), step]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "ROWS 1" in spark(sound, "write")
+    shutil.copytree(sound, zeroed)
+    (path,) = zeroed.glob("*.parquet")
+    assert bloomcli.validate(path, deep=True).findings == ()
+    found = bloomcli.dump(path, column="_hoodie_record_key")
+    bits, none = (text_of(found.header + bits).encode() for bits in (found.bitset, bytes(len(found.bitset))))
+    path.write_bytes(path.read_bytes().replace(bits, none))
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    assert [one.id for one in bloomcli.validate(path, deep=True).findings] == ["engine-filter-misses"]
+    assert "ROWS 1" in spark(sound, "upsert")
+    assert "ROWS 2" in spark(zeroed, "upsert")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from support import mosaicfiles
 from support import patches as at
 from support.checksums import checksums
 from support.encrypted import write_encrypted
+from support.golden import ENGINE_FILTERS
 
 MODE: Final = 0o640
 """Permissions of the files, different from those of a new file."""
@@ -112,6 +114,7 @@ def _changing() -> Iterator[Scenario]:
                     make=_files(kind, filters=filters, sidecar=sidecar),
                     slow=command == "add" and kind == "mosaic",
                 )
+    yield Scenario("fold-a-file-of-filters", ("fold", f"{{root}}/{_INDEXED}", "--in-place"), _paimon)
 
 
 def _wrong(root: Path) -> None:
@@ -125,6 +128,16 @@ def _wrong(root: Path) -> None:
 def _encrypted(root: Path) -> None:
     path = write_encrypted(root / "part-0.parquet", table(), rows=_ROWS // 2, column_keys={"key": ["id", "name"]})
     _dress(path, sidecar=True)
+
+
+_INDEXED: Final = "d.db/large/bucket-0/data-dfa90173-b533-4ac4-8dd2-a80de5bed9e5-0.parquet"
+
+
+def _paimon(root: Path) -> None:
+    """A table of Paimon's; the filters of its data file lie beside that."""
+    with zipfile.ZipFile(ENGINE_FILTERS / "paimon-tables.zip") as packed:
+        packed.extractall(root, [name for name in packed.namelist() if "/large/" in name])
+    _dress(root / f"{_INDEXED}.index", sidecar=True)
 
 
 def _without_index(root: Path) -> None:

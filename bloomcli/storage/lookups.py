@@ -1,0 +1,45 @@
+"""Results of lookups in a store that all files of one run share: which table a directory belongs to, its newest
+snapshot. Outside of a run each call looks again, because a table may change at any time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, wraps
+from typing import Final, TypeVar
+
+R = TypeVar("R")
+
+_MOST: Final = 1 << 16
+"""The results of a function that are kept, those that were used last."""
+_LOCK: Final = threading.Lock()
+_clearing: list[Callable[[], None]] = []
+_runs = 0
+
+
+@contextmanager
+def shared() -> Iterator[None]:
+    """Share the results of `once_per_run` in all threads of this process, until the last such block ends."""
+    global _runs  # noqa: PLW0603  the process's state
+    with _LOCK:
+        _runs += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _runs -= 1
+            for clear in _clearing if not _runs else ():
+                clear()
+
+
+def once_per_run(function: Callable[[str], R]) -> Callable[[str], R]:
+    """Call a function of a directory once for each directory within a run. Errors aren't kept."""
+    kept = lru_cache(_MOST)(function)
+    _clearing.append(kept.cache_clear)
+
+    @wraps(function)
+    def look_up(directory: str) -> R:
+        return kept(directory) if _runs else function(directory)
+
+    return look_up
