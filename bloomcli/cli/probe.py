@@ -89,6 +89,7 @@ def command(
     """
     from bloomcli.cli.value_arguments import split
     from bloomcli.commands import probe
+    from bloomcli.model.file import UNVERIFIED
     from bloomcli.report import text
 
     paths, wanted = split(
@@ -125,6 +126,8 @@ def command(
         csv.write_verdicts(report, sys.stdout)
     else:
         output.write("probe", report, form, text.probe)
+    if report.unverified:
+        _print([f"note: {UNVERIFIED}"], err=True)
     return 1 if report.absent_everywhere else 0
 
 

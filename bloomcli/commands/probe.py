@@ -88,6 +88,7 @@ def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units
         total_bytes=sum(u.row_group_bytes for u in units),
         verdicts=tuple(_verdict(unit, unit.answers[i], text) for i, text in enumerate(values) for unit in units),
         totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(values)),
+        unverified=file.unverified,
     )
 
 

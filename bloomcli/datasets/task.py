@@ -34,7 +34,7 @@ from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import ColumnFilters, CorrectedRow, FileRow, Status, SurveyReport
-from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts
+from bloomcli.model.file import UNVERIFIED, ColumnSummary, EngineFilterFacts, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
@@ -222,6 +222,7 @@ def _probe_row(report: ProbeReport) -> FileRow:
         columns=1,
         bytes_before=report.total_bytes,
         totals=report.totals,
+        reason=UNVERIFIED if report.unverified else None,
         exit_code=1 if report.absent_everywhere else 0,
     )
 
@@ -351,6 +352,7 @@ def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
     """The row of an inspected file; with all its filters if `every` is true."""
     every_filter: tuple[FilterFacts | EngineFilterFacts, ...] = (*report.filters, *report.engine_filters)
     broken = [f for f in every_filter if f.problem is not None]
+    reasons = [f"{len(broken)} unreadable: {one.problem}" for one in broken[:1]] + [UNVERIFIED] * report.unverified
     return FileRow(
         path=report.path,
         status=Status.DONE,
@@ -362,7 +364,7 @@ def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
         + sum(f.length or 0 for f in report.engine_filters),
         bytes_before=report.file_bytes,
         max_fpp=max((f.fpp for f in every_filter if f.fpp is not None), default=None),
-        reason=f"{len(broken)} unreadable: {broken[0].problem}" if broken else None,
+        reason="; ".join(reasons) or None,
         created_by=report.created_by,
         by_column=tuple(map(_filters_of, report.by_column)),
         filter_facts=report.filters if every else (),

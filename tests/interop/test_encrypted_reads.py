@@ -16,12 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
-from support.encrypted import OpenKms, write_encrypted
+from support.encrypted import OpenKms, empty_filters, write_encrypted
 from support.orcspark import hadoop_path
 
 import bloomcli
 from bloomcli.formats.keys import Keys
-from bloomcli.formats.parquet.encryption import Kind, module_length
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.storage.registry import open_source
 
@@ -67,26 +66,6 @@ def data_keys(path: Path) -> tuple[bytes, dict[str, bytes]]:
         assert footer.encryption is not None and footer.encryption.footer_cipher is not None
         own, columns = footer.encryption.footer_cipher.key, footer.encryption.ciphers
         return own, {footer.columns[at].path: c.key for (_, at), c in columns.items() if c.key != own}
-
-
-def empty_filters(path: Path) -> None:
-    """Encrypt zeros in place of each filter's bits."""
-    with open_source(path) as source:
-        file = ParquetFile(source, Keys(**KEYS))
-        encryption = file.footer.encryption
-        assert encryption is not None
-        found = [(c.row_group, c.column.index, c.bloom_filter_offset or 0) for c in file.filters.locations(None)]
-        ciphers = encryption.ciphers
-    data = bytearray(path.read_bytes())
-    for row_group, column, at in found:
-        at += module_length(data[at : at + 4])
-        size = module_length(data[at : at + 4])
-        cipher = ciphers.get((row_group, column))
-        if cipher is not None:  # otherwise the column is in plain text
-            data[at : at + size] = cipher.encrypt(
-                bytes(size - cipher.overhead(Kind.FILTER_BITSET)), Kind.FILTER_BITSET
-            )
-    path.write_bytes(data)
 
 
 def java_rows(spark: SparkSession, path: Path, name: str | None = None) -> list[str]:
@@ -141,7 +120,7 @@ def test_bits_are_those_of_the_plain_file_and_readers_read_and_use_them(
     assert java_rows(spark, out) == rows and len(rows) == 1000
     found = java_rows(spark, out, NAMES[5])
     assert found == java_rows(spark, source, NAMES[5]) and len(found) == 1
-    empty_filters(out)
+    empty_filters(out, KEYS)
     assert java_rows(spark, out) == rows
     assert java_rows(spark, out, NAMES[5]) == [], "the filter is read: without its bits the row is lost"
 

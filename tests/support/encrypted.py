@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
+import os
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +13,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from bloomcli.formats.keys import Keys
+from bloomcli.formats.parquet.encryption import Kind, module_length
+from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.storage.registry import open_source
 
 
 class OpenKms(pe.KmsClient):
@@ -27,14 +36,68 @@ class OpenKms(pe.KmsClient):
         return base64.b64decode(wrapped_key)
 
 
-def write_encrypted(path: Path, table: pa.Table, *, rows: int = 50, **options: Any) -> Path:
+MASTERS: Final = {"footer": b"0123456789012345", "one": b"1234567890123450", "two": b"2345678901234501"}
+"""Master keys by their names."""
+
+
+class WrappingKms(OpenKms):
+    """Wraps by AES-GCM as parquet-java's InMemoryKMS does."""
+
+    def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
+        """Nonce, ciphertext and tag in base64; the AAD is the master key's name."""
+        nonce = os.urandom(12)
+        sealed = AESGCM(MASTERS[master_key_identifier]).encrypt(nonce, key_bytes, master_key_identifier.encode())
+        return base64.b64encode(nonce + sealed)
+
+    def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
+        """The key that was wrapped."""
+        raw = base64.b64decode(wrapped_key)
+        return AESGCM(MASTERS[master_key_identifier]).decrypt(raw[:12], raw[12:], master_key_identifier.encode())
+
+
+class LocalKms(WrappingKms):
+    """Wraps as parquet-java's LocalWrapKmsClient does."""
+
+    def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
+        """JSON with what `WrappingKms` returns."""
+        inner = super().wrap_key(key_bytes, master_key_identifier).decode()
+        return json.dumps({"masterKeyVersion": "NO_VERSION", "encryptedKey": inner}).encode()
+
+    def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
+        """The key that was wrapped."""
+        return super().unwrap_key(json.loads(wrapped_key)["encryptedKey"], master_key_identifier)
+
+
+def write_encrypted(
+    path: Path, table: pa.Table, *, rows: int = 50, kms: type[pe.KmsClient] = OpenKms, **options: Any
+) -> Path:
     """Write a table with the master key `footer`. The options are those of EncryptionConfiguration."""
     options = {"encryption_algorithm": "AES_GCM_V1"} | options
     config = pe.EncryptionConfiguration(footer_key="footer", cache_lifetime=timedelta(minutes=5), **options)
-    properties = pe.CryptoFactory(OpenKms).file_encryption_properties(pe.KmsConnectionConfig(), config, str(path))
+    properties = pe.CryptoFactory(kms).file_encryption_properties(pe.KmsConnectionConfig(), config, str(path))
     with pq.ParquetWriter(path, table.schema, encryption_properties=properties, compression="none") as writer:
         writer.write_table(table, row_group_size=rows)
     return path
+
+
+def empty_filters(path: Path, keys: Mapping[str, Any]) -> None:
+    """Encrypt zeros in place of each filter's bits."""
+    with open_source(path) as source:
+        file = ParquetFile(source, Keys(**keys))
+        encryption = file.footer.encryption
+        assert encryption is not None
+        found = [(c.row_group, c.column.index, c.bloom_filter_offset or 0) for c in file.filters.locations(None)]
+        ciphers = encryption.ciphers
+    data = bytearray(path.read_bytes())
+    for row_group, column, at in found:
+        at += module_length(data[at : at + 4])
+        size = module_length(data[at : at + 4])
+        cipher = ciphers.get((row_group, column))
+        if cipher is not None:  # otherwise the column is in plain text
+            data[at : at + size] = cipher.encrypt(
+                bytes(size - cipher.overhead(Kind.FILTER_BITSET)), Kind.FILTER_BITSET
+            )
+    path.write_bytes(data)
 
 
 FILES: Final = Path(__file__).parents[2] / "fixtures" / "encrypted"

@@ -9,11 +9,14 @@ import pickle
 import random
 import re
 import shutil
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from support import footers, thrift
 from support.encrypted import FILES, KEYS, file, rows_by_arrow
 
 import bloomcli
@@ -23,7 +26,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageErro
 from bloomcli.formats.keys import Keys, pairs
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.model.file import Presence
+from bloomcli.model.file import UNVERIFIED, Presence
 from bloomcli.storage.registry import open_source
 
 SAME_ROWS: Final = {"java": "java_uniform_gcm", "polars": "polars_uniform_nofilter"}
@@ -132,6 +135,75 @@ def test_a_signed_footer_is_verified_and_shown_as_such() -> None:
     assert dict(bloomcli.inspect(file(name), keys=keys(name)).details)["footer signature"] == "verified by kf"
     unverified = dict(bloomcli.inspect(file(name)).details)["footer signature"]
     assert unverified == "not verified: its key isn't given (kf)"
+
+
+@pytest.mark.parametrize("change", ["no footer key", "another name of the key", "no keys"])
+def test_what_rests_on_a_footer_that_is_not_verified_says_so(
+    change: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    name = "java_columns_gcm_plaintext_footer"
+    path, given = tmp_path / "f.parquet", dict(KEYS[name]["keys"])
+    data = file(name).read_bytes()
+    at = data.rindex(b"kf")
+    path.write_bytes(data[:at] + b"kx" + data[at + 2 :] if change == "another name of the key" else data)
+    if change != "another name of the key":
+        given = {} if change == "no keys" else {"kc1": given["kc1"], "kc2": given["kc2"]}
+    found = [f for f in bloomcli.validate(path, keys=Keys(keys=given)).findings if f.id == "footer-unverified"]
+    assert [(f.severity, "--footer-key env:NAME" in (f.hint or "")) for f in found] == [("warning", True)]
+    flags = [f"--key={each}=hex:{key.hex()}" for each, key in given.items()]
+    probe, find = (["probe", path, "-c", "plain", "p1"], ["find", path, "-c", "plain", "p1", "--select", "plain"])
+    for command in (
+        probe,
+        find,
+        ["inspect", path, tmp_path],
+        ["probe", path, tmp_path, "-c", "plain", "--value", "p1"],
+        ["index", "build", path, "-c", "plain", "-o", tmp_path / "i"],
+    ):
+        assert run([*map(str, command), *flags]) == 0
+        shown = capfd.readouterr()
+        assert UNVERIFIED in " ".join((shown.out + shown.err).split()), command
+    for command in (probe, find):
+        run([*map(str, command), *flags, "--format", "json"])
+        assert json.loads(capfd.readouterr().out)["unverified"]
+
+
+SIGNED: Final = sorted(name for name in KEYS if "plaintext_footer" in name)
+
+
+@pytest.mark.parametrize("name", SIGNED)
+@pytest.mark.parametrize(
+    "cut", ["signature", "algorithm and signature", "algorithm", "algorithm, but not the encrypted metadata"]
+)
+def test_a_footer_whose_signature_was_cut_off_is_refused_with_keys_and_without(
+    name: str, cut: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "f.parquet"
+    body, footer = footers.split(file(name).read_bytes())
+    metadata, end = thrift.parse(footer)
+    if cut == "signature":
+        stripped = footer[:end]
+    else:
+        del metadata[8], metadata[9]
+        if "metadata" in cut:
+            for row_group, column in footers.places(file(name).read_bytes()):
+                footers.chunk(metadata, row_group, column).pop(8, None)
+        stripped = thrift.encode(metadata) + (footer[end:] if cut == "algorithm" else b"")
+    path.write_bytes(footers.join(body, stripped))
+    message = "signature has 0 bytes, not 28" if cut == "signature" else "the footer has no encryption_algorithm"
+    plain = bloomcli.inspect(file(name)).by_column[-1].column
+    calls: list[Callable[..., Any]] = [
+        partial(bloomcli.inspect, path),
+        partial(bloomcli.validate, path),
+        partial(bloomcli.probe, path, ["p1"], column=plain),
+        partial(bloomcli.dump, path, column=plain),
+        partial(bloomcli.add, path, [plain], in_place=True),
+        partial(bloomcli.remove, path, in_place=True),
+    ]
+    for call in calls:
+        for given in (keys(name), None):
+            with pytest.raises(CorruptFile, match=message) as caught:
+                call(keys=given)
+            assert "get the file from its source again" in (caught.value.hint or "")
 
 
 def test_keys_for_no_encrypted_column_are_said() -> None:
