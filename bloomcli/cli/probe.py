@@ -89,7 +89,6 @@ def command(
     """
     from bloomcli.cli.value_arguments import split
     from bloomcli.commands import probe
-    from bloomcli.model.file import UNVERIFIED
     from bloomcli.report import text
 
     paths, wanted = split(
@@ -127,7 +126,7 @@ def command(
     else:
         output.write("probe", report, form, text.probe)
     if report.unverified:
-        _print([f"note: {UNVERIFIED}"], err=True)
+        _print([f"note: {report.unverified}"], err=True)
     return 1 if report.absent_everywhere else 0
 
 

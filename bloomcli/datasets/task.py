@@ -34,7 +34,7 @@ from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import ColumnFilters, CorrectedRow, FileRow, Status, SurveyReport
-from bloomcli.model.file import UNVERIFIED, ColumnSummary, EngineFilterFacts, FilterFacts
+from bloomcli.model.file import SIGNATURE, UNVERIFIED, ColumnSummary, EngineFilterFacts, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
@@ -222,7 +222,7 @@ def _probe_row(report: ProbeReport) -> FileRow:
         columns=1,
         bytes_before=report.total_bytes,
         totals=report.totals,
-        reason=UNVERIFIED if report.unverified else None,
+        reason=report.unverified,
         exit_code=1 if report.absent_everywhere else 0,
     )
 
@@ -352,7 +352,8 @@ def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
     """The row of an inspected file; with all its filters if `every` is true."""
     every_filter: tuple[FilterFacts | EngineFilterFacts, ...] = (*report.filters, *report.engine_filters)
     broken = [f for f in every_filter if f.problem is not None]
-    reasons = [f"{len(broken)} unreadable: {one.problem}" for one in broken[:1]] + [UNVERIFIED] * report.unverified
+    reasons = [f"{len(broken)} unreadable: {one.problem}" for one in broken[:1]]
+    reasons += [UNVERIFIED] * dict(report.details).get(SIGNATURE, "").startswith("not verified")
     return FileRow(
         path=report.path,
         status=Status.DONE,

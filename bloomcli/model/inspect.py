@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.model.file import (
-    SIGNATURE,
-    ColumnSummary,
-    EngineFilterFacts,
-    FilterFacts,
-    IndexEntry,
-    MergedFilter,
-    PageFacts,
-)
+from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.model.report import Brief, Rows
 
 if TYPE_CHECKING:  # most reports contain neither; `report.schema` resolves the names
@@ -100,11 +92,6 @@ class InspectReport(Rows):
     def filter_bytes(self) -> int:
         """Bytes of all filters, headers included."""
         return sum(f.length or 0 for f in self.filters)
-
-    @property
-    def unverified(self) -> bool:
-        """Whether the file's footer is signed, and its key isn't given."""
-        return dict(self.details).get(SIGNATURE, "").startswith("not ")
 
     @property
     def unreadable(self) -> int:

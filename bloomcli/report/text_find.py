@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from bloomcli.model.dataset import FileRow
+from bloomcli.model.file import UNVERIFIED
 from bloomcli.model.find import FileFound, FindReport, ValueFound
 from bloomcli.report.human import size
 from bloomcli.report.layout import traffic_text
-from bloomcli.model.file import UNVERIFIED
 from bloomcli.words import plural
 
 _VALUES_SHOWN: Final = 10

@@ -214,12 +214,12 @@ def closed(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 
 
 def unverified(filters: Filters) -> Iterator[Finding]:
-    """Yield the finding about a signed footer whose key isn't given."""
-    error = filters.footer.signed_error
-    if error is not None:
+    """Yield the finding about a signed footer whose key isn't given: a note, unless keys of columns are."""
+    encryption, error = filters.footer.encryption, filters.footer.signed_error
+    if error is not None and encryption is not None:
         yield Finding(
             id="footer-unverified",
-            severity=Severity.WARNING,
+            severity=Severity.WARNING if encryption.ciphers else Severity.NOTE,
             message=UNVERIFIED,
             offset=filters.footer.start,
             hint=error.hint,
