@@ -96,12 +96,18 @@ cdef bint _chunk_encrypted(Fields* chunk) noexcept nogil:
 def first_encrypted(bytes data not None, tuple starts not None, int max_depth):
     """Return the position of the first of these ColumnChunks that is encrypted, or -1. Damaged ones aren't."""
     cdef Walk w
-    cdef Fields chunk
-    cdef Py_ssize_t i
+    cdef int kind = 0, field_id
+    cdef Py_ssize_t i, pos
     _walk_open(&w, data, 0)
     for i in range(len(starts)):
-        if _fields(&w, starts[i], max_depth, &chunk) and _chunk_encrypted(&chunk):
-            return i
+        pos, field_id = starts[i], 0
+        while 0 <= pos <= w.end:
+            pos = _field_head(&w, pos, &kind, &field_id)
+            if pos < 0 or kind == 0:
+                break
+            if field_id == 8 or field_id == 9:
+                return i
+            pos = _skip(&w, pos, kind, max_depth - 1, False)
     return -1
 
 
