@@ -375,7 +375,7 @@ def test_the_forms_of_keys(given: Any, key: bytes, tmp_path: Path, monkeypatch: 
         ("hex:303132333435363738393031323334zz", "isn't valid hex"),
         ("base64:!!", "isn't valid base64"),
         ("env:BLOOM_TEST_UNSET", "BLOOM_TEST_UNSET, which isn't set"),
-        ("@/nowhere/key", "can't be read: No such file"),
+        ("@no-such-folder/key", "can't be read: No such file"),
         (17, "is neither bytes nor a text"),
     ],
 )
