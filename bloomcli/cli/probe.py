@@ -125,6 +125,8 @@ def command(
         csv.write_verdicts(report, sys.stdout)
     else:
         output.write("probe", report, form, text.probe)
+    if report.unverified:
+        _print([f"note: {report.unverified}"], err=True)
     return 1 if report.absent_everywhere else 0
 
 

@@ -258,6 +258,7 @@ def _search(
         path=original.path,
         format=file.format,
         other_types=len(file.other_types(column)),
+        unverified=int(file.unverified),
         row_groups=len(every),
         row_groups_possible=tuple(candidates.row_group for candidates in possible),
         stripes_possible=tuple(candidates.stripe for candidates in possible if candidates.stripe is not None),

@@ -12,7 +12,7 @@ from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.dataset import FileRow, Status
-from bloomcli.model.file import Column
+from bloomcli.model.file import UNVERIFIED, Column
 from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedColumn, IndexedFile, IndexedRow
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Source
@@ -63,6 +63,7 @@ def run(path: str, options: IndexOptions) -> FileRow:
             columns=len(columns),
             bytes_before=source.size,
             has=tuple(column.path for column in columns),
+            reason=UNVERIFIED if file.unverified else None,
         )
         return _estimated(row, file, columns) if options.dry_run else _read(row, file, columns, identity, options.fpp)
 

@@ -15,7 +15,7 @@ from bloomcli.formats.answer import NO_VALUES, Answer, UnitAnswers, of_all_types
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import Command, Hint
-from bloomcli.model.file import Column, Presence
+from bloomcli.model.file import UNVERIFIED, Column, Presence
 from bloomcli.model.probe import EngineAnswer, ProbeReport, ValueTotals, Verdict
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
@@ -88,6 +88,7 @@ def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units
         total_bytes=sum(u.row_group_bytes for u in units),
         verdicts=tuple(_verdict(unit, unit.answers[i], text) for i, text in enumerate(values) for unit in units),
         totals=tuple(_totals(text, i, units, literals[i].impossible) for i, text in enumerate(values)),
+        unverified=UNVERIFIED if file.unverified else None,
     )
 
 

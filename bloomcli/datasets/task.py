@@ -34,7 +34,7 @@ from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import ColumnFilters, CorrectedRow, FileRow, Status, SurveyReport
-from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts
+from bloomcli.model.file import SIGNATURE, UNVERIFIED, ColumnSummary, EngineFilterFacts, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
@@ -217,6 +217,7 @@ def _probe_row(report: ProbeReport) -> FileRow:
         columns=1,
         bytes_before=report.total_bytes,
         totals=report.totals,
+        reason=report.unverified,
         exit_code=1 if report.absent_everywhere else 0,
     )
 
@@ -348,6 +349,8 @@ def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
     every_filter: tuple[FilterFacts | EngineFilterFacts, ...] = (*report.filters, *report.engine_filters)
     broken = [f"unreadable: {f.problem}" for f in report.filters if f.problem is not None]
     broken += [f"of an engine not used: {f.problem}" for f in report.engine_filters if f.problem is not None]
+    reasons = [f"{len(broken)} {one}" for one in broken[:1]]
+    reasons += [UNVERIFIED] * dict(report.details).get(SIGNATURE, "").startswith("not verified")
     return FileRow(
         path=report.path,
         status=Status.DONE,
@@ -359,7 +362,7 @@ def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
         + sum(f.length or 0 for f in report.engine_filters),
         bytes_before=report.file_bytes,
         max_fpp=max((f.fpp for f in every_filter if f.fpp is not None), default=None),
-        reason=f"{len(broken)} {broken[0]}" if broken else None,
+        reason="; ".join(reasons) or None,
         created_by=report.created_by,
         by_column=tuple(_filters_of(column, of_engines[column.column]) for column in report.by_column),
         filter_facts=report.filters if every else (),

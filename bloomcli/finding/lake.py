@@ -318,6 +318,7 @@ class Search:
             bytes_read=found.bytes_read,
             scan_bytes=found.scan_bytes,
             other_types=found.other_types,
+            unverified=found.unverified,
         )
         if found.error is not None:
             self._errors.append(found)

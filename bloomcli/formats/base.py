@@ -447,6 +447,11 @@ class FilterFile(Indexable, ABC):
         del column
         return {}
 
+    @property
+    def unverified(self) -> bool:
+        """Whether the metadata are signed, and the signature can't be verified without a key. False by default."""
+        return False
+
     def look_up(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
         """Look literals up in each unit. With `explain`, the answers have the bits that were tested."""
         return answers(self.unit_facts(column, literals), explain=explain)

@@ -6,6 +6,7 @@ list files -> new and changed files -> tasks -> rows with bits, one at a time ->
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -168,6 +169,7 @@ class _Run:
         self._added: set[str] = set()
         self._errors: list[FileRow] = []
         self._skipped = 0
+        self._reasons: Counter[str] = Counter()
         self._sums = dict.fromkeys(("row_groups", "filters", "columns_read", "bytes_decoded"), 0)
 
     def execute(self, engine: Engine, listed: Sequence[FileEntry], on_tasks: OnTasks | None) -> IndexReport:
@@ -265,6 +267,7 @@ class _Run:
         elif row.status is Status.SKIPPED:
             self._skipped += 1
         elif isinstance(row, IndexedRow):
+            self._reasons.update([row.reason] if row.reason else ())
             self._has.update(row.has)
             counted = (row.row_groups, row.filters, row.row_groups_read, row.bytes_decoded)
             for name, number in zip(self._sums, counted, strict=True):
@@ -294,7 +297,7 @@ class _Run:
             exit_code=gravest({row.exit_code for row in self._errors}),
             engine=dataset.engine,
             jobs=dataset.jobs,
-            remarks=dataset.remarks,
+            remarks=(*dataset.remarks, *(f"{plural(n, 'file')}: {why}" for why, n in self._reasons.items())),
             row_groups=self._sums["row_groups"],
             filters=self._sums["filters"],
             columns_read=self._sums["columns_read"],

@@ -89,13 +89,35 @@ cdef bint _encoding_stats(Walk* w, Fields* meta, int max_depth, uint64_t most, b
     return True
 
 
+cdef bint _chunk_encrypted(Fields* chunk) noexcept nogil:
+    return chunk.kind[8] != 0 or chunk.kind[9] != 0
+
+
+def first_encrypted(bytes data not None, tuple starts not None, int max_depth):
+    """Return the position of the first of these ColumnChunks that is encrypted, or -1. Damaged ones aren't."""
+    cdef Walk w
+    cdef int kind = 0, field_id
+    cdef Py_ssize_t i, pos
+    _walk_open(&w, data, 0)
+    for i in range(len(starts)):
+        pos, field_id = starts[i], 0
+        while 0 <= pos <= w.end:
+            pos = _field_head(&w, pos, &kind, &field_id)
+            if pos < 0 or kind == 0:
+                break
+            if field_id == 8 or field_id == 9:
+                return i
+            pos = _skip(&w, pos, kind, max_depth - 1, False)
+    return -1
+
+
 cdef bint _chunk_sound(Walk* w, ChunkFields* found, int physical, int max_depth, uint64_t most) noexcept nogil:
     """Return whether the required fields of a chunk's metadata are there and valid, and its data in this file. `physical`:
     its column's type; `most`: the maximum number of encoding statistics."""
     cdef int64_t number
     cdef bint only_dictionary
     return (
-        found.chunk.kind[3] == CT_STRUCT and not found.chunk.kind[1] and not found.chunk.kind[8]
+        found.chunk.kind[3] == CT_STRUCT and not found.chunk.kind[1] and not _chunk_encrypted(&found.chunk)
         and _number(w, &found.meta, 1, CT_I32, &number) and number == physical
         and _number(w, &found.meta, 4, CT_I32, &number) and number >= 0
         and _number(w, &found.meta, 5, CT_I64, &number) and number >= 0
@@ -161,8 +183,8 @@ cdef class ChunkMetadata:
 
     @property
     def encrypted(self):
-        """Whether the chunk is encrypted: it has crypto_metadata."""
-        return self._found.chunk.kind[8] != 0
+        """Whether the chunk is encrypted: it has crypto_metadata or encrypted_column_metadata."""
+        return _chunk_encrypted(&self._found.chunk)
 
     @property
     def file_path(self):

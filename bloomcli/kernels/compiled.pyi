@@ -57,6 +57,8 @@ class PageHeader:
     is_compressed: bool
     def __init__(self, data: bytes, start: int, end: int, max_depth: int) -> None: ...
 
+def first_encrypted(data: bytes, starts: tuple[int, ...], max_depth: int) -> int: ...
+
 class ChunkMetadata:
     data: bytes
     start: int

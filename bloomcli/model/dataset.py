@@ -225,7 +225,7 @@ class FileRow(Brief):
     seconds: float = 0.0
     reason: str | None = None
     """Why the file was skipped. For a file that `add` changed: the columns that it left out, with reasons, and its
-    remarks."""
+    remarks. probe: `UNVERIFIED`, if it is."""
     error: str | None = None
     """The error, with path, field path and byte offset."""
     hint: str | None = None

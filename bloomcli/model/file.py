@@ -254,6 +254,9 @@ SIGNATURE = "footer signature"
 """The name of an entry in a report's `details`. Changing a file with a signed footer would break the signature."""
 
 
+UNVERIFIED = "the footer is signed, and its key isn't given: nothing shows whether it was changed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A leaf column of the file's schema, in schema order."""

@@ -35,6 +35,8 @@ class FileFound:
     other_types: int = 0
     """Row groups that have values of the column's path in a VARIANT which weren't searched, as they have other types
     than the column."""
+    unverified: int = 0
+    """1: the file's footer is signed, and its key isn't given."""
     reason: str | None = None
     """Why the file was skipped."""
     error: str | None = None
@@ -108,6 +110,8 @@ class FindReport(Rows):
     other_types: int = 0
     """Row groups that have values of the column's path in a VARIANT which weren't searched, as they have other types
     than the column."""
+    unverified: int = 0
+    """Files whose footer is signed, and its key isn't given."""
     errors: tuple[FileFound, ...] = ()
     """Files that failed."""
     exit_code: int = 1

@@ -117,6 +117,8 @@ class ProbeReport(Rows):
     """Bytes that the store copied from object to object, and that didn't pass through this machine."""
     variant_path: str | None = None
     """The path of a VARIANT that was looked up, ``v:$.user.id``; `column` has its values of one type."""
+    unverified: str | None = None
+    """`UNVERIFIED`, if the file's footer is signed, and its key isn't given."""
 
     @property
     def absent_everywhere(self) -> bool:

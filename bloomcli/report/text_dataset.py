@@ -234,9 +234,8 @@ def _status(report: DatasetReport, status: Status) -> str:
 
 def _note(row: FileRow) -> str:
     """Return the note in a file's row. Longer notes are below the table, per file or for all skipped files."""
-    if row.reason is None:
-        return _answers(row)
-    return "see below" if _is_long(row.reason) else row.reason
+    reason = "see below" if row.reason and _is_long(row.reason) else row.reason
+    return "; ".join(filter(None, (_answers(row), reason)))
 
 
 def _is_long(reason: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from bloomcli.model.dataset import FileRow
+from bloomcli.model.file import UNVERIFIED
 from bloomcli.model.find import FileFound, FindReport, ValueFound
 from bloomcli.report.human import size
 from bloomcli.report.layout import traffic_text
@@ -39,6 +40,8 @@ def lines(report: FindReport) -> Iterator[str]:
             f"not searched: values of {report.column} that have other types than the column, in"
             f" {plural(report.other_types, 'row group')}"
         )
+    if report.unverified:
+        yield f"not verified: {plural(report.unverified, 'file')}: {UNVERIFIED}"
     if report.skipped:
         yield f"skipped: {plural(report.skipped, 'path')} without a file of a known format"
     if report.failed:

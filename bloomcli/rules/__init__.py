@@ -85,6 +85,7 @@ _ROWS: Final = (
     ("filter-compression", _STRUCTURE, _ERROR, "a compressed or unknown bitset encoding", When.ALWAYS),
     ("filter-overlap", _STRUCTURE, _ERROR, "a filter shares bytes with another part of the file", When.ALWAYS),
     ("filter-encrypted", _STRUCTURE, _WARNING, "a filter that can't be read without its key", When.ALWAYS),
+    ("footer-unverified", _STRUCTURE, _NOTE, "a signed footer that no key verifies", When.ALWAYS),
     ("filter-plaintext", _STRUCTURE, _ERROR, "a filter in plain text of an encrypted column", When.ALWAYS),
     ("filter-encoding", _STRUCTURE, _WARNING, "a filter stream without a declared encoding", When.ALWAYS),
     ("filter-no-row-index", _STRUCTURE, _WARNING, "filters without a row index", When.ALWAYS),

@@ -30,7 +30,7 @@ RULES_MODULE = PACKAGE / "rules" / "__init__.py"
 ID = re.compile(
     r"(?!(?:value-id|value-counts|page-index)$)"
     r"(value|filter|engine-filter|page|profit|reader|statistics|row-index|sorting|size)-[a-z0-9-]+"
-    r"|table-(bounds|counts|partition|splits)"
+    r"|table-(bounds|counts|partition|splits)|footer-unverified"
 )
 """Iceberg's metadata have a value-id and value-counts, `repair` adds a page-index, and commands have options about
 tables."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from support.tables import write
 from support.thrift import Fields
 
 import bloomcli
+from bloomcli.errors import BloomError
 from bloomcli.formats.orc import spec
 
 FIXTURES = fuzzing.ROOT / "fixtures"
@@ -28,6 +30,27 @@ def test_no_mutated_file_breaks_the_contract(form: str) -> None:
     files = [path for path in seeds() if path.suffix == f".{form}"]
     found = [case for case in fuzz(files, "suite", cases=len(files) * MUTATIONS_EACH) if case is not None]
     assert not found, "\n".join(map(str, found))
+
+
+ENCRYPTED = [path for path in seeds() if fuzzing.keys_of(path)]
+
+
+@pytest.mark.slow
+def test_no_mutated_encrypted_file_breaks_the_contract_with_its_keys() -> None:
+    found = [case for case in fuzz(ENCRYPTED, "encrypted", cases=len(ENCRYPTED) * 4) if case is not None]
+    assert not found, "\n".join(map(str, found))
+
+
+def test_most_mutations_of_encrypted_files_get_past_the_cipher(tmp_path: Path) -> None:
+    read, path = 0, tmp_path / "f.parquet"
+    for source in ENCRYPTED:
+        keys = fuzzing.keys_of(source)
+        for n in range(4):
+            path.write_bytes(mutated(source.read_bytes(), ".parquet", f"reach {n}", 1, keys)[0])
+            with contextlib.suppress(BloomError):
+                bloomcli.inspect(path, keys=keys)
+                read += 1
+    assert read > 2 * len(ENCRYPTED)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".orc", ".mosaic"])

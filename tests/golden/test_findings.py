@@ -27,6 +27,7 @@ SHALLOW: Final[dict[str, Found]] = {
     "cpp_types.orc": {("value-missing", "tiny")},  # by the statistics' bounds
     "pyorc_types.orc": {("value-missing", "code")},
     "java_encrypted.orc": {("filter-plaintext", "secret")},
+    **{f"pyarrow_{name}.parquet": {("footer-unverified", None)} for name in ("encrypted_columns", "signed")},
 }
 """By file; nothing is found in the others."""
 VALUES: Final[dict[str, Found]] = {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet.encryption import Kind, module_length
@@ -32,12 +35,52 @@ class OpenKms(pe.KmsClient):
         return base64.b64decode(wrapped_key)
 
 
-def write_encrypted(path: Path, table: pa.Table, *, rows: int = 50, index: bool = False, **options: Any) -> Path:
+MASTERS: Final = {"footer": b"0123456789012345", "one": b"1234567890123450", "two": b"2345678901234501"}
+"""Master keys by their names."""
+
+
+class WrappingKms(OpenKms):
+    """Wraps by AES-GCM as parquet-java's InMemoryKMS does."""
+
+    def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
+        """Nonce, ciphertext and tag in base64; the AAD is the master key's name."""
+        nonce = os.urandom(12)
+        sealed = AESGCM(MASTERS[master_key_identifier]).encrypt(nonce, key_bytes, master_key_identifier.encode())
+        return base64.b64encode(nonce + sealed)
+
+    def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
+        """The key that was wrapped."""
+        raw = base64.b64decode(wrapped_key)
+        return AESGCM(MASTERS[master_key_identifier]).decrypt(raw[:12], raw[12:], master_key_identifier.encode())
+
+
+class LocalKms(WrappingKms):
+    """Wraps as parquet-java's LocalWrapKmsClient does."""
+
+    def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
+        """JSON with what `WrappingKms` returns."""
+        inner = super().wrap_key(key_bytes, master_key_identifier).decode()
+        return json.dumps({"masterKeyVersion": "NO_VERSION", "encryptedKey": inner}).encode()
+
+    def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
+        """The key that was wrapped."""
+        return super().unwrap_key(json.loads(wrapped_key)["encryptedKey"], master_key_identifier)
+
+
+def write_encrypted(
+    path: Path,
+    table: pa.Table,
+    *,
+    rows: int = 50,
+    index: bool = False,
+    kms: type[pe.KmsClient] = OpenKms,
+    **options: Any,
+) -> Path:
     """Write a table with the master key `footer`. The options are those of EncryptionConfiguration; `index`: with a
     page index."""
     options = {"encryption_algorithm": "AES_GCM_V1"} | options
     config = pe.EncryptionConfiguration(footer_key="footer", cache_lifetime=timedelta(minutes=5), **options)
-    properties = pe.CryptoFactory(OpenKms).file_encryption_properties(pe.KmsConnectionConfig(), config, str(path))
+    properties = pe.CryptoFactory(kms).file_encryption_properties(pe.KmsConnectionConfig(), config, str(path))
     more: dict[str, Any] = {"compression": "none", "write_page_index": index}
     with pq.ParquetWriter(path, table.schema, encryption_properties=properties, **more) as writer:
         writer.write_table(table, row_group_size=rows)

@@ -66,6 +66,28 @@ def edited(data: bytes, edit: Callable[[Fields], None]) -> bytes:
     return join(body, thrift.encode(metadata))
 
 
+SIGNED_BY: Final = {"footer_key": bytes(16)}
+"""The key of `with_encrypted`, for the keyword `keys`."""
+
+
+def with_encrypted(data: bytes, *chunks: tuple[int, int]) -> bytes:
+    """The file whose chunks (row group, column) are said to be encrypted by a key of their own that nobody has; the
+    footer is signed."""
+    from bloomcli.formats.parquet.encryption import Algorithm, Cipher
+
+    def edit(metadata: Fields) -> None:
+        for place in chunks:
+            found = chunk(metadata, *place)
+            found[CRYPTO_METADATA] = (thrift.STRUCT, {2: (thrift.STRUCT, {2: (thrift.BINARY, b"kx")})})
+            ordered = dict(sorted(found.items()))
+            found.clear()
+            found.update(ordered)
+        metadata[ENCRYPTION_ALGORITHM] = (thrift.STRUCT, {1: (thrift.STRUCT, {2: (thrift.BINARY, b"file")})})
+
+    body, footer = split(edited(data, edit))
+    return join(body, footer + Cipher(bytes(16), Algorithm("AES_GCM_V1", b"file")).signature(footer))
+
+
 def edit_file(path: Path, target: Path, edit: Callable[[Fields], None]) -> Path:
     """`edited`, from file to file."""
     target.write_bytes(edited(path.read_bytes(), edit))

@@ -38,7 +38,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -87,15 +87,25 @@ _WAYS: Final[dict[str, Callable[[Random, bytes], bytes]]] = {".parquet": _parque
 """Functions that mutate files, by suffix."""
 
 
-def mutated(data: bytes, suffix: str, seed: str, count: int | None = None) -> tuple[bytes, int]:
-    """A file with one to three mutations, and their number. `count`: only that number of them."""
-    from support import fuzzparquet
+def keys_of(path: Path) -> dict[str, Any] | None:
+    """The keys of an encrypted fixture; None for other files."""
+    from support import encrypted
+
+    return encrypted.KEYS.get(path.stem) if path.parent == encrypted.FILES else None
+
+
+def mutated(
+    data: bytes, suffix: str, seed: str, count: int | None = None, keys: dict[str, Any] | None = None
+) -> tuple[bytes, int]:
+    """A file with one to three mutations, and their number. `count`: only that number of them. `keys`: an encrypted
+    file's."""
+    from support import fuzzencrypted, fuzzparquet
 
     random = Random(seed)
     total = random.choice((1, 1, 1, 2, 3))
     for _ in range(total if count is None else count):
         try:
-            data = _WAYS[suffix](random, data)
+            data = _WAYS[suffix](random, data) if keys is None else fuzzencrypted.mutate(random, data, keys)
         except Exception:  # noqa: BLE001  the file's parts can't be parsed any more
             data = fuzzparquet.mutate_bytes(random, data) if data else b"\0"
     return data, total
@@ -139,8 +149,16 @@ class _Before:
 class _Contract:
     """The commands on one file."""
 
-    def __init__(self, folder: Path, say: Callable[[str], None], seconds: float, memory: int) -> None:
+    def __init__(
+        self, folder: Path, say: Callable[[str], None], seconds: float, memory: int, keys: Mapping[str, Any]
+    ) -> None:
+        from bloomcli.formats.keys import Keys
+
         self.folder = folder
+        self.keys = Keys(**keys) if keys else None
+        self.flags = [f"--{name.replace('_', '-')}={value}" for name, value in keys.items() if isinstance(value, str)]
+        self.flags += [f"--key={name}={key}" for name, key in keys.get("keys", {}).items()]
+        self.flags += [f"--column-key={name}={key}" for name, key in keys.get("column_keys", {}).items()]
         self.say = say
         self.seconds = seconds
         self.memory = memory
@@ -155,8 +173,8 @@ class _Contract:
         """Run a command under the limits. (exit code, standard output)"""
         from bloomcli.cli import run
 
-        words = [str(a) for a in args]
-        self._begin(" ".join(words))
+        words = [str(a) for a in args] + self.flags
+        self._begin(" ".join(map(str, args)))
         for fd in (1, 2):
             os.lseek(fd, 0, os.SEEK_SET)
             os.ftruncate(fd, 0)
@@ -193,7 +211,7 @@ class _Contract:
     def check(self, path: Path, turn: int) -> None:
         """Every command that is always tried, and one of the others."""
         out = self.folder / "out"
-        draft = ["--mosaic-draft"] if path.suffix == ".mosaic" else []
+        draft = ["--mosaic-draft"] if path.suffix == ".mosaic" else ["--readers", "spark"] * (self.keys is not None)
         self.call("inspect", path, "--format", ("text", "json", "csv")[turn % 3])
         self.call("validate", path, "--deep", "--require", "*", "--format", ("text", "json", "github")[turn % 3])
         column = self._column(path)
@@ -247,7 +265,7 @@ class _Contract:
 
         self._begin(f"columns of {path.name}")
         with contextlib.suppress(BloomError), _limits(self.seconds, self.memory), open_source(str(path)) as source:
-            leaves = [c.path for c in open_file(source).leaves if c.unfilterable is None]
+            leaves = [c.path for c in open_file(source, keys=self.keys).leaves if c.unfilterable is None]
             if leaves:
                 return ["-c", listed(leaves[turn % len(leaves)])]
         return []
@@ -260,7 +278,7 @@ class _Contract:
         self._begin(f"validate {path.name}{' --deep' if deep else ''}")
         with _limits(self.seconds, self.memory):
             try:
-                findings = bloomcli.validate(path, columns=("*",) if deep else (), deep=deep).findings
+                findings = bloomcli.validate(path, columns=("*",) if deep else (), deep=deep, keys=self.keys).findings
             except BloomError:
                 return None
         return {(f.id, f.column, f.stripe, f.row_group) for f in findings if f.severity == "error" and not f.off}
@@ -315,7 +333,7 @@ class _Contract:
         from bloomcli.errors import BloomError
 
         with contextlib.suppress(BloomError):
-            filters = bloomcli.inspect(path).filters
+            filters = bloomcli.inspect(path, keys=self.keys).filters
             if filters:
                 return filters[0].column
         return "i"
@@ -391,12 +409,19 @@ def serve(requests: IO[str], replies: IO[str], seconds: float, memory: int) -> N
     for line in requests:
         asked = json.loads(line)
         path = Path(asked["path"])
-        contract = _Contract(path.parent, lambda step: answer(step=step), seconds, memory)
+        contract = _Contract(path.parent, lambda step: answer(step=step), seconds, memory, asked["keys"])
         contract.check(path, asked["turn"])
         answer(problems=contract.problems)
 
 
 # --- in the process that requests cases
+
+
+def _as_text(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys in the form of options."""
+    return {
+        name: f"hex:{value.hex()}" if isinstance(value, bytes) else _as_text(value) for name, value in keys.items()
+    }
 
 
 class Trier:
@@ -457,8 +482,8 @@ class Trier:
         process.communicate()
         return process.returncode
 
-    def broken(self, data: bytes, suffix: str, turn: int = 0) -> Broken | None:
-        """Try a file. Returns the violation of the contract, if any."""
+    def broken(self, data: bytes, suffix: str, turn: int = 0, keys: Mapping[str, Any] | None = None) -> Broken | None:
+        """Try a file. `keys`: an encrypted file's. Returns the violation of the contract, if any."""
         process = self._process or self._start()
         assert process.stdin is not None
         folder = Path(self._folder.name)
@@ -466,7 +491,7 @@ class Trier:
             left.unlink()
         path = folder / f"case{suffix}"
         path.write_bytes(data)
-        process.stdin.write(json.dumps({"path": str(path), "turn": turn}) + "\n")
+        process.stdin.write(json.dumps({"path": str(path), "turn": turn, "keys": _as_text(keys or {})}) + "\n")
         process.stdin.flush()
         step = ""
         while True:
@@ -521,14 +546,15 @@ def fuzz(
             turn = number // len(files)
             own = f"{seed}/{path.parent.name}/{path.name}/{turn}"
             number += 1
-            data, mutations = mutated(wholes[path], path.suffix, own)
-            broken = trier.broken(data, path.suffix, turn)
+            keys = keys_of(path)
+            data, mutations = mutated(wholes[path], path.suffix, own, keys=keys)
+            broken = trier.broken(data, path.suffix, turn, keys)
             if broken is None:
                 yield None
                 continue
             for fewer in range(1, mutations):
-                smaller, _ = mutated(wholes[path], path.suffix, own, fewer)
-                again = trier.broken(smaller, path.suffix, turn)
+                smaller, _ = mutated(wholes[path], path.suffix, own, fewer, keys)
+                again = trier.broken(smaller, path.suffix, turn, keys)
                 if again is not None:
                     data, mutations, broken = smaller, fewer, again
                     break

@@ -33,7 +33,7 @@ from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_heade
 from bloomcli.formats.parquet.row_order import sorting_columns
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.hints import removing, repairing
-from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
+from bloomcli.model.file import UNVERIFIED, Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
 from bloomcli.words import counted
@@ -211,6 +211,19 @@ def closed(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
                 column=path,
                 hint=encryption.hint(path),
             )
+
+
+def unverified(filters: Filters) -> Iterator[Finding]:
+    """Yield the finding about a signed footer whose key isn't given: a note, unless keys of columns are."""
+    encryption, error = filters.footer.encryption, filters.footer.signed_error
+    if error is not None and encryption is not None:
+        yield Finding(
+            id="footer-unverified",
+            severity=Severity.WARNING if encryption.ciphers else Severity.NOTE,
+            message=UNVERIFIED,
+            offset=filters.footer.start,
+            hint=error.hint,
+        )
 
 
 def rows(filters: Filters) -> Iterator[Finding]:

@@ -49,6 +49,7 @@ from bloomcli.formats.parquet.footer import (
     COLUMN_INDEX,
     FILTER,
     PAGES,
+    UNSIGNED_HINT,
     ChunkKey,
     Footer,
     regions,
@@ -109,7 +110,15 @@ _Opened = tuple[Algorithm, KeyRing, Cipher | None]
 
 def _signed(footer: Footer, keys: Keys) -> _Opened:
     """The algorithm and the keys of a file whose footer is in plain text, after the signature was checked."""
-    ring = KeyRing(keys, footer.path)
+    ring, end = KeyRing(keys, footer.path), footer.top.end
+    stored = footer.raw[end:]
+    if len(stored) != SIGNATURE_BYTES:
+        raise CorruptFile(
+            f"the footer's signature has {counted(len(stored), 'byte')}, not {SIGNATURE_BYTES}",
+            path=footer.path,
+            offset=footer.start + end,
+            hint=UNSIGNED_HINT,
+        )
     key = ring.footer_key(footer.top.binary("footer_signing_key_metadata"))
     if keys == Keys():  # what is in plain text can be read without keys
         union = footer.top.struct("encryption_algorithm", "EncryptionAlgorithm")
@@ -117,12 +126,7 @@ def _signed(footer: Footer, keys: Keys) -> _Opened:
     algorithm = algorithm_of(footer.top, keys)
     if key is None:
         return algorithm, ring, None
-    cipher, end = Cipher(key, algorithm), footer.top.end
-    stored = footer.raw[end:]
-    if len(stored) != SIGNATURE_BYTES:
-        raise footer.location.fault(
-            f"the footer's signature has {counted(len(stored), 'byte')}, not {SIGNATURE_BYTES}", end
-        )
+    cipher = Cipher(key, algorithm)
     if not hmac.compare_digest(cipher.signature(footer.raw[:end], stored[:NONCE_BYTES]), stored):
         raise CorruptFile(
             "the footer's signature isn't that of its bytes by this key: the key or the AAD prefix is another one, "

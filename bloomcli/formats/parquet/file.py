@@ -211,6 +211,11 @@ class ParquetFile(LocatedFile):
             )
         return super().dump(column, row_group, stripe)
 
+    @property
+    def unverified(self) -> bool:
+        """Whether the footer is signed, and its key isn't given."""
+        return self.footer.signed_error is not None
+
     def is_encrypted(self, column: Column) -> bool:
         """Whether a column is encrypted by a key that is known."""
         encryption = self.footer.encryption
@@ -373,6 +378,7 @@ class ParquetFile(LocatedFile):
                 yield from check.without_location(chunk, claim.offset, claim.length)
         yield from check.overlaps(self.filters, columns)
         yield from check.closed(self.filters, columns)
+        yield from check.unverified(self.filters)
         yield from check.rows(self.filters)
 
     def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
@@ -452,6 +458,7 @@ def _opened(source: Source, keys: Keys | None) -> tuple[Footer, Source]:
                 path=source.path,
             )
         if not footer.signed:
+            footer.check_signed()
             return footer, source
     from bloomcli.formats.parquet.decryption import open_encrypted
 

@@ -42,6 +42,9 @@ _ORDERS: Final = ("TYPE_ORDER", "IEEE_754_TOTAL_ORDER")
 """The orders of bounds that are known here. Zeros of both signs are equal in lookups, and NaN isn't used."""
 _INTERVALS: Final = (b"duckdb.interval_bloom_filter", b"normalized-v1")
 """Key and value in the metadata with which DuckDB declares that its filters have both hashes of each interval."""
+UNSIGNED_HINT: Final = (
+    "get the file from its source again: without its signature, nothing shows what else was changed"
+)
 PAGES: Final = "pages"
 FILTER: Final = "filter"
 COLUMN_INDEX: Final = "column index"
@@ -273,9 +276,29 @@ class Footer:
     def metadata(self, key: ChunkKey) -> ChunkMetadata:
         """The metadata of a column chunk as they are in the footer. Raises CorruptFile."""
         try:
-            return ChunkMetadata(self.raw, key.start, parquet_limits.THRIFT_MAX_DEPTH)
+            found = ChunkMetadata(self.raw, key.start, parquet_limits.THRIFT_MAX_DEPTH)
         except kernels.CompactError as error:
             raise self._location_of(key).fault(error.reason, error.offset, error.field) from None
+        if found.encrypted and not self.signed:
+            raise self._unsigned(key)
+        return found
+
+    def check_signed(self) -> None:
+        """Raise CorruptFile if a chunk of the first row group is encrypted, and the footer isn't signed."""
+        chunks = self.row_group(0).chunks if self.row_group_count else ()
+        at = kernels.first_encrypted(self.raw, chunks, parquet_limits.THRIFT_MAX_DEPTH)
+        if at >= 0 and not self.signed:
+            raise self._unsigned(ChunkKey(0, at, chunks[at]))
+
+    def _unsigned(self, key: ChunkKey) -> CorruptFile:
+        return CorruptFile(
+            "a column chunk is encrypted, and the footer has no encryption_algorithm and no signature: they were "
+            "taken out, or its writer is faulty",
+            path=self.path,
+            offset=self.start + key.start,
+            field=self._location_of(key).field,
+            hint=UNSIGNED_HINT,
+        )
 
     def _required(self, key: ChunkKey, found: ChunkMetadata, field: _Required, minimum: int = 0) -> int:
         """An integer of a chunk's metadata. Raises CorruptFile if it is missing or less than `minimum`."""

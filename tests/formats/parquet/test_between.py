@@ -10,15 +10,14 @@ import pyarrow.parquet as pq
 from support import thrift
 from support.footers import (
     BLOOM_FILTER_OFFSET,
-    CRYPTO_METADATA,
     DATA_PAGE_OFFSET,
     ROW_GROUPS,
-    chunk,
-    edited,
+    SIGNED_BY,
     join,
     meta,
     split,
     tree,
+    with_encrypted,
 )
 from support.thrift import Fields
 
@@ -64,25 +63,20 @@ def test_the_bits_that_an_encrypted_column_gave_away_are_overwritten_where_they_
     original = (ROOT / "fixtures" / "parquet" / "arrow_rs_between.parquet").read_bytes()
     column = bloomcli.inspect(ROOT / "fixtures" / "parquet" / "arrow_rs_between.parquet").filters[0].column
 
-    def encrypt(metadata: Fields) -> None:
-        for row_group in range(len(metadata[ROW_GROUPS][1].values)):
-            found = chunk(metadata, row_group, 0)
-            found[CRYPTO_METADATA] = (thrift.STRUCT, {1: (thrift.STRUCT, {})})
-
-    path.write_bytes(edited(original, encrypt))
-    bits = [(f.offset, f.length or 0) for f in bloomcli.inspect(path).filters if f.column == column]
-    leaks = bloomcli.validate(path, columns=[column]).findings
+    path.write_bytes(with_encrypted(original, *((row_group, 0) for row_group in range(4))))
+    bits = [(f.offset, f.length or 0) for f in bloomcli.inspect(path, keys=SIGNED_BY).filters if f.column == column]
+    leaks = bloomcli.validate(path, columns=[column], keys=SIGNED_BY).findings
     assert {(f.id, f.severity) for f in leaks} == {("filter-plaintext", "error")}
     assert len(leaks) == len(bits) == 4
     assert f"`bloom remove {path} --columns {column} --in-place`" in (leaks[0].hint or "")
-    report = bloomcli.remove(path, columns=[column], output=out)
+    report = bloomcli.remove(path, columns=[column], output=out, keys=SIGNED_BY)
     new, rest = out.read_bytes(), bytearray(original)
     for at, length in bits[:3]:
         assert new[at : at + length] == bytes(length), "overwritten"
         rest[at : at + length] = bytes(length)
     assert new.startswith(bytes(rest[: bits[3][0]])), "nothing else is"
     assert report.bytes_unreclaimed == sum(length for _, length in bits[:3])
-    assert column not in {f.column for f in bloomcli.inspect(out).filters}
+    assert column not in {f.column for f in bloomcli.inspect(out, keys=SIGNED_BY).filters}
 
 
 def test_filters_that_arrow_rs_put_between_row_groups_are_forgotten_and_the_last_ones_cut_out(tmp_path: Path) -> None:

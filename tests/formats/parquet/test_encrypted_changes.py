@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pytest
-from support.encrypted import OpenKms, write_encrypted
+from support.encrypted import MASTERS, LocalKms, OpenKms, WrappingKms, write_encrypted
 
 import bloomcli
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError, WriteError
@@ -207,6 +207,30 @@ def test_a_filter_in_plain_text_is_an_error_and_replaced_by_modules(tmp_path: Pa
     bloomcli.remove(path, output=gone, keys=ALL)
     assert not any(each in gone.read_bytes() for each in bits)
     assert bloomcli.inspect(gone, keys=ALL).filters == ()
+
+
+@pytest.mark.parametrize("kms", [WrappingKms, LocalKms])
+@pytest.mark.parametrize("double", [True, False], ids=["double", "single"])
+@pytest.mark.parametrize("internal", [True, False], ids=["internal", "external"])
+def test_keys_that_are_wrapped_once_or_twice_here_or_there_open_the_file(
+    kms: type[WrappingKms], double: bool, internal: bool, tmp_path: Path
+) -> None:
+    path = write_encrypted(
+        tmp_path / "in.parquet", TABLE, kms=kms, double_wrapping=double, internal_key_material=internal, **COLUMNS
+    )
+    given = {"keys": MASTERS}
+    bloomcli.add(path, ["id", "name"], in_place=True, keys=given)
+    for each in (given, {"kms": kms}):
+        assert problems(path, each) == []
+        assert len(bloomcli.inspect(path, keys=each).filters) == 6
+    wrong = {"keys": {**MASTERS, "one": MASTERS["two"]}}
+    with pytest.raises(CorruptFile, match="the file's key material can't be used: the key or the AAD"):
+        bloomcli.inspect(path, keys=wrong)
+    with pytest.raises(UnsupportedError) as missing:
+        bloomcli.inspect(path)
+    assert "--key footer=env:NAME" in (missing.value.hint or "")
+    some = {"keys": {"footer": MASTERS["footer"], "two": MASTERS["two"]}}
+    assert dict(bloomcli.inspect(path, keys=some).details)["not readable"] == "id (one): without the key"
 
 
 def test_key_material_in_a_file_of_its_own_goes_along(tmp_path: Path) -> None:

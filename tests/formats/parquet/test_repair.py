@@ -416,17 +416,13 @@ def test_types_without_an_order_get_an_offset_index_only(tmp_path: Path) -> None
 
 
 def test_encrypted_columns_are_left_out_and_refused_by_name(tmp_path: Path) -> None:
-    def encrypted(metadata: Fields) -> None:
-        for group in range(2):
-            footers.chunk(metadata, group, 0)[footers.CRYPTO_METADATA] = (STRUCT, {1: (STRUCT, {})})
-
-    path = write(tmp_path / "in", table())
-    footers.edit_file(path, path, encrypted)
-    report = bloomcli.repair(path, add=["page-index"], output=tmp_path / "out")
+    path, keys = write(tmp_path / "in", table()), footers.SIGNED_BY
+    path.write_bytes(footers.with_encrypted(path.read_bytes(), (0, 0), (1, 0)))
+    report = bloomcli.repair(path, add=["page-index"], output=tmp_path / "out", keys=keys)
     left = {one.column for one in report.structures if (one.reason or "").startswith("encrypted: give its key")}
     assert left == {"id"}
     with pytest.raises(UnsupportedError, match="column id is encrypted in row group 0"):
-        bloomcli.repair(path, columns=["id"], add=["page-index"], output=tmp_path / "named")
+        bloomcli.repair(path, columns=["id"], add=["page-index"], output=tmp_path / "named", keys=keys)
     with pytest.raises(UnsupportedError, match="the footer is signed"):
         bloomcli.repair(FIXTURES / "pyarrow_encrypted_columns.parquet", output=tmp_path / "signed")
 

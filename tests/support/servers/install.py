@@ -11,6 +11,7 @@
 | fake-gcs-server, minio | emulators of Google Cloud Storage and S3 | go |
 | hyparquet | the only released reader of ALP pages | npm |
 | paimon | Paimon's own library | mvn |
+| parquet-kms | the key services of parquet-java's own tests | mvn |
 | spark-s3a | the jars by which Spark reads ``s3a://`` | mvn |
 | spark-tables | the Spark that Iceberg and Delta support, its Java, and the jars of both | pip and mvn |
 
@@ -80,7 +81,8 @@ def _jars(folder: Path, artifacts: Sequence[str], *, without: str) -> None:
     group, _, name = without.partition(":")
     excluded = f"<exclusions><exclusion>{_tags(groupId=group, artifactId=name)}</exclusion></exclusions>"
     wanted = [
-        dict(zip(("groupId", "artifactId", "version"), artifact.split(":"), strict=True)) for artifact in artifacts
+        dict(zip(("groupId", "artifactId", "version", "classifier"), artifact.split(":"), strict=False))
+        for artifact in artifacts
     ]
     dependencies = "".join(f"<dependency>{_tags(**each)}{excluded}</dependency>" for each in wanted)
     own = _tags(modelVersion="4.0.0", groupId="bloomcli", artifactId="jars", version="1", packaging="pom")
@@ -140,6 +142,13 @@ def _paimon() -> Installation:
     return Installation(["mvn"], "paimon-1.4.2", run, "jars")
 
 
+def _parquet_kms() -> Installation:
+    def run(folder: Path) -> None:
+        _jars(folder, ["org.apache.parquet:parquet-hadoop:1.17.0:tests"], without="*:*")
+
+    return Installation(["mvn"], "parquet-kms-1.17.0", run, "jars")
+
+
 def _chromium() -> Installation:
     there = shutil.which("chromedriver") is not None
 
@@ -155,6 +164,7 @@ def _chromium() -> Installation:
 
 INSTALLATIONS: Final[Mapping[str, Installation]] = {
     "paimon": _paimon(),
+    "parquet-kms": _parquet_kms(),
     "hyparquet": _npm("hyparquet", "1.33.0", "hyparquet/package.json"),
     "azurite": _npm("azurite", "3.37.0", ".bin/azurite-blob"),
     "chromium": _chromium(),
