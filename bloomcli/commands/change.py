@@ -99,6 +99,8 @@ class ChangeRequest(NamedTuple):
     """The names that the files' table has for their columns."""
     keys: Keys | None = None
     """The keys of encrypted files."""
+    policy: str | None = None
+    """The policy file, for the report."""
     lineage: RowLineage | None = None
     """The numbers of the rows, which the new file has to keep."""
     corrects: Callable[[FilterFile, Plan], tuple[str, ...]] = lambda *_: ()
@@ -126,7 +128,8 @@ def change(
     progress: Progress | None = None,
 ) -> ChangeReport:
     """Plan a change and, unless it is a dry run, carry it out."""
-    return _without_empty_columns(request, lambda other: _change_file(path, other, target, threads, progress))
+    report = _without_empty_columns(request, lambda other: _change_file(path, other, target, threads, progress))
+    return replace(report, policy=request.policy)
 
 
 _Report = TypeVar("_Report", ChangeReport, ChangeReport | str)

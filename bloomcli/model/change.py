@@ -106,3 +106,5 @@ class ChangeReport(Report):
     """Bytes that the store copied from object to object, and that didn't pass through this machine."""
     structures: tuple[StructureChange, ...] = ()
     """Statistics and page indexes that `repair` changed."""
+    policy: str | None = None
+    """The policy file that applied to `add`; None without one."""

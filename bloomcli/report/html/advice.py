@@ -143,6 +143,8 @@ def _facts(report: AdviseReport) -> Iterator[Part]:
         ("rate", rate(report.fpp)),
         ("readers", ", ".join(reader(name).title for name in report.readers) or "any that read files as they are"),
     ]
+    if report.policy is not None:
+        items.append(("policy", report.policy))
     log = report.queries
     if log is not None:
         items.append(
