@@ -358,7 +358,7 @@ def _rule_out_text(totals: ValueTotals | _Sum) -> str:
     filters if they rule out all absent row groups."""
     filters = totals.skipped_row_groups
     parts = [] if filters == totals.absent_row_groups else [f"filters alone: {filters:,}"]
-    parts.append(f"min/max alone: {totals.stats_skipped_row_groups:,}")
+    parts.append(f"min/max alone: {plural(totals.stats_skipped_row_groups, 'row group')}")
     if totals.dictionary_skipped_row_groups:
         parts.append(f"dictionaries: {totals.dictionary_skipped_row_groups:,} more")
     return ", ".join(parts)
