@@ -32,7 +32,6 @@ from bloomcli.storage.traffic import counted, current, with_traffic
 preload_writing()  # worker processes of a dataset are forked after this import, and don't repeat it
 
 
-NO_FILTERS: Final = "there are no filters"
 OUTPUT_EXISTS: Final = "the output is there already"
 """The reason why a file isn't changed whose output an earlier run made by the same request."""
 
@@ -75,6 +74,11 @@ class Target(NamedTuple):
         output = os.fspath(self.output)
         store = store_of(output)
         return output if self.mirrored and store.remote else store.destination(output, path)
+
+
+def no_filters(file: FilterFile) -> str:
+    """The reason why the chosen columns of a file have nothing to remove or fold."""
+    return "the columns have no filters" if file.filtered_columns() else "there are no filters"
 
 
 class ChangeRequest(NamedTuple):
@@ -173,7 +177,7 @@ def _change_file(
         try:
             plan = request.plan(file)
             if target.in_place and request.why_idle is not None and request.keeps_all(plan):
-                idle = request.why_idle if plan.estimate or request.command == "repair" else NO_FILTERS
+                idle = request.why_idle if plan.estimate or request.command == "repair" else no_filters(file)
                 reason = request.why_unchanged(file) or idle
                 return _unchanged(source, file, request, target, reason, plan)
             report = _change(source, file, plan, output, request, target, threads, progress)
