@@ -30,6 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
     profile for ``--hypothesis-profile quick``."""
     from hypothesis import HealthCheck, settings
 
+    os.environ.pop("COLUMNS", None)  # of the shell; a report in a pipe would be as wide
+
     settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
     settings.register_profile("quick", settings.get_profile("patient"), max_examples=20)

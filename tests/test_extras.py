@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -61,3 +64,36 @@ def test_the_extra_for_spark_brings_a_pyspark_that_has_libraries_for_tables() ->
     (requirement,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["spark"]
     major, minor = map(int, _SPARK.split("."))
     assert requirement.endswith(f",<{major}.{minor + 1}")
+
+
+def test_without_its_packages_each_command_names_what_to_install(tmp_path: Path) -> None:
+    """The packages of all extras at once are missing, and what they bring along."""
+    (tmp_path / "q.sql").write_text("select 1;")
+    file = str(ROOT / "fixtures" / "parquet" / "orders.parquet")
+    encrypted = str(ROOT / "fixtures" / "parquet" / "pyarrow_encrypted_footer.parquet")
+    commands = {
+        "sqlglot": ["advise", file, "--queries", str(tmp_path / "q.sql")],
+        "jinja2": ["inspect", file, "--report", f"html={tmp_path / 'page'}"],
+        "boto3": ["inspect", "s3://lake/orders.parquet"],
+        "azure-storage-blob": ["inspect", "az://account/lake/orders.parquet"],
+        "google-cloud-storage": ["inspect", "gs://lake/orders.parquet"],
+        "urllib3": ["inspect", "https://example.org/orders.parquet"],
+        "pyspark": ["inspect", file, "--engine", "spark"],
+        "cryptography": ["inspect", encrypted, "--footer-key", "hex:" + "30" * 16],
+    }
+    missing = ["sqlglot", "jinja2", "boto3", "botocore", "azure", "google.auth", "google.cloud", "urllib3"]
+    missing += ["requests", "pyspark", "cryptography", "matplotlib", "PIL", "markdown_it"]
+    program = (
+        "import json, sys\n"
+        "missing, commands = map(json.loads, sys.argv[1:])\n"
+        "sys.modules.update(dict.fromkeys(missing))\n"
+        "from bloomcli.cli import run\n"
+        "for command in commands:\n"
+        "    print(run(command), file=sys.stderr, flush=True)\n"
+    )
+    arguments = [json.dumps(missing), json.dumps([*commands.values()])]
+    python = [sys.executable, "-c", program]
+    done = subprocess.run([*python, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+    said = re.findall(r"bloom: .*\nhint: (pip install .*)\n(\d+)\n", done.stderr)
+    assert [code for _, code in said] == ["4"] * len(commands), done.stderr
+    assert all(package in hint for package, (hint, _) in zip(commands, said, strict=True)), done.stderr

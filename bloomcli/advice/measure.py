@@ -151,6 +151,7 @@ def measure(
         formats=tuple(sorted({file.format for file in files.values()})),
         size=TIGHT if run.tight else POWER_OF_TWO,
         readers=tuple(policy.whole.readers or ()),
+        policy=policy.path,
         columns=tuple(columns),
         engine_filters=too_large((one for file in files.values() for one in file.engine_filters), scale),
         failed=tuple((path, row.error or "") for path, row in run.failed.items()),

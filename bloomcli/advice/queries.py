@@ -16,8 +16,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.advice.lookups import LookupCounter, UnservedCounter
-from bloomcli.advice.sql.scopes import Name, Names
-from bloomcli.advice.sql.statements import statements
 from bloomcli.errors import UsageError, near_names
 from bloomcli.extras import needed
 from bloomcli.model.file import Column
@@ -25,6 +23,10 @@ from bloomcli.model.queries import QueryLog
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import open_source
 from bloomcli.words import counted
+
+with needed("query logs need", "advice"):
+    from bloomcli.advice.sql.scopes import Name, Names
+    from bloomcli.advice.sql.statements import statements
 
 if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect
@@ -152,11 +154,7 @@ def read_queries(
         UsageError: the dialect is unknown; no statement can be read; the statements read several tables, and `tables`
             names none of them; a log isn't text.
         UnreadableError: a log can't be read.
-        UnsupportedError: sqlglot isn't installed.
     """
-    with needed("query logs need", "advice"):
-        import sqlglot  # noqa: F401  the error names the extra
-
     sql_dialect = _dialect(dialect)
     log = _Log(sql_dialect, QueryTables(sql_dialect, tables), columns, seed)
     listed = expand([os.fspath(path) for path in paths])

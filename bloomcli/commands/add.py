@@ -201,6 +201,7 @@ def _change_request(request: _AddRequest) -> ChangeRequest:
         only_where_needed=not request.options.columns,
         names=request.options.names,
         keys=request.options.keys,
+        policy=request.policy.path,
     )
 
 

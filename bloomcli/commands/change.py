@@ -31,7 +31,6 @@ from bloomcli.storage.traffic import counted, current, with_traffic
 preload_writing()  # worker processes of a dataset are forked after this import, and don't repeat it
 
 
-NO_FILTERS: Final = "there are no filters"
 OUTPUT_EXISTS: Final = "the output is there already"
 """The reason why a file isn't changed whose output an earlier run made by the same request."""
 
@@ -76,6 +75,11 @@ class Target(NamedTuple):
         return output if self.mirrored and store.remote else store.destination(output, path)
 
 
+def no_filters(file: FilterFile) -> str:
+    """The reason why the chosen columns of a file have nothing to remove or fold."""
+    return "the columns have no filters" if file.filtered_columns() else "there are no filters"
+
+
 class ChangeRequest(NamedTuple):
     """A command and its options, applicable to any file: the parts in which add, remove, fold and repair differ."""
 
@@ -98,6 +102,8 @@ class ChangeRequest(NamedTuple):
     """The names that the files' table has for their columns."""
     keys: Keys | None = None
     """The keys of encrypted files."""
+    policy: str | None = None
+    """The policy file, for the report."""
     lineage: RowLineage | None = None
     """The numbers of the rows, which the new file has to keep."""
     corrects: Callable[[FilterFile, Plan], tuple[str, ...]] = lambda *_: ()
@@ -125,7 +131,8 @@ def change(
     progress: Progress | None = None,
 ) -> ChangeReport:
     """Plan a change and, unless it is a dry run, carry it out."""
-    return _without_empty_columns(request, lambda other: _change_file(path, other, target, threads, progress))
+    report = _without_empty_columns(request, lambda other: _change_file(path, other, target, threads, progress))
+    return replace(report, policy=request.policy)
 
 
 _Report = TypeVar("_Report", ChangeReport, ChangeReport | str)
@@ -169,7 +176,7 @@ def _change_file(
         try:
             plan = request.plan(file)
             if target.in_place and request.why_idle is not None and request.keeps_all(plan):
-                idle = request.why_idle if plan.estimate or request.command == "repair" else NO_FILTERS
+                idle = request.why_idle if plan.estimate or request.command == "repair" else no_filters(file)
                 reason = request.why_unchanged(file) or idle
                 return _unchanged(source, file, request, target, reason, plan)
             report = _change(source, file, plan, output, request, target, threads, progress)

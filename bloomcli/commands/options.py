@@ -756,6 +756,12 @@ class TrialOptions(ColumnOptions):
         return self if self.sample is None else replace(self, sample=share(self.sample).text)
 
 
+def policy_path(options: Options) -> str | None:
+    """The policy file of checked options; None without one, and for commands that read none."""
+    policy = getattr(options, "policy", None)
+    return policy.path if isinstance(policy, Policy) else None
+
+
 def policy_of(options: AddOptions | AdviseOptions | ValidateOptions) -> Policy:
     """The policy of checked options."""
     if not isinstance(options.policy, Policy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bloomcli.commands.change import NO_FILTERS, ChangeRequest, change, target_of
+from bloomcli.commands.change import ChangeRequest, change, no_filters, target_of
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import RemoveOptions
 from bloomcli.commands.progress import Progress
@@ -22,7 +22,7 @@ def request(options: RemoveOptions) -> ChangeRequest:
     def why_unchanged(file: FilterFile) -> str | None:
         if next(file.facts(chosen(file)), None) is not None:
             return None
-        return why_none(file, options.columns, exclude=options.exclude) or NO_FILTERS
+        return why_none(file, options.columns, exclude=options.exclude) or no_filters(file)
 
     def is_result(file: FilterFile, output: FilterFile) -> bool:
         return file.differs_only_in_filters(output, chosen(file)) and why_unchanged(output) is not None
@@ -32,7 +32,7 @@ def request(options: RemoveOptions) -> ChangeRequest:
         plan=lambda file: file.plan_remove(chosen(file)),
         why_unchanged=why_unchanged,
         is_result=is_result,
-        why_idle=NO_FILTERS,
+        why_idle="there are no filters",
         names=options.names,
         keys=options.keys,
     )

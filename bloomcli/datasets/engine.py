@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
-from bloomcli.commands.options import Options
+from bloomcli.commands.options import Options, policy_path
 from bloomcli.datasets import planning
 from bloomcli.datasets.planning import OnTables
 from bloomcli.datasets.task import OnRow, Task
@@ -148,7 +148,8 @@ def run_tasks(
     """
     started = time.perf_counter()
     report = engine.run(engine.check(tasks, on_row=on_checked), on_row=on_row)
-    return replace(report, seconds=time.perf_counter() - started)
+    policy = policy_path(tasks[0].options) if tasks else None
+    return replace(report, seconds=time.perf_counter() - started, policy=policy)
 
 
 def plan_files(engine: Engine, paths: Sequence[str], options: Options) -> Sequence[Task]:

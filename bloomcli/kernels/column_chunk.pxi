@@ -118,6 +118,7 @@ cdef bint _chunk_sound(Walk* w, ChunkFields* found, int physical, int max_depth,
     cdef bint only_dictionary
     return (
         found.chunk.kind[3] == CT_STRUCT and not found.chunk.kind[1] and not _chunk_encrypted(&found.chunk)
+        and found.meta.kind[2] == CT_LIST and found.meta.kind[3] == CT_LIST
         and _number(w, &found.meta, 1, CT_I32, &number) and number == physical
         and _number(w, &found.meta, 4, CT_I32, &number) and number >= 0
         and _number(w, &found.meta, 5, CT_I64, &number) and number >= 0

@@ -321,6 +321,8 @@ class AdviseReport(Rows):
     fpp: float
     """The requested rate."""
     readers: tuple[str, ...]
+    policy: str | None = None
+    """The policy file whose readers and settings of rules apply; None without one."""
     columns: tuple[ColumnAdvice, ...]
     """Recommended columns first, by `saved_bytes`; then the others, in schema order."""
     present_share: float = 0.5

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bloomcli.model.report import Report
+from bloomcli.model.report import Rows
 
 PAGE_INDEX: Final = "page-index"
 STATISTICS: Final = "statistics"
@@ -73,7 +74,7 @@ class StructureChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ChangeReport(Report):
+class ChangeReport(Rows):
     """The report of add, remove, fold or repair on one file."""
 
     path: str
@@ -106,3 +107,9 @@ class ChangeReport(Report):
     """Bytes that the store copied from object to object, and that didn't pass through this machine."""
     structures: tuple[StructureChange, ...] = ()
     """Statistics and page indexes that `repair` changed."""
+    policy: str | None = None
+    """The policy file that applied to `add`; None without one."""
+
+    def _rows(self) -> tuple[type, Sequence[FilterChange | StructureChange]]:
+        mended = self.command == "repair"
+        return (StructureChange, self.structures) if mended else (FilterChange, self.changes)

@@ -359,6 +359,8 @@ class DatasetReport(ReportOnFiles, Rows):
     """Of a table: the id of the files' snapshot (Iceberg) or their version (Delta)."""
     commits: tuple[TableCommit, ...] = ()
     """Of a table: the commits of this run, in order; in a dry run, the commits that it would make."""
+    policy: str | None = None
+    """The policy file that applied to `add`; None without one."""
 
     @property
     def by_column(self) -> tuple[ColumnOverFiles, ...]:

@@ -16,7 +16,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.model.find import FileFound
 from bloomcli.report.human import CUT, csv_field, value_text
 from bloomcli.report.layout import Cell, Gap, Grid, Head, Style
-from bloomcli.report.render import write
+from bloomcli.report.render import columns_of, write
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,11 +152,11 @@ class Table(Writer):
     """Aligned columns: path, row and the record's columns, for people. Files with other columns begin a new table.
 
     On a terminal, columns that don't fit are left out, the last ones first, and long texts are cut, which a line
-    below the table says; elsewhere tables are complete.
+    below the table says; elsewhere tables are complete, unless COLUMNS is set.
     """
 
     def __init__(self, stream: IO[str]) -> None:
-        self._stream, self._most = stream, _CELL_WIDTH if stream.isatty() else sys.maxsize
+        self._stream, self._most = stream, sys.maxsize if columns_of(stream) is None else _CELL_WIDTH
         self._heads: tuple[Head, ...] = ()
         self._rows: list[tuple[Cell, ...]] = []
         self._written = False

@@ -1,14 +1,16 @@
 """Writes blocks to a stream: in colours and as wide as the terminal on a terminal, as plain text elsewhere.
 
-Plain text is never wrap_text or truncated, regardless of COLUMNS, so that scripts and pagers get whole rows.
+Plain text has whole rows, so that scripts and pagers get them, unless the variable COLUMNS asks for a width of
+standard output, as of `ls -C`.
 """
 
 from __future__ import annotations
 
 import codecs
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TextIO
+from typing import IO, Final, TextIO
 
 from bloomcli.report import human
 from bloomcli.report.fitting import Piece, fit
@@ -27,10 +29,10 @@ def write(blocks: Iterable[Block], stream: TextIO) -> None:
     if codecs.lookup(encoding).name != "utf-8":
         blocks = (_encodable(block, encoding) for block in blocks)
     if not stream.isatty():
-        stream.writelines(text + "\n" for text in plain(blocks))
+        stream.writelines(text + "\n" for text in plain(blocks, columns_of(stream)))
         return
     text = _coloured if _has_colours() else _text
-    stream.writelines(text(pieces) + "\n" for pieces in fit(blocks, _columns(stream)))
+    stream.writelines(text(pieces) + "\n" for pieces in fit(blocks, columns_of(stream)))
 
 
 def _encodable(block: Block, encoding: str) -> Block:
@@ -52,9 +54,9 @@ def _encodable(block: Block, encoding: str) -> Block:
     return block
 
 
-def plain(blocks: Iterable[Block]) -> Iterator[str]:
+def plain(blocks: Iterable[Block], columns: int | None = None) -> Iterator[str]:
     """Yield the blocks as lines of unstyled text that a CI log doesn't interpret as commands."""
-    return (human.line(_text(pieces)) for pieces in fit(blocks, None))
+    return (human.line(_text(pieces)) for pieces in fit(blocks, columns))
 
 
 def _text(pieces: Sequence[Piece]) -> str:
@@ -76,11 +78,14 @@ def _has_colours() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in {"dumb", "unknown"}
 
 
-def _columns(stream: TextIO) -> int:
-    """The terminal's width, in cells; the variable COLUMNS takes precedence."""
+def columns_of(stream: IO[str]) -> int | None:
+    """The width to fit text to, in cells: the variable COLUMNS, or the terminal's. None for files, and for pipes
+    without the variable."""
     wanted = os.environ.get("COLUMNS", "")
-    if wanted.isdecimal() and int(wanted):
+    if wanted.isdecimal() and int(wanted) and (stream is sys.stdout or stream.isatty()):
         return int(wanted)
+    if not stream.isatty():
+        return None
     try:
         return os.get_terminal_size(stream.fileno()).columns or _USUAL_WIDTH
     except (OSError, ValueError):

@@ -168,6 +168,12 @@ def _summary(column: str, totals: ValueTotals) -> str:
 _LEFT_OUT_SHOWN: Final = 8
 
 
+def policy_line(policy: str | None) -> Iterator[Block]:
+    """Yield the line about the policy file that applied: it may have been found, and not named."""
+    if policy is not None:
+        yield line(f"policy {policy} applies (--no-policy uses none)")
+
+
 def change(report: ChangeReport) -> Iterator[Block]:
     """Yield one row per filter, or per column and its structure, then the outcome, remarks, and the filters that miss
     their target."""
@@ -186,6 +192,7 @@ def change(report: ChangeReport) -> Iterator[Block]:
     idle = report.output is None and not report.dry_run
     if not idle:
         yield line(_effort(report))
+    yield from policy_line(report.policy)
     yield from traffic_line(report, dry_run=report.dry_run)
     if report.bytes_unreclaimed:
         left = size(report.bytes_unreclaimed)
@@ -351,7 +358,7 @@ def _rule_out_text(totals: ValueTotals | _Sum) -> str:
     filters if they rule out all absent row groups."""
     filters = totals.skipped_row_groups
     parts = [] if filters == totals.absent_row_groups else [f"filters alone: {filters:,}"]
-    parts.append(f"min/max alone: {totals.stats_skipped_row_groups:,}")
+    parts.append(f"min/max alone: {plural(totals.stats_skipped_row_groups, 'row group')}")
     if totals.dictionary_skipped_row_groups:
         parts.append(f"dictionaries: {totals.dictionary_skipped_row_groups:,} more")
     return ", ".join(parts)

@@ -122,6 +122,8 @@ def _facts(report: AdviseReport) -> Iterator[tuple[str, Cell]]:
     yield "weights", Cell(weights(report))
     titles = ", ".join(reader(name).title for name in report.readers)
     yield "readers", Cell(titles or "any that read files as they are (--readers names yours)")
+    if report.policy is not None:
+        yield "policy", Cell(report.policy)
     log = report.queries
     if log is not None:
         unreadable = f", {log.unreadable:,} can't be read" if log.unreadable else ""

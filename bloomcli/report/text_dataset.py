@@ -12,7 +12,7 @@ from bloomcli.hints import quoted
 from bloomcli.model.dataset import ColumnOverFiles, DatasetReport, FileRow, Status, TableFacts
 from bloomcli.report.human import count, first_names, growth, rate, seconds, size, speed
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, bar, line, planned, traffic_line
-from bloomcli.report.text import answers
+from bloomcli.report.text import answers, policy_line
 from bloomcli.words import plural
 
 _TITLES: Final = {"iceberg": "Iceberg", "delta": "Delta"}
@@ -345,6 +345,7 @@ def _totals(report: DatasetReport, sums: _Sums, *, listed: bool) -> Iterator[Blo
         yield line(f"{plural(*what)}, {size(sums.before)} -> {change}")
     elif sums.filters:
         yield line(f"{plural(sums.filters, 'filter')}, {size(sums.filter_bytes)}")
+    yield from policy_line(report.policy)
     yield from table_lines(report)
     yield from traffic_line(report, dry_run=report.dry_run)
     for reason, number in sums.reasons.most_common():

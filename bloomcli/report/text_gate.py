@@ -105,7 +105,8 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
             yield line("hint: " + finding.hint, indent=4)
     yield from _more(len(found) - len(shown))
     if len(hints) == 1 and hints[0]:
-        some = f" for these {plural(len(files_shown), 'file')}" if {f.path for f in found} - files_shown else ""
+        these = "this file" if len(files_shown) == 1 else f"these {len(files_shown)} files"
+        some = f" for {these}" if {f.path for f in found} - files_shown else ""
         yield line(f"hint{some}: {hints[0]}", indent=2)
 
 

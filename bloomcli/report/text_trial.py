@@ -60,7 +60,7 @@ def answer(report: TrialReport) -> str:
         return f"filters don't help {what}" if len(ran) == 1 else f"filters help {what}"
     columns = ", ".join(report.columns)
     who = ", ".join(helped[:-1]) + " and " + helped[-1] if len(helped) > 1 else helped[0]
-    return f"filters help {who} to look up {columns}" + ("" if len(helped) == len(ran) else ", and not the others")
+    return f"filters help {who} to look up {columns}" + ("" if len(helped) == len(ran) else ", not the other readers")
 
 
 def saved(reader: ReaderTrial) -> bool:

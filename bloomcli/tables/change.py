@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 from uuid import uuid4
 
-from bloomcli.commands.options import RepairOptions, WriteOptions
+from bloomcli.commands.options import RepairOptions, WriteOptions, policy_path
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.concurrency.signals import SignalExit, deferred, plain_interrupts
@@ -227,6 +227,7 @@ class _Run:
             table=table_facts(self.table),
             version_before=before,
             commits=tuple(self.commits),
+            policy=policy_path(next(iter(self.options.values()))),
         )
 
     def _name_other_commits(self, before: int | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -15,8 +14,7 @@ import pytest
 from bloomcli.advice.lookups import MOST_LITERALS, LiteralSample
 from bloomcli.advice.queries import read_queries
 from bloomcli.advice.sql.statements import MOST_CHARACTERS
-from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
-from bloomcli.extras import install
+from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.file import Column
 from bloomcli.model.queries import QueryLog
 from tests.support.sql_logs import HITS, TPCH, TPCH_COLUMNS, tpch
@@ -348,12 +346,6 @@ class TestLogs:
     def test_an_unknown_dialect_is_an_error_with_near_names(self, read: Reads) -> None:
         with pytest.raises(UsageError, match="did you mean duckdb"):
             read("SELECT 1", "duckdbb")
-
-    def test_without_sqlglot_the_error_names_the_extra(self, read: Reads, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "sqlglot", None)
-        with pytest.raises(UnsupportedError) as caught:
-            read("SELECT 1")
-        assert caught.value.hint == install("advice")
 
 
 class TestValuesOfQueries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -157,3 +158,24 @@ def test_a_first_policy_for_files_without_filters_says_so(
     assert bloom("validate", ".").code == 1
     assert bloom("add", ".", "--in-place").code == 0
     assert bloom("validate", ".").code == 0
+
+
+@pytest.mark.parametrize("paths", [["a.parquet"], ["a.parquet", "b.parquet"]], ids=["a file", "files"])
+def test_add_and_advise_name_the_policy_that_they_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bloom: Bloom, paths: list[str]
+) -> None:
+    for path in paths:
+        pq.write_table(pa.table({"id": range(100)}), tmp_path / path)
+    (tmp_path / "bloom.toml").write_text("max-fpp = 0.001")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    named = [f"../{path}" for path in paths]
+    for options in (["--dry-run"], ["-o", "out"], ["-o", "out"]):
+        if options != ["--dry-run"] and len(paths) == 1:
+            options = [*options, "--overwrite"]
+        assert (
+            "policy ../bloom.toml applies (--no-policy uses none)" in bloom("add", *named, "-c", "id", *options).out
+        )
+    assert json.loads(bloom("add", *named, "-c", "id", "-n", "-f", "json").out)["policy"] == "../bloom.toml"
+    assert "policy" not in bloom("add", *named, "-c", "id", "-n", "--no-policy").out
+    assert re.search(r"^policy +\.\./bloom\.toml$", bloom("advise", *named).out, re.MULTILINE)

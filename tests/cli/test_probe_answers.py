@@ -41,7 +41,7 @@ def test_the_text_shows_the_answer_and_what_filter_and_statistics_say(bloom: Blo
     ]
     assert lines[4].split("  ")[:4] == ["row group", "answer", "filter says", "min/max says"]
     assert "id = 1500: absent in 1 of 2 row groups; a reader may skip 1 row group" in lines[-1]
-    assert "(filters alone: 0, min/max alone: 1)" in lines[-1]
+    assert "(filters alone: 0, min/max alone: 1 row group)" in lines[-1]
 
 
 def test_many_files_are_absent_where_filter_or_statistics_say_so(bloom: Bloom, full: Path, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_many_files_are_absent_where_filter_or_statistics_say_so(bloom: Bloom, f
     result = bloom("probe", full, tmp_path / "lake.parquet", "-c", "id", "-v", "-5")
     assert result.code == 1
     assert "-5: absent in 2 of 2 files; a reader may skip 3 of 3 row groups" in result.out
-    assert "(filters alone: 0, min/max alone: 3)" in result.out
+    assert "(filters alone: 0, min/max alone: 3 row groups)" in result.out
 
 
 def test_statistics_that_are_wrong_rule_nothing_out(bloom: Bloom, full: Path) -> None:

@@ -117,14 +117,18 @@ def test_rows_stack_where_a_name_leaves_no_room(tmp_path: Path) -> None:
     assert re.search(rf"\n{name}\n  offset \d+\nid\n  offset \d+\n", shown)
 
 
-def test_pipes_get_whole_tables_whatever_the_width(
-    files: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_pipes_get_whole_tables_unless_columns_asks_for_a_width(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     from bloomcli.cli import run
 
-    monkeypatch.setenv("COLUMNS", "40")
+    saved = tmp_path / "report.txt"
     monkeypatch.chdir(files)
-    assert run(["inspect", "spark_types.parquet", "--all"]) == 0
-    out = capfd.readouterr().out
-    assert "not shown" not in out
-    assert "bits/value" in out
+    for columns in (None, "60", "", "0", "wide"):
+        if columns is not None:
+            monkeypatch.setenv("COLUMNS", columns)
+        assert run(["inspect", "spark_types.parquet", "--all", "--report", f"text={saved}"]) == 0
+        out = capfd.readouterr().out
+        assert ("not shown: type, offset, bits/value" in out) == (columns == "60")
+        assert (max(map(len, out.splitlines())) <= 60) == (columns == "60")
+        assert "bits/value" in saved.read_text()

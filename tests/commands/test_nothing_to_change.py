@@ -48,6 +48,14 @@ def test_a_file_without_filters_stays_the_same_file(plain: Path, dry_run: bool) 
     assert state(plain) == before
 
 
+def test_columns_without_filters_are_not_a_file_without_filters(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"id": range(100), "other": range(100)}), path)
+    bloomcli.add(path, ["id"], in_place=True)
+    for change in (bloomcli.remove, bloomcli.fold):
+        assert nothing_was_written(change(path, columns=["other"], in_place=True), "the columns have no filters")
+
+
 def test_a_file_whose_filters_are_the_smallest_stays_the_same_file(filtered: Path) -> None:
     before = state(filtered)
     report = bloomcli.fold(filtered, in_place=True)

@@ -103,7 +103,7 @@ def test_the_text_has_a_column_and_a_count_of_them(tmp_path: Path, capfd: pytest
     assert run(["probe", str(path), "-c", "w", "bat"]) == 1
     out = capfd.readouterr().out
     assert "dictionary says" in out
-    assert "(filters alone: 0, min/max alone: 0, dictionaries: 2 more)" in out
+    assert "(filters alone: 0, min/max alone: 0 row groups, dictionaries: 2 more)" in out
     assert run(["probe", str(path), "-c", "w", "zoo"]) == 1
     assert "dictionary says" not in capfd.readouterr().out
 

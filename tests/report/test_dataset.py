@@ -190,7 +190,10 @@ def test_probe_sums_up_each_value_over_the_files() -> None:
     text = shown(report(*rows, command="probe"))
     assert "42: absent" in text
     assert "42: maybe" in text
-    assert "42: absent in 1 of 2 files; a reader may skip 5 of 8 row groups, 5.0 KiB (min/max alone: 2)" in text
+    assert (
+        "42: absent in 1 of 2 files; a reader may skip 5 of 8 row groups, 5.0 KiB (min/max alone: 2 row groups)"
+        in text
+    )
 
 
 def test_probe_of_many_files_lists_those_that_may_have_a_value() -> None:

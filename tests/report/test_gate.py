@@ -90,6 +90,9 @@ def test_a_hint_is_reported_once_per_group_where_it_is_the_same() -> None:
     other = shown(gate(MISSING, replace(MISSING, hint="do that"), rows=(FOUND, SOUND)))
     assert other.count("\n    hint: build it again\n") == other.count("\n    hint: do that\n") == 1
     assert "hint" not in shown(gate(ODD_SIZE))
+    more = gate(*(replace(MISSING, path=f"{n}") for n in range(4)), rows=(FOUND, SOUND))
+    assert "\n  hint for this file: build it again\n" in shown(more, per_rule=1)
+    assert "\n  hint for these 3 files: build it again\n" in shown(more, per_rule=3)
 
 
 def test_a_single_file_is_named_once() -> None:

@@ -174,6 +174,7 @@ def test_rows_of_reports_are_tables(reports: dict[str, Any]) -> None:
             assert report.to_arrow().num_rows == len(report._rows()[1]), name
     inspected = reports["InspectReport"]
     assert inspected.to_arrow().column("fpp").to_pylist() == [one.fpp for one in inspected.filters]
+    assert reports["ChangeReport"].to_arrow().column("action")[0].as_py() == "remove"
     assert list(reports["ValidateReport"].to_pandas()["severity"].unique()) == ["error"]
     advised = reports["AdviseReport"].to_arrow()
     assert advised.column("distinct.estimate").to_pylist() == [

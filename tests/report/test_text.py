@@ -120,7 +120,7 @@ def test_hex_dump_gives_words_as_numbers() -> None:
     [
         (
             {},
-            "id = 42: maybe in all 2 row groups; a reader can't skip any (min/max alone: 1)",
+            "id = 42: maybe in all 2 row groups; a reader can't skip any (min/max alone: 1 row group)",
         ),
         ({"answer": Presence.NO_FILTER}, "no filter in all 2 row groups; a reader can't skip any"),
         ({"answer": Presence.UNKNOWN, "reason": "NaN"}, "the filters can't tell in all 2 row groups"),
@@ -132,7 +132,7 @@ def test_hex_dump_gives_words_as_numbers() -> None:
                 "gain_row_groups": 1,
                 "gain_bytes": 2048,
             },
-            "absent in 1 of 2 row groups; a reader may skip 1 row group, 2.0 KiB (min/max alone: 1);"
+            "absent in 1 of 2 row groups; a reader may skip 1 row group, 2.0 KiB (min/max alone: 1 row group);"
             " filters save 2.0 KiB of it",
         ),
         (
@@ -142,12 +142,13 @@ def test_hex_dump_gives_words_as_numbers() -> None:
                 "absent_bytes": 4096,
                 "skipped_row_groups": 2,
             },
-            "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB (min/max alone: 1);"
+            "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB (min/max alone: 1 row group);"
             " filters save none of it",
         ),
         (
             {"answer": Presence.ABSENT, "absent_row_groups": 2, "absent_bytes": 4096, "skipped_row_groups": 1},
-            "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB (filters alone: 1, min/max alone: 1)",
+            "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB"
+            " (filters alone: 1, min/max alone: 1 row group)",
         ),
         (
             {
@@ -159,9 +160,9 @@ def test_hex_dump_gives_words_as_numbers() -> None:
                 "dictionary_skipped_row_groups": 2,
             },
             "absent everywhere; a reader may skip all 2 row groups, 4.0 KiB"
-            " (filters alone: 0, min/max alone: 0, dictionaries: 2 more)",
+            " (filters alone: 0, min/max alone: 0 row groups, dictionaries: 2 more)",
         ),
-        ({"row_groups": 1}, "id = 42: maybe in 1 row group; a reader can't skip it (min/max alone: 1)"),
+        ({"row_groups": 1}, "id = 42: maybe in 1 row group; a reader can't skip it (min/max alone: 1 row group)"),
         ({"value": ""}, "id = '': maybe in all 2 row groups"),
         (
             {"answer": Presence.ABSENT, "row_groups": 1, "absent_row_groups": 1, "absent_bytes": 2048},

@@ -125,7 +125,7 @@ def test_every_reader_has_its_words() -> None:
     assert "Spark 4.3.0: the file, compared with itself and parquet.filter.bloom.enabled off" in text
     assert "Polars  never looks at filters" in text
     assert text.startswith(
-        "filters help DuckDB and Spark to look up id, and not the others\nDuckDB  reads 24 instead"
+        "filters help DuckDB and Spark to look up id, not the other readers\nDuckDB  reads 24 instead"
     )
     assert "chDB: not installed\n  hint: pip install 'bloomcli[trial]'" in text
     assert "DataFusion 55.0.0 failed: its process ended by SIGSEGV: id = 5 with filters" in text

@@ -11,8 +11,7 @@ from bloomcli.filters import sizing
 from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.column_facts import NO_BOUNDS, ColumnFacts, merged_bounds
-from bloomcli.formats.parquet import idl, spec, statistics
-from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec, statistics
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, FilterHeader, Filters, LoadedFilter
 from bloomcli.formats.parquet.footer import ChunkKey, Claim, Footer, first_page
 from bloomcli.kernels import ChunkMetadata
@@ -54,11 +53,9 @@ def facts_of_claim(filters: Filters, claim: Claim) -> FilterFacts | None:
     footer, (key, offset, length, metadata) = filters.footer, claim
     if offset is None or length is None or not len(spec.MAGIC) <= offset <= footer.start - length:
         return None
-    if not 0 < length <= _MOST_BYTES or len(footer.columns) != footer.column_count:
+    if not 0 < length <= _MOST_BYTES or not footer.is_sound(key, metadata):
         return None
     column = footer.columns[key.column]
-    if not metadata.sound(idl.ENUMS["Type"].get(column.physical, -1), parquet_limits.LIST_MAX):
-        return None
     nulls, low, high = footer.statistics(key, metadata, column)
     kind, width = footer.trust(column).kind_of_bounds
     certain = []

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet import idl, spec, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import spec, statistics
 from bloomcli.formats.parquet.schema import leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
@@ -390,6 +390,22 @@ class Footer:
                 f"the chunk is {physical}, the schema says {column.physical}", meta.start, "type"
             )
         return self._chunk(key, found, column)
+
+    def is_sound(self, key: ChunkKey, found: ChunkMetadata) -> bool:
+        """Whether a chunk has all that parquet.thrift requires, and is neither encrypted nor in another file."""
+        if len(self.columns) != self.column_count:
+            return False
+        return found.sound(idl.ENUMS["Type"].get(self.columns[key.column].physical, -1), parquet_limits.LIST_MAX)
+
+    def check(self, key: ChunkKey, found: ChunkMetadata) -> None:
+        """Raise CorruptFile, UnsupportedError for a chunk because of which readers refuse its column, or the file."""
+        if self.is_sound(key, found):
+            return
+        self.chunk(key, found)
+        for field in ("encodings", "path_in_schema") if found.has_metadata else ():
+            meta = self.meta_struct(key)
+            if meta.span(field) is None:
+                raise meta.location.fault(f"ColumnMetaData has no {field}", meta.start, field)
 
     def _chunk(self, key: ChunkKey, found: ChunkMetadata, column: Column) -> ColumnChunk:
         pages = self._required(key, found, "data_page_offset", _ANY)

@@ -300,8 +300,7 @@ def _look_at(source: Source, footer: Footer, key: ChunkKey, removed: AbstractSet
             field=f"{meta.location.field}.total_compressed_size",
             hint=_HINT,
         )
-    if found.bloom_filter_offset is not None or found.bloom_filter_length is not None:
-        footer.chunk(key, found)  # raises the errors that `validate` reports
+    footer.check(key, found)
     if claim is not None and key not in removed:
         _refuse_filter(source, footer, key, *claim)
 

@@ -10,7 +10,6 @@ from bloomcli.model.file import TIGHT
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Curve, Estimate
 from bloomcli.report.html.draw import chart
-from bloomcli.report.html.drawing import NARROW
 from bloomcli.report.html.file import rate_cell
 from bloomcli.report.html.parts import (
     Cell,
@@ -115,9 +114,7 @@ def _before_and_after(columns: Sequence[ColumnAdvice], report: AdviseReport) -> 
     return chart(
         title,
         "Two bars for each column, and for all on average: the bytes that one lookup reads today, and with filters.",
-        lambda svg: charts.bars(
-            rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup", svg, wide=NARROW
-        ),
+        lambda svg: charts.bars(rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup", svg),
         legend=(Key("dim", "today"), Key("accent", "with filters, their own bytes included")),
         table=table(title, heads, figures),
         note=f"{weights(report).capitalize()}. " + _rest(min(len(columns), charts.ROWS // 2), len(columns)),
@@ -143,6 +140,8 @@ def _facts(report: AdviseReport) -> Iterator[Part]:
         ("rate", rate(report.fpp)),
         ("readers", ", ".join(reader(name).title for name in report.readers) or "any that read files as they are"),
     ]
+    if report.policy is not None:
+        items.append(("policy", report.policy))
     log = report.queries
     if log is not None:
         items.append(

@@ -90,12 +90,12 @@ def _left(names: Sequence[str]) -> float:
     return longest * LETTER + 16
 
 
-def _rows(names: Sequence[str], *, right: float = 16, row: float = _ROW, wide: float = WIDTH) -> tuple[Drawing, Axes]:
+def _rows(names: Sequence[str], *, right: float = 16, row: float = _ROW) -> tuple[Drawing, Axes]:
     """A drawing with a row for each name."""
     high = len(names) * row
-    drawing = Drawing(_TOP + high + _BOTTOM, width=wide)
+    drawing = Drawing(_TOP + high + _BOTTOM)
     left = _left(names)
-    axes = drawing.axes(left, _TOP, wide - left - right, high)
+    axes = drawing.axes(left, _TOP, WIDTH - left - right, high)
     drawing.names(axes, names)
     return drawing, axes
 
@@ -200,16 +200,11 @@ def ranges(rows: Sequence[Range], ticks: Labels, title: str, alternative: Svg, *
 
 
 def bars(
-    rows: Sequence[tuple[str, Sequence[tuple[str, float]], str]],
-    ticks: Labels,
-    title: str,
-    alternative: Svg,
-    *,
-    wide: float = WIDTH,
+    rows: Sequence[tuple[str, Sequence[tuple[str, float]], str]], ticks: Labels, title: str, alternative: Svg
 ) -> str:
     """Draw a bar for each row: its parts (tone, length) one after the other, and its text at the end."""
     longest = max((width(text) for _, _, text in rows), default=0)
-    drawing, axes = _rows([name for name, _, _ in rows], right=longest * LETTER + 20, wide=wide)
+    drawing, axes = _rows([name for name, _, _ in rows], right=longest * LETTER + 20)
     end = ticks[-1][0]
     axes.set_xlim(0, end)
     drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])

@@ -22,10 +22,9 @@ from bloomcli.report.human import printable, width
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH: Final = 880
-"""The width of a chart in pixels, which are matplotlib's points: its SVG has 72 per inch."""
-NARROW: Final = 560
-"""The width of a chart that can be read without scrolling on a telephone."""
+WIDTH: Final = 560
+"""The width of a chart in pixels, which are matplotlib's points: its SVG has 72 per inch. It can be read on a
+telephone, without scrolling."""
 LETTER: Final = 6.3
 """The width of a character in pixels, in labels."""
 LABEL: Final = 11.0
@@ -57,19 +56,19 @@ def colour(tone: str) -> str:
 class Drawing:
     """A chart that is being drawn. Used within `quiet`."""
 
-    def __init__(self, height: float, *, width: float = WIDTH) -> None:
+    def __init__(self, height: float) -> None:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
 
-        self._figure = Figure(figsize=(width / 72, height / 72))
+        self._figure = Figure(figsize=(WIDTH / 72, height / 72))
         FigureCanvasSVG(self._figure)
-        self.width, self.height = width, height
+        self.height = height
         self._texts: list[tuple[str, str]] = []
         """Each text: (shown text, whole text)."""
 
     def axes(self, left: float, top: float, width: float, height: float) -> Axes:
         """Return axes at this position in pixels, without frame and marks."""
-        box = (left / self.width, 1 - (top + height) / self.height, width / self.width, height / self.height)
+        box = (left / WIDTH, 1 - (top + height) / self.height, width / WIDTH, height / self.height)
         axes = self._figure.add_axes(box)
         axes.patch.set_visible(False)
         for spine in axes.spines.values():
@@ -125,9 +124,8 @@ class Drawing:
             if element.tag == f"{_SVG}text":
                 self._put(element)
         root.attrib = {
-            "viewBox": f"0 0 {self.width:g} {self.height:g}",
+            "viewBox": f"0 0 {WIDTH:g} {self.height:g}",
             "role": "img",
-            **({"class": "narrow"} if self.width <= NARROW else {}),
             "aria-labelledby": f"{name}-t {name}-d",
         }
         for tag, text in (("desc", description), ("title", title)):

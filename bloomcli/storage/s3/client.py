@@ -17,8 +17,7 @@ from contextlib import closing, contextmanager, nullcontext
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeVar
 
-from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError
-from bloomcli.extras import install
+from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.storage import traffic
 from bloomcli.storage.objects.bounded import answers_to_writes, bounded_pools, content_of
 from bloomcli.storage.objects.client import (
@@ -64,18 +63,10 @@ class Settings(NamedTuple):
 
 
 def settings() -> Settings:
-    """The settings from the current environment.
-
-    Raises:
-        UnsupportedError: boto3 isn't installed.
-        botocore.exceptions.BotoCoreError, ValueError: the configuration can't be used.
-    """
-    try:
-        import boto3
-        from botocore import UNSIGNED
-        from botocore.config import Config
-    except ImportError:
-        raise UnsupportedError("reading from S3 needs boto3", hint=install("s3")) from None
+    """The settings from the current environment. Raises BotoCoreError, ValueError if they can't be used."""
+    import boto3
+    from botocore import UNSIGNED
+    from botocore.config import Config
 
     session: Any = boto3.session.Session()
     of_user = session._session.get_config_variable
@@ -173,7 +164,7 @@ class S3Client(Client):
         """The last answer came from MinIO."""
 
     def sdk(self, at: Location) -> Any:
-        """boto3's client for this process and its AWS_* variables. Raises UnsupportedError, UnreadableError."""
+        """boto3's client for this process and its AWS_* variables. Raises UnreadableError."""
         environment = frozenset(item for item in os.environ.items() if item[0].startswith("AWS_"))
         client = self._clients.get((os.getpid(), environment))
         if client is None:
@@ -185,9 +176,6 @@ class S3Client(Client):
         try:
             found = self._settings.get(environment) or settings()
             client = client_of(found)
-        except BloomError as error:
-            error.path = at.uri
-            raise
         except setting_errors() as error:
             raise converted_error(error, "", at, writes=False) from None
         self._clients, self._settings = {(os.getpid(), environment): client}, {environment: found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from bloomcli.extras import needed
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, SweepResult, Verify, output_exists
 from bloomcli.storage.objects.content import outline_segments
@@ -25,7 +26,9 @@ class S3Store(ObjectStore):
 
     @cached_property
     def client(self) -> S3Client:
-        """The client. boto3 is imported before its first request."""
+        """The client. Raises UnsupportedError if boto3 isn't installed."""
+        with needed("S3 needs", "s3"):
+            import boto3  # noqa: F401
         return S3Client()
 
     def check_output(

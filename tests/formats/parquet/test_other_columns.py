@@ -186,10 +186,15 @@ def test_another_columns_filter_where_the_new_ones_go_may_be_replaced_with_them(
     assert bloomcli.validate(path, deep=True, require=["*"]).ok
 
 
+@pytest.mark.parametrize("planted", [True, False], ids=["with a filter", "without one"])
 @pytest.mark.parametrize(
     ("change", "message", "field"),
     [
+        (meta(without(TYPE)), "no type", ".meta_data.type"),
+        (meta(without(2)), "no encodings", ".meta_data.encodings"),
+        (meta(without(3)), "no path_in_schema", ".meta_data.path_in_schema"),
         (meta(without(CODEC)), "no codec", ".meta_data.codec"),
+        (meta(without(footers.NUM_VALUES)), "no num_values", ".meta_data.num_values"),
         (meta(without(UNCOMPRESSED)), "no total_uncompressed_size", ".meta_data.total_uncompressed_size"),
         (meta(set_to(TYPE, I32, 1)), "the chunk is INT32, the schema says INT64", ".meta_data.type"),
         (meta(set_to(footers.NUM_VALUES, I64, -1)), "num_values is -1", ".meta_data.num_values"),
@@ -200,10 +205,12 @@ def test_another_columns_filter_where_the_new_ones_go_may_be_replaced_with_them(
         ),
     ],
 )
-def test_what_is_read_of_another_column_with_a_filter_is_reported(
-    path: Path, change: Callable[[Fields], None], message: str, field: str
+def test_metadata_of_another_column_that_readers_refuse_are_reported_by_add_and_by_validate(
+    path: Path, change: Callable[[Fields], None], message: str, field: str, planted: bool
 ) -> None:
-    path.write_bytes(blooms.planted(path.read_bytes(), *BAD, FILTER))
+    """Readers of the whole file fail on them."""
+    if planted:
+        path.write_bytes(blooms.planted(path.read_bytes(), *BAD, FILTER))
     edit(path, change)
     with pytest.raises(CorruptFile, match=message):
         bloomcli.validate(path)

@@ -17,8 +17,7 @@ from conftest import ROOT
 from support.s3_place import S3Place
 
 import bloomcli
-from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError, WriteError
-from bloomcli.extras import install
+from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.s3.errors import PERMISSIONS, converted_error, shown
@@ -125,14 +124,6 @@ def test_credentials_in_a_uri_are_refused_and_not_repeated() -> None:
 def test_a_uri_without_a_bucket_is_an_error(uri: str) -> None:
     with pytest.raises(UsageError, match="names no bucket"):
         store_of(uri).open(uri)
-
-
-def test_a_missing_package_is_an_error_that_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_CLIENT_OF_ITS_OWN", "missing")
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(UnsupportedError) as caught:
-        store_of("s3://lake/a").open("s3://lake/a")
-    assert (caught.value.path, caught.value.hint) == ("s3://lake/a", install("s3"))
 
 
 def test_a_local_file_is_inspected_without_any_sdk() -> None:
