@@ -248,7 +248,7 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Se
 
 
 def _names(columns: Sequence[Column]) -> str:
-    return ", ".join(list(dict.fromkeys(c.path for c in columns))[:_SHOWN])
+    return ", ".join(list(dict.fromkeys(c.name for c in columns))[:_SHOWN])
 
 
 def _refuse_same_names(columns: Sequence[Column], path: str, purpose: str) -> None:

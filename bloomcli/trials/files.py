@@ -188,7 +188,8 @@ class PreparedFile:
 
 def _encoded(file: FilterFile, column: Column) -> Encoded:
     extents = [extent for extent in file.extents(column) if not extent.empty]
-    return Encoded(column.path, kind_of(column), len(extents), sum(extent.only_dictionary for extent in extents))
+    dictionaries = sum(extent.only_dictionary for extent in extents)
+    return Encoded(column.path, kind_of(column), len(extents), dictionaries, file.properties(column))
 
 
 def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: QueryLog | None) -> list[Column]:

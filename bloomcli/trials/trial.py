@@ -156,7 +156,8 @@ def _encoded(files: Sequence[PreparedFile]) -> list[Encoded]:
     for one in (one for file in files for one in file.encoded):
         sums = found.get(one.column, Encoded(one.column, one.kind, 0, 0))
         groups, encoded = sums.row_groups + one.row_groups, sums.dictionary_row_groups + one.dictionary_row_groups
-        found[one.column] = Encoded(one.column, one.kind, groups, encoded)
+        properties = frozenset(one.properties) | frozenset(sums.properties)
+        found[one.column] = Encoded(one.column, one.kind, groups, encoded, properties)
     return list(found.values())
 
 

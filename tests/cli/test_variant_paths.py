@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from support.golden import FIXTURES
 
 import bloomcli
 from bloomcli.errors import UnknownColumn
+from bloomcli.formats.parquet.variant import SPARK_SCHEMA
 from bloomcli.model.file import Presence
 from bloomcli.values.variant_paths import canonical, step
 
@@ -63,20 +65,70 @@ def test_a_path_and_its_leaf_are_the_same_column(bloom: Bloom) -> None:
     assert [c.variant_path for c in chosen if c.variant_path] == PATHS[2:]
 
 
-def test_lists_of_objects_and_odd_names_have_paths_and_other_structs_have_none(tmp_path: Path) -> None:
-    """A group without `metadata` is no VARIANT, and a name with both quotes can't be in a path."""
+ODD_PATHS = ['s.v:$["it\'s"]', "s.v:$['']", "s.v:$['x*']", "s.v:$.items[*].n"]
+
+
+def odd(path: Path, kind: object = "variant", *, key: str = SPARK_SCHEMA) -> Path:
+    """Groups with the leaves of a VARIANT and no annotation, which have this type in Spark's schema."""
     leaf = group(value=pa.array([None], pa.binary()), typed_value=pa.array([7]))
     items = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), group(typed_value=group(n=leaf)))
     fields = group(**{"it's": leaf, "a'\"b": leaf, "": leaf, "x*": leaf, "items": group(typed_value=items)})
     metadata, value = pa.array([b"\1\0\0"]), pa.array([None], pa.binary())
     variant = group(metadata=metadata, value=value, typed_value=fields)
-    table = pa.table({"s": group(v=variant), "typed_value": [1], "o": leaf})
-    path = tmp_path / "odd.parquet"
-    pq.write_table(table, path)
+    several = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), variant)
+    named = pa.MapArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array(["k"]), variant)
+    table = pa.table({"s": group(v=variant), "typed_value": [1], "o": leaf, "l": several, "m": named})
+    lists = {"type": "array", "elementType": kind, "containsNull": True}
+    maps = {"type": "map", "keyType": "string", "valueType": kind, "valueContainsNull": True}
+    structs = {"type": "struct", "fields": [{"name": "v", "type": kind}]}
+    fields = [{"name": name, "type": type} for name, type in (("s", structs), ("l", lists), ("m", maps))]
+    written = {"other": "1", key: json.dumps({"type": "struct", "fields": fields})}
+    pq.write_table(table.replace_schema_metadata(written), path)
+    return path
+
+
+def test_lists_of_objects_and_odd_names_have_paths(tmp_path: Path) -> None:
+    """Spark 4.0 doesn't annotate the groups, and names their types. A name with both quotes can't be in a path."""
+    path = odd(tmp_path / "odd.parquet")
     found = [c.variant_path for c in bloomcli.inspect(path).by_column if c.variant_path is not None]
-    assert found == ['s.v:$["it\'s"]', "s.v:$['']", "s.v:$['x*']", "s.v:$.items[*].n"]
+    groups = ("s.v", "l.list.element", "m.key_value.value")
+    assert found == [name.replace("s.v", group) for group in groups for name in ODD_PATHS]
     for name in found:
         assert len(bloomcli.inspect(path, columns=name).by_column) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("variant", "another.key"),
+        ({"type": "struct", "fields": [{"name": "metadata", "type": "binary"}]}, SPARK_SCHEMA),
+    ]
+    + [(wrong, SPARK_SCHEMA) for wrong in (None, 7, [], {}, {"type": ["struct"]}, {"type": "struct", "fields": 1})],
+)
+def test_a_struct_with_the_leaves_of_a_variant_is_none(tmp_path: Path, kind: object, key: str) -> None:
+    """Its fields have no paths, its `value` doesn't make absence uncertain, and globs select all of it."""
+    odd(tmp_path / "variant.parquet")
+    path = odd(tmp_path / "struct.parquet", kind, key=key)
+    assert [c.variant_path for c in bloomcli.inspect(path).by_column if c.variant_path] == []
+    out = tmp_path / "out.parquet"
+    added = bloomcli.add(path, ["s.v.*"], output=out)
+    assert {"s.v.metadata", "s.v.value"} <= {c.column for c in added.changes if c.action == "add"}
+    assert bloomcli.probe(out, ["8"], column="s.v.typed_value.x*.typed_value").absent_everywhere
+
+
+def test_encoded_values_of_a_variant_get_no_filter_by_a_glob_and_no_advice(tmp_path: Path) -> None:
+    """No query compares them. A file with such filters keeps them until somebody removes them."""
+    encoded = [c.column for c in bloomcli.inspect(FILE).by_column if c.column.endswith((".metadata", ".value"))]
+    assert len(encoded) == 8
+    out = tmp_path / "out.parquet"
+    assert not {
+        f.column for f in bloomcli.add(FILE, ["*"], output=out, replace=True).changes if f.action != "keep"
+    } & set(encoded)
+    advice = {c.column: (c.recommended, c.reason_id) for c in bloomcli.advise(FILE).columns}
+    assert [advice[name] for name in encoded] == [(False, "unfilterable")] * len(encoded)
+    bloomcli.add(FILE, ["v.value"], output=out, overwrite=True)
+    (value,) = bloomcli.advise(out, columns=["v.value"]).columns
+    assert value.reason == "encoded values of a VARIANT, which no query compares; its 2 filters of 128 B can go"
 
 
 @pytest.mark.parametrize(
@@ -93,6 +145,10 @@ def test_a_path_that_is_not_shredded_is_refused_with_those_that_are(name: str, h
     with pytest.raises(UnknownColumn) as error:
         bloomcli.probe(FILE, ["1"], column=name)
     assert hint in str(error.value.hint)
+
+
+def test_a_glob_of_several_paths_is_refused_with_the_paths(bloom: Bloom) -> None:
+    assert "hint: one of v:$.user.id, v:$.user.name\n" in bloom("probe", FILE, "-c", "v:$.user.*", "1").err
 
 
 def test_paths_have_one_spelling() -> None:
