@@ -291,11 +291,6 @@ class ColumnAdvice(Brief):
     """What a page index saves; None if the sampled row groups have one, or can't have one."""
     sampled_row_groups: int = 0
 
-    @property
-    def name(self) -> str:
-        """The name in reports: the path in a VARIANT, else the leaf's path."""
-        return self.variant_path or self.column
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviseTotal:

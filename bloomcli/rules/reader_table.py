@@ -34,8 +34,8 @@ NO_LENGTH: Final = "filter-no-length"
 TOO_LARGE: Final = "filter-too-large"
 
 ALP: Final = "ALP"
-"""Columns with values that ALP encodes. Measured: Spark 4.3, DuckDB 2.0.1, DataFusion 55, ClickHouse 26.9, Arrow C++ 26
-and Polars 2.1 end with an error; hyparquet 1.33 alone reads them."""
+"""Columns with values that ALP encodes. Measured: Spark 4.3, DuckDB 2.0.1, DataFusion 55, ClickHouse 26.9, Arrow C++
+26 and Polars 2.1 end with an error; hyparquet 1.33 alone reads them."""
 ENCRYPTED_COLUMN: Final = "encrypted"
 """Encrypted columns. Measured: Spark 4.3 and parquet-java 1.17 look their filters up, DuckDB 2.0.1 fails."""
 VARIANT_FIELD: Final = "VARIANT"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import pyarrow as pa
 
@@ -84,16 +84,43 @@ def _naming_original(path: str, folder: Path) -> Iterator[None]:
         raise
 
 
-def check_columns(paths: Sequence[str], options: TrialOptions, log: QueryLog | None) -> None:
+class OpenFiles:
+    """Files that are opened once, and stay open until they are prepared."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[FilterFile, ExitStack]] = {}
+
+    def file(self, path: str) -> FilterFile:
+        """A file, opened if it isn't open. Raises UnreadableError, UnsupportedError."""
+        if path not in self._open:
+            with ExitStack() as stack:
+                file = open_file(stack.enter_context(open_source(path)))
+                self._open[path] = file, stack.pop_all()
+        return self._open[path][0]
+
+    def close(self, path: str) -> None:
+        """Close a file, if it is open."""
+        if path in self._open:
+            self._open.pop(path)[1].close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for path in list(self._open):
+            self.close(path)
+
+
+def check_columns(opened: OpenFiles, paths: Sequence[str], options: TrialOptions, log: QueryLog | None) -> None:
     """Raise the last file's error if no file can be opened and has the columns to try."""
     failed: BloomError | None = None
     for path in paths:
         try:
-            with open_source(path) as source:
-                file = open_file(source)
-                _chosen(file, file.filtered_columns(), options, log)
+            file = opened.file(path)
+            _chosen(file, file.filtered_columns(), options, log)
         except BloomError as error:
             failed = error
+            opened.close(path)
         else:
             return
     if failed is not None:
@@ -103,7 +130,9 @@ def check_columns(paths: Sequence[str], options: TrialOptions, log: QueryLog | N
 class PreparedFile:
     """A file, the values to look up in it, and the copies that readers compare it with."""
 
-    def __init__(self, path: str, folder: Path, options: TrialOptions, log: QueryLog | None) -> None:
+    def __init__(
+        self, opened: OpenFiles, path: str, folder: Path, options: TrialOptions, log: QueryLog | None
+    ) -> None:
         """Choose the values, and make the copy with filters, if one is needed.
 
         Raises:
@@ -112,8 +141,8 @@ class PreparedFile:
             UnreadableError, WriteError: as `bloomcli.add`.
         """
         self.path = path
-        with _naming_original(path, folder), open_source(path) as source:
-            file = open_file(source)
+        with _naming_original(path, folder):
+            file = opened.file(path)
             self.format = file.format
             filtered = file.filtered_columns()
             chosen = _chosen(file, filtered, options, log)
@@ -161,7 +190,7 @@ class PreparedFile:
         if not values:
             what = "the queries name no value of it" if log is not None else "it has no values"
             raise UsageError(f"column {column.path} can't be tried: {what}", path=self.path)
-        return TrialColumn(column=column, names=leaf.names, values=values)
+        return TrialColumn(column=column, names=leaf.names, values=values, in_variant=leaf.in_variant)
 
     @cached_property
     def _without_filters(self) -> str:

@@ -81,7 +81,7 @@ def odd(path: Path, kind: object = "variant", *, key: str = SPARK_SCHEMA) -> Pat
     lists = {"type": "array", "elementType": kind, "containsNull": True}
     maps = {"type": "map", "keyType": "string", "valueType": kind, "valueContainsNull": True}
     structs = {"type": "struct", "fields": [{"name": "v", "type": kind}]}
-    fields = [{"name": name, "type": type} for name, type in (("s", structs), ("l", lists), ("m", maps))]
+    fields = [{"name": name, "type": one} for name, one in (("s", structs), ("l", lists), ("m", maps))]
     written = {"other": "1", key: json.dumps({"type": "struct", "fields": fields})}
     pq.write_table(table.replace_schema_metadata(written), path)
     return path

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import idl, spec, statistics
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.schema import key_values, leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
