@@ -18,7 +18,7 @@ import bloomcli
 from bloomcli.errors import UnknownColumn
 from bloomcli.formats.parquet.variant import SPARK_SCHEMA
 from bloomcli.model.file import Presence
-from bloomcli.values.variant_paths import canonical, step
+from bloomcli.values.variant_paths import canonical, leaf, step
 
 FILE = FIXTURES / "spark_variant.parquet"
 ID = "v.typed_value.user.typed_value.id.typed_value"
@@ -226,3 +226,64 @@ def test_add_says_where_an_absent_value_is_not_proven(tmp_path: Path, bloom: Blo
     assert result.out.count("remark: ") == 1
     assert "remark: v:$.user.id: in 1 row group a value that the filter doesn't have may still be there" in result.out
     assert {f.column for f in bloomcli.inspect(out).filters} >= {"v.typed_value.a.b.typed_value"}
+
+
+def test_paths_mean_leaves_of_the_specifications_names() -> None:
+    """In a policy, which has no file. Names of steps may have wildcards, those in quotes have none."""
+    leaves = {
+        "v:$": "v.typed_value",
+        "a.v:$.b[*]['c.d']": "a.v.typed_value.b.typed_value.list.element.typed_value.c.d.typed_value",
+        "v:$.user.*": "v.typed_value.user.typed_value.*.typed_value",
+        "v:$['x*']": "v.typed_value.x[*].typed_value",
+        "v:$.b[0]": "v:$.b[0]",
+        "v": "v",
+    }
+    assert {name: leaf(name) for name in leaves} == leaves
+    known = {c.variant_path: c.column for c in bloomcli.inspect(FILE).by_column if c.variant_path}
+    assert {path: leaf(path) for path in known} == known
+
+
+POLICY = """\
+require = ["v:$['a.b']", "v:$.tags[*]", "v:$.user.*"]
+[columns."v:$.user['id']"]
+max-fpp = 1e-9
+[columns."v:$.user.name".off]
+filter-required = "not yet"
+"""
+
+
+def test_a_policy_takes_paths_and_leaves(tmp_path: Path, bloom: Bloom) -> None:
+    """Limits, requirements, rules that are off, and a baseline. Adding by the policy adds what it requires."""
+    policy, baseline, out = tmp_path / "bloom.toml", tmp_path / "known.json", tmp_path / "out.parquet"
+    policy.write_text(POLICY)
+    found = bloom("validate", FILE, "--policy", policy, "-f", "json").json["findings"]
+    counted = [(one["id"], one["column"]) for one in found if one["severity"] == "error"]
+    missing = ("filter-required", "v.typed_value.a.b.typed_value")
+    assert sorted(counted) == [("filter-fpp", ID), ("filter-fpp", ID), missing]
+    bloom("validate", FILE, "--policy", policy, "--update-baseline", "--baseline", baseline)
+    assert bloom("validate", FILE, "--policy", policy, "--baseline", baseline).code == 0
+    assert bloom("add", FILE, "--policy", policy, "-o", out, "--replace").code == 0
+    assert not [one for one in bloomcli.validate(out, policy=policy).findings if one.severity == "error"]
+    for name in ("v:$.usr.id", "v:$['a.c']"):
+        policy.write_text(f'require = ["{name}"]\n')
+        (finding,) = bloom("validate", FILE, "--policy", policy, "-f", "json").json["findings"]
+        assert (finding["message"], finding["column"]) == ("the file has no such column", name)
+        assert "did you mean" in finding["hint"]
+        assert f"requires a filter on column {name!r}" in bloom("add", FILE, "--policy", policy, "-o", out).err
+
+
+def test_an_index_takes_paths_and_rules_out_no_values_of_other_types(tmp_path: Path, bloom: Bloom) -> None:
+    """In row 200 `user.id` is the text 5000, so that the second row group has to be opened for any value."""
+    path, index = tmp_path / "f.parquet", tmp_path / "i.bloom"
+    path.write_bytes(FILE.read_bytes())
+    built = bloom("index", "build", path, "-c", "v:$.user['id']", "-c", "v.typed_value.a.b.typed_value", "-o", index)
+    assert built.code == 0, built.err
+    some = bloom("find", path, "-c", 'v:$["user"].id', "42", "--index", index, "-f", "json")
+    assert (some.code, some.json["rows"], some.json["other_types"]) == (0, 1, 1)
+    assert bloom("find", path, "-c", "v:$.user.id", "5000", "--index", index).code == 4
+    assert bloom("find", path, "-c", "v.typed_value.a.b.typed_value", "none", "--index", index).code == 1
+    other = bloom("find", path, "-c", "v:$.user.name", "n7", "--index", index)
+    assert "the index has no column 'v:$.user.name'" in other.err
+    assert bloom("index", "update", path, "--index", index).code == 0
+    wrong = bloom("index", "build", path, "-c", "v:$.usr.id", "-o", tmp_path / "j.bloom")
+    assert "did you mean v:$.user.id" in wrong.err
