@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.words import noun, rate, size
 
@@ -33,18 +33,9 @@ __all__ = [
 ]
 
 
-class _Column(Protocol):
-    """A column in a report."""
-
-    @property
-    def column(self) -> str: ...
-    @property
-    def variant_path(self) -> str | None: ...
-
-
-def column_name(item: _Column) -> str:
-    """The name of a column for people: its path in a VARIANT, else the leaf's path."""
-    return item.variant_path or item.column
+def column_name(item: Any) -> str:
+    """The name of a report's column for people: its path in a VARIANT, else the leaf's path."""
+    return str(item.variant_path or item.column)
 
 
 _MANY: Final = 10

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -84,43 +84,35 @@ def _naming_original(path: str, folder: Path) -> Iterator[None]:
         raise
 
 
-class OpenFiles:
-    """Files that are opened once, and stay open until they are prepared."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, tuple[FilterFile, ExitStack]] = {}
-
-    def file(self, path: str) -> FilterFile:
-        """A file, opened if it isn't open. Raises UnreadableError, UnsupportedError."""
-        if path not in self._open:
-            with ExitStack() as stack:
-                file = open_file(stack.enter_context(open_source(path)))
-                self._open[path] = file, stack.pop_all()
-        return self._open[path][0]
-
-    def close(self, path: str) -> None:
-        """Close a file, if it is open."""
-        if path in self._open:
-            self._open.pop(path)[1].close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        for path in list(self._open):
-            self.close(path)
+Opened = Callable[[str], FilterFile]
+"""Opens a file. Raises UnreadableError, UnsupportedError."""
 
 
-def check_columns(opened: OpenFiles, paths: Sequence[str], options: TrialOptions, log: QueryLog | None) -> None:
+@contextmanager
+def one_open_file() -> Iterator[Opened]:
+    """Opens one file at a time, and one that is open already not again."""
+    last: dict[str, FilterFile] = {}
+    with ExitStack() as stack:
+
+        def opened(path: str) -> FilterFile:
+            if path not in last:
+                last.clear()
+                stack.close()
+                last[path] = open_file(stack.enter_context(open_source(path)))
+            return last[path]
+
+        yield opened
+
+
+def check_columns(opened: Opened, paths: Sequence[str], options: TrialOptions, log: QueryLog | None) -> None:
     """Raise the last file's error if no file can be opened and has the columns to try."""
     failed: BloomError | None = None
     for path in paths:
         try:
-            file = opened.file(path)
+            file = opened(path)
             _chosen(file, file.filtered_columns(), options, log)
         except BloomError as error:
             failed = error
-            opened.close(path)
         else:
             return
     if failed is not None:
@@ -130,9 +122,7 @@ def check_columns(opened: OpenFiles, paths: Sequence[str], options: TrialOptions
 class PreparedFile:
     """A file, the values to look up in it, and the copies that readers compare it with."""
 
-    def __init__(
-        self, opened: OpenFiles, path: str, folder: Path, options: TrialOptions, log: QueryLog | None
-    ) -> None:
+    def __init__(self, opened: Opened, path: str, folder: Path, options: TrialOptions, log: QueryLog | None) -> None:
         """Choose the values, and make the copy with filters, if one is needed.
 
         Raises:
@@ -142,7 +132,7 @@ class PreparedFile:
         """
         self.path = path
         with _naming_original(path, folder):
-            file = opened.file(path)
+            file = opened(path)
             self.format = file.format
             filtered = file.filtered_columns()
             chosen = _chosen(file, filtered, options, log)

@@ -15,7 +15,7 @@ from bloomcli.model.trial import ReaderTrial, TrialReport
 from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.listing import expand, is_dataset
 from bloomcli.trials.copies import temporary_folder
-from bloomcli.trials.files import VALUES, OpenFiles, PreparedFile, check_columns, sampled_files
+from bloomcli.trials.files import VALUES, Opened, PreparedFile, check_columns, one_open_file, sampled_files
 from bloomcli.trials.process import Completion, Job, Outcome
 from bloomcli.trials.process import run as run_reader
 from bloomcli.trials.readers import Entry, named
@@ -56,7 +56,7 @@ def run(
     listed = expand(paths)
     chosen = [listed[0].path] if single else [item.path for item in sampled_files(listed, options)]
     problems = [(shown(item.path), str(item.problem)) for item in listed if item.problem is not None]
-    with OpenFiles() as opened, temporary_folder() as folder:
+    with one_open_file() as opened, temporary_folder() as folder:
         log = _queries(opened, options, chosen[0])
         check_columns(opened, chosen, options, log)
         on_plan(_plan(installed, within, options))
@@ -99,13 +99,13 @@ def _none_installed(entries: Sequence[Entry]) -> UnsupportedError:
     )
 
 
-def _queries(opened: OpenFiles, options: TrialOptions, path: str) -> QueryLog | None:
+def _queries(opened: Opened, options: TrialOptions, path: str) -> QueryLog | None:
     """The lookups of the queries that the options name, resolved with the columns of the first file."""
     if not options.queries:
         return None
     from bloomcli.advice.queries import read_queries  # needs the extra for queries
 
-    file = opened.file(path)
+    file = opened(path)
     columns = [file.literal_column(column) for column in file.leaves]
     return read_queries(
         taken_paths("queries", options.queries),
@@ -117,7 +117,7 @@ def _queries(opened: OpenFiles, options: TrialOptions, path: str) -> QueryLog | 
 
 
 def _prepare_files(
-    opened: OpenFiles,
+    opened: Opened,
     chosen: Sequence[str],
     folder: Path,
     options: TrialOptions,
@@ -137,8 +137,6 @@ def _prepare_files(
             if single or (number == len(chosen) - 1 and not files):
                 raise
             failed.append((shown(path), error.reason))
-        finally:
-            opened.close(path)
     return files, failed
 
 
