@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pyspark.sql.pandas.types import from_arrow_type
-
-from bloomcli.datasets.spark_session import session
+from bloomcli.datasets.spark_session import session, sql_type
 from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows
 from bloomcli.trials.texts import is_binary, sql_text
 
@@ -55,7 +53,7 @@ class Spark(Reader):
         if inside is not None:
             top = ".".join(map(_name, inside.names))
             if frame.selectExpr(top).dtypes[0][1] == "variant":
-                kind = from_arrow_type(lookup.value.type, prefer_timestamp_ntz=True).simpleString()
+                kind = sql_type(lookup.value.type)
                 return f"try_variant_get({top}, {_quoted(inside.path)}, '{kind}')"
         return ".".join(map(_name, lookup.names))
 
