@@ -97,13 +97,14 @@ def test_lists_of_objects_and_odd_names_have_paths(tmp_path: Path) -> None:
         assert len(bloomcli.inspect(path, columns=name).by_column) == 1
 
 
+NO_VARIANTS: list[object] = [
+    {"type": "struct", "fields": [{"name": "metadata", "type": "binary"}]},
+    *(None, 7, [], {}, {"type": ["struct"]}, {"type": "struct", "fields": 1}),
+]
+
+
 @pytest.mark.parametrize(
-    ("kind", "key"),
-    [
-        ("variant", "another.key"),
-        ({"type": "struct", "fields": [{"name": "metadata", "type": "binary"}]}, SPARK_SCHEMA),
-    ]
-    + [(wrong, SPARK_SCHEMA) for wrong in (None, 7, [], {}, {"type": ["struct"]}, {"type": "struct", "fields": 1})],
+    ("kind", "key"), [("variant", "another.key"), *((kind, SPARK_SCHEMA) for kind in NO_VARIANTS)]
 )
 def test_a_struct_with_the_leaves_of_a_variant_is_none(tmp_path: Path, kind: object, key: str) -> None:
     """Its fields have no paths, its `value` doesn't make absence uncertain, and globs select all of it."""
