@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -40,6 +41,12 @@ def are(number: int) -> str:
 def were(number: int) -> str:
     """Return ``was`` for 1, ``were`` for all other numbers."""
     return "was" if number == 1 else "were"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return one or more names as a list in a sentence: ``a, b and c``."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def exact_size(count: int) -> str:

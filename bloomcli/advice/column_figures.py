@@ -156,6 +156,7 @@ def unmeasured(metadata: ColumnMetadata, lookups: int | None, fpp: float) -> Col
         loses_rows=metadata.loses_rows,
         lookups=lookups,
         variant_path=metadata.typed.variant_path,
+        properties=tuple(sorted(metadata.properties)),
         existing=None
         if not metadata.filters
         else ExistingFilters(

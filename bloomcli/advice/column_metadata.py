@@ -48,6 +48,7 @@ class ColumnMetadata:
     filters: int = 0
     without_filter: int = 0
     filter_bytes: int = 0
+    properties: frozenset[str] = frozenset()
     units: dict[UnitKey, Unit] = field(default_factory=dict)
     """The units that have values."""
     _ranges: list[tuple[Any, Any, int]] = field(default_factory=list)
@@ -66,6 +67,7 @@ class ColumnMetadata:
         self.filters += column.filters
         self.without_filter += column.without_filter
         self.filter_bytes += column.filter_bytes
+        self.properties |= column.properties
         same = column.typed == self.typed  # bounds of another type can't be compared: they exclude nothing
         lows = _keys(column.lows, column.typed) if same else [None] * len(column.lows)
         highs = _keys(column.highs, column.typed) if same else [None] * len(column.highs)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from bloomcli.advice.budget import Choice, Size, choose
-from bloomcli.advice.recommend import Request, look_in_dictionaries, recommend, with_reads
+from bloomcli.advice.recommend import Request, encoded, recommend, with_reads
 from bloomcli.advice.weights import saved_at
 from bloomcli.commands.sampling import Budget
 from bloomcli.model.advice import SELDOM, AdviseReport, AdviseTotal, AtRate, ColumnAdvice, LookupCost, LookupGain
 from bloomcli.model.queries import QueryLog
 from bloomcli.model.reader_use import ReaderUse
-from bloomcli.rules.filter_use import Encoded, current, uses
+from bloomcli.rules.filter_use import current, uses
 from bloomcli.rules.readers import reader
 from bloomcli.words import size
 
@@ -30,7 +30,8 @@ def decide(figures: AdviseReport, *, budget: Budget | None = None, named: Collec
     request = Request(
         fpp=figures.fpp,
         statements=None if log is None else log.about_table,
-        dictionaries=look_in_dictionaries(figures.readers),
+        readers=tuple(map(reader, figures.readers)),
+        formats=figures.formats,
         failed=len(figures.failed),
         present=figures.present_share,
         named=named,
@@ -136,17 +137,13 @@ def _total(recommended: Sequence[ColumnAdvice], figures: AdviseReport) -> Advise
     )
 
 
-_USEFUL: Final = frozenset({"dictionary", "has-filters"})
+_USEFUL: Final = frozenset({"dictionary", "has-filters", "no-reader"})
 """Reasons of columns that get no new filter, and for which filters matter to some readers."""
 
 
 def _uses(figures: AdviseReport, columns: Sequence[ColumnAdvice]) -> Iterator[ReaderUse]:
     """Yield what filters do for each reader."""
-    useful = [
-        Encoded(column.column, column.type.partition("(")[0], column.row_groups, column.dictionary_row_groups or 0)
-        for column in columns
-        if column.recommended or column.reason_id in _USEFUL
-    ]
+    useful = [encoded(column) for column in columns if column.recommended or column.reason_id in _USEFUL]
     readers = {who.name: who for who in map(reader, figures.readers)} or current(figures.formats)
     for who in readers.values():
         yield from uses(who, figures.formats, useful)

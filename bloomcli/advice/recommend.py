@@ -12,14 +12,15 @@ times), and the row numbers that pandas stores, then get a filter only if the us
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from bloomcli.advice.weights import weights
 from bloomcli.model.advice import SELDOM, ColumnAdvice, ExistingFilters, Interval, LookupGain
-from bloomcli.rules.readers import reader
-from bloomcli.words import plural, rate, size
+from bloomcli.rules.filter_use import DICTIONARIES, GAINS, Encoded, uses
+from bloomcli.rules.reader_table import Reader
+from bloomcli.words import are, plural, rate, size
 
 LEAST_SAVED: Final = 0.1
 """The least share of the bytes of a lookup that a filter has to save."""
@@ -48,8 +49,10 @@ class Request(NamedTuple):
     """The requested false-positive rate."""
     statements: int | None = None
     """The number of statements that read the table; None without queries."""
-    dictionaries: bool = False
-    """Whether readers are named and all of them look values up in dictionaries."""
+    readers: Collection[Reader] = ()
+    """The named readers."""
+    formats: Collection[str] = ("parquet",)
+    """The formats of the files."""
     failed: int = 0
     """The number of files that couldn't be read."""
     present: float = 0.5
@@ -58,10 +61,11 @@ class Request(NamedTuple):
     """The columns that the user named."""
 
 
-def look_in_dictionaries(readers: Iterable[str]) -> bool:
-    """Whether readers are named and all of them look values up in dictionaries. Raises UsageError."""
-    who = [reader(name) for name in readers]
-    return bool(who) and all(one.dictionary for one in who)
+def encoded(column: ColumnAdvice) -> Encoded:
+    """How the column is encoded, which decides what filters do for a reader."""
+    kind = column.type.partition("(")[0]
+    groups = column.row_groups, column.dictionary_row_groups or 0
+    return Encoded(column.column, kind, *groups, column.properties)
 
 
 class _Verdict(NamedTuple):
@@ -151,12 +155,16 @@ def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
         return _Verdict(
             False, "sorted", f"sorted: min/max leaves {_of(left, column.row_groups)} for a value, without a filter"
         )
-    if request.dictionaries and column.row_groups and column.dictionary_row_groups == column.row_groups:
+    named = [use for who in request.readers for use in uses(who, request.formats, [encoded(column)])]
+    if named and all(use.verdict == DICTIONARIES for use in named):
         return _Verdict(
             False,
             "dictionary",
             f"the named readers look values up in dictionaries, which {_all(column.row_groups)} already",
         )
+    if named and all(use.verdict != GAINS for use in named):
+        why = "; ".join(f"{use.title} {use.reason}" for use in named)
+        return _Verdict(False, "no-reader", f"no named reader gains: {why}")
     if column.one_value_per_row_group:  # as the rule profit-constant says of a file
         return _Verdict(False, "few-values", f"min/max names the only value of {_each(column.row_groups)}")
     # with literals of queries, the looked-up values are known; otherwise frequent values count
@@ -233,31 +241,34 @@ def _saves_too_little(column: ColumnAdvice, share: float) -> _Verdict:
 
 def _on_existing(existing: ExistingFilters, new: _Verdict) -> _Verdict:
     """The verdict on a column that has filters, given the verdict on new filters."""
+    one = existing.filters == 1
     filters = f"its {plural(existing.filters, 'filter')} of {size(existing.bitset_bytes)}"
+    saturated = (
+        f"{filters} {are(existing.filters)} saturated (rate{'' if one else 's'} up to {rate(existing.max_fpp)})"
+    )
     match existing.judgement:
         case "not-worth":
             return new._replace(reason=f"{new.reason}; {filters} can go")
         case "saturated" if new.recommended:
-            return new._replace(
-                reason=f"{filters} are saturated (rates up to {rate(existing.max_fpp)}); with new ones, {new.reason}"
-            )
+            return new._replace(reason=f"{saturated}; with {'a new one' if one else 'new ones'}, {new.reason}")
         case "saturated":
-            return _Verdict(
-                False, new.reason_id, f"{new.reason}; {filters} are saturated (rates up to {rate(existing.max_fpp)})"
-            )
+            return _Verdict(False, new.reason_id, f"{new.reason}; {saturated}")
         case "missing":
             missing = f"{plural(existing.row_groups_without_filter, 'row group')} without a filter"
             return new._replace(reason=f"it has {missing}: with filters, {new.reason}") if new.recommended else new
         case "foldable":
             fold = f"`bloom fold` saves {size(existing.foldable_bytes)}"
-            return _Verdict(False, "has-filters", f"{filters} are larger than the rate needs: {fold}")
+            return _Verdict(
+                False, "has-filters", f"{filters} {are(existing.filters)} larger than the rate needs: {fold}"
+            )
         case "unreadable":
             return _Verdict(False, "has-filters", "it has filters that can't be read: `bloom validate` says why")
     return _Verdict(False, "has-filters", _has(existing))
 
 
 def _has(existing: ExistingFilters) -> str:
-    worst = "" if existing.max_fpp is None else f", with rates of at most {rate(existing.max_fpp)}"
+    rates = "a rate" if existing.filters == 1 else "rates"
+    worst = "" if existing.max_fpp is None else f", with {rates} of at most {rate(existing.max_fpp)}"
     return f"it has {plural(existing.filters, 'filter')} of {size(existing.bitset_bytes)}{worst}"
 
 

@@ -5,13 +5,14 @@ Faults that depend on values don't matter here: `add` inserts both zeros, and in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.checks.readers import Fault, TypeFaults, lose, titles
 from bloomcli.model.file import Column, Severity
 from bloomcli.policy.policy import FilePolicy
+from bloomcli.rules.filter_use import OVERLOOKED
 from bloomcli.rules.reader_table import SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import everyone, evidence, evidence_text, named, superseded
 
@@ -73,12 +74,18 @@ class Readers:
             return []
         return [who for who in self.who if SINGLE_BLOCK in who.wrong_about]
 
-    def remarks(self, columns: Sequence[Column], largest: int) -> Iterator[str]:
+    def remarks(
+        self,
+        columns: Sequence[Column],
+        largest: int,
+        properties: Callable[[Column], Collection[str]] = lambda _: (),
+    ) -> Iterator[str]:
         """Yield remarks about filters on these columns that aren't reasons to leave the columns out.
 
         Args:
             columns: columns that get a filter.
             largest: bytes of the largest filter that may be written.
+            properties: `FilterFile.properties`.
         """
         if columns and largest < self.smallest():
             wrong = self._of_two_blocks()
@@ -98,5 +105,9 @@ class Readers:
             )
         if self._rules.readers_given and columns:
             for who in self.who:
+                for item, known in OVERLOOKED.items():
+                    names = [c.name for c in columns if item in who.overlooks and item in properties(c)]
+                    if names:
+                        yield f"{who.title} isn't {known}: filters on {', '.join(names)} may do nothing for it"
                 for issue in who.issues_of(self._format):
                     yield f"{who.title} may lose rows of files with filters ({evidence_text(issue)})"

@@ -15,8 +15,9 @@ from bloomcli.formats.registry import format_named
 from bloomcli.hints import folding
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.policy.globs import matches
+from bloomcli.policy.globs import is_glob, matches
 from bloomcli.policy.policy import FilePolicy
+from bloomcli.values import variant_paths
 from bloomcli.words import counted
 
 _SHOWN: Final = 8
@@ -32,7 +33,7 @@ def required(file: FilterFile, names: Sequence[str], rules: FilePolicy | None = 
     values there. `rules` contains the rates for hints.
     """
     columns = [column for column in file.columns if not column.not_in_table]
-    paths = {column.path for column in columns}.union(file.missing_columns)
+    paths = {name for column in columns for name in (column.path, column.name)}.union(file.missing_columns)
     filtered: set[int] | None = None
     for column in columns:
         if matches(names, column.path):
@@ -42,7 +43,7 @@ def required(file: FilterFile, names: Sequence[str], rules: FilePolicy | None = 
                 limit = None if rules is None else rules.limits(column.path).max_fpp
                 yield _without(file, column, without, in_part=column.index in filtered, limit=limit)
     for name in names:
-        if name not in paths and not set("*?[") & set(name):
+        if not {name, variant_paths.canonical(name)} & paths and not is_glob(name):
             near = near_names(name, paths)
             yield Finding(
                 id="filter-required",

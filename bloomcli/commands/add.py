@@ -125,7 +125,11 @@ class _AddRequest:
             for column in chosen
             if (why := file.other_types(column))
         ]
-        return (*lacking, *others, *self._readers(file).remarks(chosen, self.rule.largest_split_block))
+        return (
+            *lacking,
+            *others,
+            *self._readers(file).remarks(chosen, self.rule.largest_split_block, file.properties),
+        )
 
     def _readers(self, file: FilterFile) -> Readers:
         if for_old_readers(self.rule.options):  # a form for old readers implies who reads the file

@@ -95,6 +95,7 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
         filters=sum(size is not None for size in filters),
         without_filter=sum(extent.filter_bytes is None and not extent.empty for extent in found),
         filter_bytes=sum(size or 0 for size in filters),
+        properties=frozenset() if why is not None and refusal is None else file.properties(column),
     )
     return summed, [extent.row_group_bytes for extent in found]
 

@@ -13,7 +13,7 @@ from bloomcli.formats.base import ColumnSelection, FilterFile
 from bloomcli.formats.table_names import why_missing
 from bloomcli.hints import Command, Hint, extended, listed
 from bloomcli.model.file import Column, Severity
-from bloomcli.policy.globs import matches
+from bloomcli.policy.globs import is_glob, matches
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.values import variant_paths
 
@@ -102,6 +102,13 @@ def _by_path(columns: Sequence[Column]) -> dict[str, list[int]]:
 def is_named(names: Sequence[str], column: Column) -> bool:
     """Whether a name is one of the column's, or a glob that matches one."""
     return matches(names, column.path) or matches(map(variant_paths.canonical, names), column.name)
+
+
+def is_exactly(name: str, column: Column) -> bool:
+    """Whether a name is one of the column's, and no glob."""
+    return name == column.path or (
+        column.variant_path is not None and variant_paths.canonical(name) == column.variant_path
+    )
 
 
 def _indexes_of(name: str, by_path: dict[str, list[int]]) -> list[int] | None:
@@ -247,7 +254,7 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Se
 
 
 def _names(columns: Sequence[Column]) -> str:
-    return ", ".join(list(dict.fromkeys(c.path for c in columns))[:_SHOWN])
+    return ", ".join(list(dict.fromkeys(c.name for c in columns))[:_SHOWN])
 
 
 def _refuse_same_names(columns: Sequence[Column], path: str, purpose: str) -> None:
@@ -295,7 +302,8 @@ def required_columns(
             or not _counts(rules, column.path)
         ):
             continue
-        reason = None if column.path in names else column.unfilterable or why_not(column)
+        named = any(is_exactly(name, column) for name in names)
+        reason = None if named else column.unfilterable or why_not(column)
         if reason is None:
             found.append(column)
         else:
@@ -321,9 +329,10 @@ def _counts(rules: FilePolicy, column: str) -> bool:
 
 def _check_names(file: FilterFile, names: Sequence[str], policy: Policy) -> None:
     """Raise UnknownColumn for a name that isn't a glob and that the file doesn't have."""
-    paths = {column.path for column in file.columns if not column.not_in_table}.union(file.missing_columns)
+    columns = [column for column in file.columns if not column.not_in_table]
+    paths = {name for column in columns for name in (column.path, column.name)}.union(file.missing_columns)
     for name in names:
-        if name not in paths and not _GLOB & set(name):
+        if not {name, variant_paths.canonical(name)} & paths and not is_glob(name):
             near = near_names(name, paths)
             raise UnknownColumn(
                 f"{_title(policy)} requires a filter on column {name!r}, which the file doesn't have",

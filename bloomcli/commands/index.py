@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from bloomcli.commands.columns import is_exactly
 from bloomcli.commands.options import IndexOptions
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UsageError
@@ -52,7 +53,8 @@ def run(path: str, options: IndexOptions) -> FileRow:
                 format=file.format,
                 reason=f"{reason}; `find` searches them without an index",
             )
-        columns = _columns(file, options.columns)
+        named = _columns(file, options.columns)
+        columns = list(named.values())
         if not options.allow_plaintext_index:
             _refuse_encrypted(file, columns)
         row = IndexedRow(
@@ -62,10 +64,10 @@ def run(path: str, options: IndexOptions) -> FileRow:
             row_groups=len(file.row_group_rows()),
             columns=len(columns),
             bytes_before=source.size,
-            has=tuple(column.path for column in columns),
+            has=tuple(named),
             reason=UNVERIFIED if file.unverified else None,
         )
-        return _estimated(row, file, columns) if options.dry_run else _read(row, file, columns, identity, options.fpp)
+        return _estimated(row, file, columns) if options.dry_run else _read(row, file, named, identity, options.fpp)
 
 
 def _wait_for_clock(path: str) -> None:
@@ -95,18 +97,21 @@ def _identity(path: str, source: Source, file: FilterFile) -> IndexedFile | None
     )
 
 
-def _columns(file: FilterFile, paths: Sequence[str]) -> list[Column]:
-    """The file's leaf columns that are to be indexed. Raises UsageError if two have the same path."""
-    columns = [column for column in file.leaves if column.path in paths and not column.not_in_table]
-    names = [column.path for column in columns]
+def _columns(file: FilterFile, names: Sequence[str]) -> dict[str, Column]:
+    """The file's leaf columns that are to be indexed, by the names that the index has for them. Raises UsageError if
+    two have the same name."""
+    found: dict[str, Column] = {}
     for name in names:
-        if names.count(name) > 1:
+        columns = [column for column in file.leaves if is_exactly(name, column) and not column.not_in_table]
+        columns = [column for column in columns if column.path == name] or columns
+        if len(columns) > 1:
             raise UsageError(
-                f"{names.count(name)} columns are called {name!r}; an index can't tell which of them is meant",
+                f"{len(columns)} columns are called {name!r}; an index can't tell which of them is meant",
                 path=file.source.path,
                 hint="leave the column out",
             )
-    return columns
+        found.update((name, column) for column in columns)
+    return found
 
 
 def _refuse_encrypted(file: FilterFile, columns: Sequence[Column]) -> None:
@@ -135,7 +140,7 @@ def _estimated(row: IndexedRow, file: FilterFile, columns: Sequence[Column]) -> 
 
 
 def _read(
-    row: IndexedRow, file: FilterFile, columns: Sequence[Column], identity: IndexedFile | None, fpp: float
+    row: IndexedRow, file: FilterFile, columns: Mapping[str, Column], identity: IndexedFile | None, fpp: float
 ) -> IndexedRow:
     from dataclasses import replace
 
@@ -145,9 +150,12 @@ def _read(
     def chunks() -> Iterator[IndexedChunk]:
         nonlocal filters, read, decoded, contradicted
         stop = Stop()
-        for column in columns:
-            named = IndexedColumn(path=column.path, type=ColumnType.of(file.indexed_column(column)))
+        for name, column in columns.items():
+            named = IndexedColumn(path=name, type=ColumnType.of(file.indexed_column(column)))
+            others = file.other_types(column)
             for row_group in file.row_group_bits(column, fpp, stop):
+                if row_group.row_group in others:  # a search has to say that it doesn't look these up
+                    row_group = row_group._replace(bits=None, possible=True)
                 filters += row_group.bits is not None and not row_group.decoded
                 read += row_group.decoded > 0
                 decoded += row_group.decoded
@@ -161,7 +169,7 @@ def _read(
                 )
 
     taken = tuple(chunks())
-    end = b"" if contradicted or identity is None or not identity.tag else _end(file, columns)
+    end = b"" if contradicted or identity is None or not identity.tag else _end(file, list(columns.values()))
     file.source.check_unchanged()
     return replace(
         row,

@@ -224,3 +224,10 @@ def first_line(error: Exception) -> str:
 def _is_frame(line: str) -> bool:
     """Whether a line of Java's output belongs to a stack trace."""
     return line.lstrip().startswith(("at ", "... "))
+
+
+def sql_type(kind: Any) -> str:
+    """The SQL name of Spark's type for an Arrow type; timestamps without a zone have none in Spark either."""
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    return str(from_arrow_type(kind, prefer_timestamp_ntz=True).simpleString())

@@ -14,6 +14,7 @@ from bloomcli.model.index import IndexedColumn
 from bloomcli.storage.base import FileEntry, Fingerprint
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.sources import CountingSource
+from bloomcli.values import variant_paths
 
 _ENDS_BYTES: Final = 64 << 20
 """Limit for the ends of files in memory, enough for 10,000 files or more. Files beyond it are opened first."""
@@ -59,6 +60,7 @@ class Pruning:
         with CountingSource(open_source(path, END_BYTES)) as source:
             index = Index(source)
             self._index = _identity_of(source.fingerprint)
+            column = _name_in(index.paths, column) or column
             if column not in index.paths:
                 raise _without(path, column, index.paths)
             if isinstance(values, Sequence):
@@ -113,6 +115,12 @@ class Pruning:
         possible = _NOTHING if row_groups is None else frozenset(row_groups)
         seen = Fingerprint(size, mtime_ns, tag=tag)
         return IndexedRowGroups(possible, seen, self._files.row_groups[at], self._ends.get(at))
+
+
+def _name_in(names: Sequence[str], column: str) -> str | None:
+    """The name of a column in an index, which may spell its path in a VARIANT in another way."""
+    spelled = variant_paths.canonical(column)
+    return column if column in names else next((n for n in names if variant_paths.canonical(n) == spelled), None)
 
 
 def _identity_of(fingerprint: Fingerprint) -> Fingerprint:

@@ -357,6 +357,11 @@ class FilterFile(Indexable, ABC):
         del column
         return False
 
+    def properties(self, column: Column) -> frozenset[str]:
+        """What not every reader copes with in a leaf, of `bloomcli.rules.reader_table.NEWER`."""
+        del column
+        return frozenset()
+
     def literal_column(self, column: Column) -> Column:
         """The column with the type by which `literals.parse` reads its values."""
         return column

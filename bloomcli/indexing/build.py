@@ -153,7 +153,7 @@ def _similar(name: str, path: str, keys: Keys | None) -> str:
             if "did you mean" in (error.hint or ""):
                 return str(error.hint)
         else:
-            return f"an index takes columns by their leaf paths: {first.path}"
+            return f"an index takes columns by their leaf paths: {first.name}"
     return f"`bloom inspect {quoted(path)}` lists a file's columns"
 
 

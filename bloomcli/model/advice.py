@@ -51,6 +51,8 @@ class ColumnExtents:
     without_filter: int
     """Row groups that have values and no filter."""
     filter_bytes: int
+    properties: frozenset[str] = frozenset()
+    """As `FilterFile.properties`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +240,7 @@ class ColumnAdvice(Brief):
     reason_id: str
     """The kind of the reason, stable for scripts: ``saves``, ``sorted``, ``few-values``, ``dictionary``,
     ``loses-rows``, ``costs-more``, ``over-budget``, ``not-queried``, ``seldom-looked-up``, ``has-filters``,
-    ``unfilterable``, ``unknown``."""
+    ``no-reader``, ``unfilterable``, ``unknown``."""
     fpp: float | None = None
     """The rate for which the recommended size is computed."""
     filter_bytes: Interval | None = None
@@ -282,6 +284,8 @@ class ColumnAdvice(Brief):
     """Lookups of the column in the queries, one for each literal; None without queries."""
     variant_path: str | None = None
     """The path of a VARIANT whose values of one type the column has: ``v:$.user.id``."""
+    properties: tuple[str, ...] = ()
+    """What not every reader copes with: ``ALP``, ``encrypted``, ``VARIANT`` (a field of one)."""
     existing: ExistingFilters | None = None
     page_index: PageIndexGain | None = None
     """What a page index saves; None if the sampled row groups have one, or can't have one."""

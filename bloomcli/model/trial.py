@@ -57,6 +57,8 @@ class TrialLookups:
     seconds_with: Quartiles | None
     ratio: Quartiles | None
     """Ratio of pairs of lookups of the same value, one with filters and one without, directly after each other."""
+    variant_path: str | None = None
+    """The path of a VARIANT whose values of one type the column has: ``v:$.user.id``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

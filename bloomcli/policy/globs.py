@@ -15,15 +15,28 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.values import variant_paths
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 
 def matches(names: Iterable[str], column: str) -> bool:
-    """Return whether any of the names is the column's name or a glob that matches it."""
-    return any(column == name or fnmatchcase(column, name) for name in names)
+    """Return whether any of the names is the column's leaf path, a glob that matches it, or its path in a VARIANT."""
+    return any(
+        column == name
+        or fnmatchcase(column, name)
+        or (variant_paths.ROOT in name and fnmatchcase(column, variant_paths.leaf(name)))
+        for name in names
+    )
 
 
+def is_glob(name: str) -> bool:
+    """Return whether a column's name is a glob, which may match no column. Brackets of a VARIANT's path make none."""
+    return bool(_WILDCARDS & set(name)) and not variant_paths.is_path(name)
+
+
+_WILDCARDS: Final = frozenset("*?[")
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SPECIAL: Final = re.compile(r"([\\*?\[\]!# ])")
 

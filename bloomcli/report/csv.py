@@ -201,10 +201,14 @@ def _advice_row(column: ColumnAdvice) -> Iterator[object]:
     for field in fields(ColumnAdvice):
         if field.name not in _LEFT_OUT:
             value = getattr(column, field.name)
-            yield from _three(value) if field.name in _INTERVALS else (value,)
+            yield from _three(value) if field.name in _INTERVALS else (_cell(value),)
     for gain in _GAINS:
         yield from _gain(getattr(column, gain))
     yield from (None if column.existing is None else getattr(column.existing, name) for name in _EXISTING)
+
+
+def _cell(value: object) -> object:
+    return " ".join(value) if isinstance(value, tuple) else value
 
 
 def _gain(gain: LookupGain | None) -> Iterator[object]:

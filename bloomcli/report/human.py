@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.words import noun, rate, size
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "column_name",
     "count",
     "csv_field",
     "growth",
@@ -30,6 +31,12 @@ __all__ = [
     "speed",
     "width",
 ]
+
+
+def column_name(item: Any) -> str:
+    """The name of a report's column for people: its path in a VARIANT, else the leaf's path."""
+    return str(item.variant_path or item.column)
+
 
 _MANY: Final = 10
 """From this factor on, growth is formatted as a factor instead of in percent."""

@@ -31,7 +31,7 @@ from bloomcli.rules import RULES, Rule, When, page
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.names import is_uri
 from bloomcli.version import __version__
-from bloomcli.words import plural
+from bloomcli.words import are, plural
 
 RESULTS_MAX: Final = 25_000
 """Results that GitHub accepts per run."""
@@ -123,7 +123,8 @@ def _invocation(report: GateReport, left: int, folder: str) -> Json:
     if not report.filters_checked:
         notifications.append(_notification("no-filters", "warning", "no filters to check"))
     if left:
-        text = f"{left:,} of {plural(len(report.findings), 'finding')} are not in this file; --format json has all"
+        some = f"{left:,} of {plural(len(report.findings), 'finding')} {are(left)}"
+        text = f"{some} not in this file; --format json has all"
         notifications.append(_notification("results-left-out", "warning", text))
     invocation = {
         "executionSuccessful": report.failed == 0,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import Presence
-from bloomcli.report.human import count, growth, rate, row_group_text, seconds, size, type_text
+from bloomcli.report.human import column_name, count, growth, rate, row_group_text, seconds, size, type_text
 from bloomcli.report.layout import (
     PRESENCE_STYLE,
     Block,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def probe(report: ProbeReport) -> Iterator[Block]:
     """Yield the answer of every row group, the bits with ``--explain``, then one summary line per value."""
-    column = report.variant_path or report.column
+    column = column_name(report)
     yield Pairs(
         (
             ("file", Cell(report.path, Style.TITLE)),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from bloomcli.model.advice import SELDOM, AdviseReport, ColumnAdvice, Interval
 from bloomcli.model.file import TIGHT
 from bloomcli.model.reader_use import ReaderUse
-from bloomcli.report.human import count, rate, seconds, size
+from bloomcli.report.human import column_name, count, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
-from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS
+from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS, NOT
 from bloomcli.rules.readers import reader
 from bloomcli.words import are, plural
 
@@ -43,7 +43,7 @@ def advice(report: AdviseReport) -> Iterator[Block]:
         yield _to_leave(others)
     if report.uses:
         yield Gap()
-        yield Pairs(tuple(_readers(report.uses)))
+        yield Pairs(tuple(_readers(report.uses, {column.column: column_name(column) for column in report.columns})))
     yield from _page_indexes(report)
     yield from _unserved(report)
     yield from _failed(report)
@@ -57,7 +57,7 @@ def answer(report: AdviseReport) -> str:
     if total is None:
         return "no new filter is recommended"
     columns = [column for column in report.columns if column.recommended]
-    names = columns[0].column if len(columns) == 1 else plural(len(columns), "column")
+    names = column_name(columns[0]) if len(columns) == 1 else plural(len(columns), "column")
     before, after = size(round(total.today_bytes)), size(round(total.with_filter_bytes))
     less = _less(total.today_bytes, total.with_filter_bytes)
     mean = "" if len(columns) == 1 else ", on average"
@@ -96,19 +96,20 @@ def _less(today: float, then: float) -> str:
     return f"{'-' if share >= 0 else '+'}{abs(share):.0%}".replace("%", " %")
 
 
-def _readers(uses: Sequence[ReaderUse]) -> Iterator[tuple[str, Cell]]:
-    """Yield a line for the readers of which the same is true of the same columns."""
+def _readers(uses: Sequence[ReaderUse], names: Mapping[str, str]) -> Iterator[tuple[str, Cell]]:
+    """Yield a line for the readers of which the same is true of the same columns, which have `names`."""
     groups: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
     for use in uses:
         groups.setdefault((use.verdict, use.columns, use.reason), []).append(use.title)
     every = {column for use in uses for column in use.columns}
     for (verdict, columns, reason), titles in sorted(groups.items(), key=lambda group: _ORDER.index(group[0][0])):
-        where = "" if len(columns) == len(every) else f"{', '.join(columns)}: "
+        where = "" if len(columns) == len(every) else f"{', '.join(names.get(c, c) for c in columns)}: "
         style = Style.GOOD if verdict == GAINS else Style.PLAIN
         if len(titles) == 1:
             yield titles[0], Cell(where + reason, style)
         else:
-            yield _VERDICTS[verdict], Cell(where + ", ".join(titles), style)
+            unknown = f"not {reason.removeprefix(NOT)}" if reason.startswith(NOT) else _VERDICTS[verdict]
+            yield unknown, Cell(where + ", ".join(titles), style)
 
 
 _ORDER: Final = (GAINS, DICTIONARIES, NEVER_LOOKS)
@@ -196,7 +197,7 @@ def _by_column(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Grid:
         time = column.seconds_to_add
         today, then = column.today_bytes or 0.0, column.with_filter_bytes or 0.0
         grid.add(
-            column.variant_path or column.column,
+            column_name(column),
             column.type,
             *([count(column.lookups)] * queried),
             size(round(today)),
@@ -238,13 +239,15 @@ def _to_leave(columns: Sequence[ColumnAdvice]) -> Grid:
     grid = Grid((Head("column"), Head("because", prose=True)), complete="--format csv")
     for column in columns:
         bad = column.reason_id == "loses-rows"
-        grid.add(column.variant_path or column.column, Cell(column.reason, Style.WARN if bad else Style.PLAIN))
+        grid.add(column_name(column), Cell(column.reason, Style.WARN if bad else Style.PLAIN))
     return grid
 
 
 def _page_indexes(report: AdviseReport) -> Iterator[Block]:
     """Yield the columns for which a page index pays, with the bytes that a lookup reads in a row group."""
-    paying = [(c.column, c.page_index) for c in report.columns if c.page_index is not None and c.page_index.pays]
+    paying = [
+        (column_name(c), c.page_index) for c in report.columns if c.page_index is not None and c.page_index.pays
+    ]
     if not paying:
         return
     yield Gap()

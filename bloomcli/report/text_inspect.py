@@ -23,6 +23,7 @@ from bloomcli.model.file import (
 from bloomcli.report.human import (
     CUT,
     VALUE_WIDTH,
+    column_name,
     count,
     first_names,
     rate,
@@ -89,7 +90,7 @@ def columns(report: InspectReport) -> Iterator[Block]:
         with_filter = f"{count(item.row_groups_with_filter)} of {count(report.row_groups)}"
         grid.add(
             Cell(
-                item.variant_path or item.column,
+                column_name(item),
                 Style.BAD if item.untrusted is not None or item.unreadable else Style.PLAIN,
             ),
             item.logical or item.physical,

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
-from bloomcli.report.human import count, rate, seconds, size
+from bloomcli.report.human import column_name, count, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.rules.filter_use import GAINS
-from bloomcli.words import plural
+from bloomcli.words import joined, plural
 
 _DIFFERENCES_SHOWN: Final = 5
 """The most differences of a reader and column that are shown; JSON has all."""
@@ -58,9 +58,15 @@ def answer(report: TrialReport) -> str:
     if not helped:
         what = ran[0].title if len(ran) == 1 else f"none of {plural(len(ran), 'reader')}"
         return f"filters don't help {what}" if len(ran) == 1 else f"filters help {what}"
-    columns = ", ".join(report.columns)
-    who = ", ".join(helped[:-1]) + " and " + helped[-1] if len(helped) > 1 else helped[0]
-    return f"filters help {who} to look up {columns}" + ("" if len(helped) == len(ran) else ", not the other readers")
+    others = [reader.title for reader in ran if not saved(reader)]
+    but = f", but not {joined(others)}" if others else ""
+    return f"filters help {joined(helped)} to look up {', '.join(names(report))}{but}"
+
+
+def names(report: TrialReport) -> list[str]:
+    """The columns, as reports name them."""
+    known = {lookups.column: column_name(lookups) for reader in report.readers for lookups in reader.lookups}
+    return [known.get(column, column) for column in report.columns]
 
 
 def saved(reader: ReaderTrial) -> bool:
@@ -136,7 +142,7 @@ def _head(report: TrialReport) -> Iterator[tuple[str, Cell]]:
         only = f": {report.tried[0]}" if len(report.tried) == 1 else ""
         yield "files", Cell(f"{len(report.tried):,} of {report.files:,} (seed {report.seed}){only}", Style.TITLE)
     yield "rows", Cell(f"{count(report.rows)} in {plural(report.row_groups, 'row group')}")
-    yield "columns", Cell(", ".join(report.columns))
+    yield "columns", Cell(", ".join(names(report)))
     if report.queries:
         logs = ", ".join(report.queries)
         yield "values", Cell(f"the most frequent of {logs}, up to {report.values:,} of each column")
@@ -194,7 +200,7 @@ def _grid(readers: Sequence[ReaderTrial]) -> Grid:
         for lookups in reader.lookups:
             grid.add(
                 reader.title,
-                *([lookups.column] * columns),
+                *([column_name(lookups)] * columns),
                 f"{lookups.lookups:,} {lookups.kind}",
                 _rows(lookups),
                 *(_read(lookups) * counted),
@@ -264,10 +270,26 @@ def _verdict(report: TrialReport, ran: Sequence[ReaderTrial]) -> Block:
         return line(f"{', '.join(unequal)} {verb} other rows with filters than without", Style.BAD)
     if not ran:
         return line("no reader did a lookup", Style.WARN)
-    lookups = sum(lookups.lookups for reader in ran for lookups in reader.lookups)
-    readers = plural(len(ran), "reader")
+    blind = [reader for reader in ran if _found_none(reader)]
+    proven = [reader for reader in ran if reader not in blind]
+    none = ""
+    if blind:
+        who = joined([reader.title for reader in blind])
+        none = f"{who} found none of the values that are there, which proves nothing"
+    if not proven:
+        return line(none, Style.WARN)
+    lookups = sum(lookups.lookups for reader in proven for lookups in reader.lookups)
+    readers = plural(len(proven), "reader")
     equal = f"{readers} returned the same rows with filters and without, in {plural(lookups, 'lookup')}"
-    return line(equal, Style.WARN if report.exit_code else Style.GOOD)
+    if blind:
+        equal += f"; {none}"
+    return line(equal, Style.WARN if report.exit_code or blind else Style.GOOD)
+
+
+def _found_none(reader: ReaderTrial) -> bool:
+    """Whether a reader looked up present values, and returned no row for any of them."""
+    present = [lookups for lookups in reader.lookups if lookups.kind == "present"]
+    return bool(present) and all(lookups.not_found == lookups.lookups for lookups in present)
 
 
 def _name(reader: ReaderTrial) -> str:

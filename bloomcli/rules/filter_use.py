@@ -6,12 +6,22 @@ from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from bloomcli.model.reader_use import ReaderUse
-from bloomcli.rules.reader_table import ROWS, Reader
+from bloomcli.rules.reader_table import ALP, ENCRYPTED_COLUMN, ROWS, VARIANT_FIELD, Reader
 from bloomcli.words import plural, size
 
 GAINS: Final = "gains"
 DICTIONARIES: Final = "dictionaries"
 NEVER_LOOKS: Final = "never-looks"
+
+
+OVERLOOKED: Final = {
+    ALP: "known to read ALP",
+    ENCRYPTED_COLUMN: "known to use encrypted filters",
+    VARIANT_FIELD: "known to filter by fields of a VARIANT",
+}
+"""What isn't known of a reader whose `overlooks` has a property of columns."""
+NOT: Final = "isn't "
+"""Starts the reason of such a reader."""
 
 
 class Encoded(NamedTuple):
@@ -23,6 +33,8 @@ class Encoded(NamedTuple):
     row_groups: int
     dictionary_row_groups: int
     """Row groups in which every data page is dictionary-encoded."""
+    properties: Collection[str] = ()
+    """As `FilterFile.properties`."""
 
 
 def uses(who: Reader, formats: Collection[str], columns: Iterable[Encoded]) -> tuple[ReaderUse, ...]:
@@ -55,7 +67,10 @@ def _verdict(who: Reader, formats: Collection[str], column: Encoded) -> tuple[st
     groups, encoded = column.row_groups, column.dictionary_row_groups
     if not set(formats) & who.probes:
         return NEVER_LOOKS, "never looks at filters"
-    if column.kind in who.overlooks and who.overlooks_in >= set(formats):
+    for item in OVERLOOKED:
+        if item in column.properties and item in who.overlooks:
+            return NEVER_LOOKS, NOT + OVERLOOKED[item]
+    if column.kind in who.overlooks and set(formats) == {"parquet"}:
         return NEVER_LOOKS, f"looks no {column.kind} up in filters or dictionaries"
     if not who.dictionary or not encoded:
         return GAINS, "skips row groups by filters"

@@ -33,6 +33,17 @@ NOT_POWER_OF_TWO: Final = "filter-not-power-of-two"
 NO_LENGTH: Final = "filter-no-length"
 TOO_LARGE: Final = "filter-too-large"
 
+ALP: Final = "ALP"
+"""Columns with values that ALP encodes. Measured: Spark 4.3, DuckDB 2.0.1, DataFusion 55, ClickHouse 26.9, Arrow C++
+26 and Polars 2.1 end with an error; hyparquet 1.33 alone reads them."""
+ENCRYPTED_COLUMN: Final = "encrypted"
+"""Encrypted columns. Measured: Spark 4.3 and parquet-java 1.17 look their filters up, DuckDB 2.0.1 fails."""
+VARIANT_FIELD: Final = "VARIANT"
+"""Fields of a shredded VARIANT. Measured: Spark 4.3 and DuckDB 2.0.1 read every row group for a value that its
+statistics and its filter exclude. ClickHouse 26.9 reads a VARIANT as the tuple of its leaves, and skips."""
+NEWER: Final = frozenset({ALP, ENCRYPTED_COLUMN, VARIANT_FIELD})
+"""Properties of Parquet columns that a reader isn't known to cope with, unless its row says so."""
+
 BY_PRECISION: Final = 0
 """The width of a decimal follows from its precision."""
 
@@ -113,10 +124,8 @@ class Reader(NamedTuple):
     """It skips row groups by the dictionary page of a chunk whose pages are all dictionary-encoded."""
     dictionary_bytes: int | None = None
     """The largest stored, so compressed, size of a dictionary in which it does so; None if there is no limit."""
-    overlooks: frozenset[str] = _NONE
-    """Types whose values it looks up in no filter and no dictionary."""
-    overlooks_in: frozenset[str] = _ISSUES_IN
-    """The formats that `overlooks` applies to."""
+    overlooks: frozenset[str] = NEWER
+    """Types and properties (`NEWER`) of Parquet columns whose values it looks up in no filter and no dictionary."""
     zeros: frozenset[str] = _NONE
     """Types for which it looks up a zero only with the literal's sign: FLOAT, DOUBLE, FLOAT16."""
     zeros_in: frozenset[str] = _FORMATS
@@ -366,6 +375,7 @@ ROWS: Final = (
         misreads={NO_LENGTH: _SHORT_READS},
         dictionary=True,
         zeros=_FLOATS,
+        overlooks=frozenset({ALP, VARIANT_FIELD}),
         any_size=ANY_SIZE["spark"],
     ),
     Reader(
@@ -388,6 +398,7 @@ ROWS: Final = (
         misreads={NO_LENGTH: _SHORT_READS},
         dictionary=True,
         zeros=_FLOATS | {"FLOAT16"},
+        overlooks=frozenset({ALP}),
         any_size=ANY_SIZE["parquet-java"],
     ),
     Reader(
@@ -421,7 +432,7 @@ ROWS: Final = (
             "FLOAT": "FLOAT",
             "DOUBLE": "DOUBLE",
         },
-        overlooks=_MOMENTS | {"DECIMAL"},
+        overlooks=NEWER | _MOMENTS | {"DECIMAL"},
         any_size=ANY_SIZE["trino"],
     ),
     *ORC_ONLY,
@@ -530,7 +541,7 @@ ROWS: Final = (
             )
         },
         zeros=_FLOATS,
-        overlooks=_MOMENTS | {"FLOAT16", "DATE", "TIME"},
+        overlooks=NEWER | _MOMENTS | {"FLOAT16", "DATE", "TIME"},
         any_size=ANY_SIZE["datafusion"],
     ),
     Reader(
@@ -582,7 +593,7 @@ ROWS: Final = (
                 " looked up in the wrong blocks; only a debug build checks that they agree",
             )
         },
-        overlooks=_MOMENTS | {"DECIMAL", "DATE"},
+        overlooks=NEWER | _MOMENTS | {"DECIMAL", "DATE"},
         dictionary=True,
         zeros=_FLOATS,
     ),
@@ -629,7 +640,9 @@ ROWS: Final = (
             ),
         ),
         dictionary_bytes=1 << 20,
-        overlooks=_MOMENTS | {"FLOAT", "DOUBLE", "FLOAT16", "DECIMAL", "UUID", "DATE"},
+        overlooks=frozenset({ALP, ENCRYPTED_COLUMN})
+        | _MOMENTS
+        | {"FLOAT", "DOUBLE", "FLOAT16", "DECIMAL", "UUID", "DATE"},
         any_size=ANY_SIZE["clickhouse"],
     ),
     Reader(

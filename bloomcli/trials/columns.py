@@ -13,7 +13,9 @@ from pyarrow import orc
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UsageError
 from bloomcli.model.file import Column
+from bloomcli.trials.readers.base import InVariant
 from bloomcli.trials.texts import storage_of
+from bloomcli.values import variant_paths
 
 _NO_SETS: Final = {
     pa.float16(): pa.float32(),
@@ -31,6 +33,16 @@ class Leaf(NamedTuple):
     """The column's name; in structs, then the names of the nested fields."""
     type: pa.DataType
     """The Arrow type, without extensions and dictionaries."""
+
+    @property
+    def in_variant(self) -> InVariant | None:
+        """Its place in a shredded VARIANT; None for other columns."""
+        path = self.column.variant_path or ""
+        for at in range(1, len(self.names)):
+            top = ".".join(self.names[:at])
+            if self.names[at] == "typed_value" and path.startswith(top + variant_paths.ROOT):
+                return InVariant(self.names[:at], self.names[at + 1 :: 2], path[len(top) + 1 :])
+        return None
 
 
 class Values(NamedTuple):

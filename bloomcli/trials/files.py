@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
@@ -99,14 +99,33 @@ def _naming_original(path: str, folder: Path) -> Iterator[None]:
         raise
 
 
-def check_columns(paths: Sequence[str], options: TrialOptions, log: QueryLog | None) -> None:
+Opened = Callable[[str], FilterFile]
+"""Opens a file. Raises UnreadableError, UnsupportedError."""
+
+
+@contextmanager
+def one_open_file() -> Iterator[Opened]:
+    """Opens one file at a time, and one that is open already not again."""
+    last: dict[str, FilterFile] = {}
+    with ExitStack() as stack:
+
+        def opened(path: str) -> FilterFile:
+            if path not in last:
+                last.clear()
+                stack.close()
+                last[path] = _opened(stack.enter_context(open_source(path)))
+            return last[path]
+
+        yield opened
+
+
+def check_columns(opened: Opened, paths: Sequence[str], options: TrialOptions, log: QueryLog | None) -> None:
     """Raise the last file's error if no file can be opened and has the columns to try."""
     failed: BloomError | None = None
     for path in paths:
         try:
-            with open_source(path) as source:
-                file = _opened(source)
-                _chosen(file, file.filtered_columns(), options, log)
+            file = opened(path)
+            _chosen(file, file.filtered_columns(), options, log)
         except BloomError as error:
             failed = error
         else:
@@ -118,7 +137,7 @@ def check_columns(paths: Sequence[str], options: TrialOptions, log: QueryLog | N
 class PreparedFile:
     """A file, the values to look up in it, and the copies that readers compare it with."""
 
-    def __init__(self, path: str, folder: Path, options: TrialOptions, log: QueryLog | None) -> None:
+    def __init__(self, opened: Opened, path: str, folder: Path, options: TrialOptions, log: QueryLog | None) -> None:
         """Choose the values, and make the copy with filters, if one is needed.
 
         Raises:
@@ -127,8 +146,8 @@ class PreparedFile:
             UnreadableError, WriteError: as `bloomcli.add`.
         """
         self.path = path
-        with _naming_original(path, folder), open_source(path) as source:
-            file = _opened(source)
+        with _naming_original(path, folder):
+            file = opened(path)
             self.format = file.format
             filtered = file.filtered_columns()
             chosen = _chosen(file, filtered, options, log)
@@ -180,7 +199,7 @@ class PreparedFile:
         if not values:
             what = "the queries name no value of it" if log is not None else "it has no values"
             raise UsageError(f"column {column.path} can't be tried: {what}", path=self.path)
-        return TrialColumn(column=column, names=leaf.names, values=values)
+        return TrialColumn(column=column, names=leaf.names, values=values, in_variant=leaf.in_variant)
 
     @cached_property
     def _without_filters(self) -> str:
@@ -207,7 +226,8 @@ class PreparedFile:
 
 def _encoded(file: FilterFile, column: Column) -> Encoded:
     extents = [extent for extent in file.extents(column) if not extent.empty]
-    return Encoded(column.path, kind_of(column), len(extents), sum(extent.only_dictionary for extent in extents))
+    dictionaries = sum(extent.only_dictionary for extent in extents)
+    return Encoded(column.path, kind_of(column), len(extents), dictionaries, file.properties(column))
 
 
 def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: QueryLog | None) -> list[Column]:

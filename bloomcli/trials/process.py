@@ -21,7 +21,7 @@ from typing import IO, Final, NamedTuple
 
 from bloomcli.concurrency.signals import deferred
 from bloomcli.model.file import Column
-from bloomcli.trials.readers.base import LookupResult
+from bloomcli.trials.readers.base import InVariant, LookupResult
 from bloomcli.trials.values import LookupValue
 
 
@@ -32,6 +32,7 @@ class TrialColumn:
     column: Column
     names: tuple[str, ...]
     values: tuple[LookupValue, ...]
+    in_variant: InVariant | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

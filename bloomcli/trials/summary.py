@@ -116,7 +116,7 @@ def _reasons(job: Job, outcomes: Sequence[Outcome], end: Completion) -> Iterator
     failed: dict[tuple[str, str], int] = {}
     counted: dict[str, str] = {}
     for outcome in outcomes:
-        column = job.files[outcome.file].columns[outcome.column].column.path
+        column = job.files[outcome.file].columns[outcome.column].column.name
         if isinstance(outcome.without, str):
             failed[column, outcome.without] = failed.get((column, outcome.without), 0) + 1
         elif outcome.counted is not None:
@@ -143,7 +143,7 @@ def _differences(entry: Entry, version: str, job: Job, outcomes: Iterable[Outcom
         if isinstance(found, LookupResult) and _same(without, found):
             continue
         rule = _rule(entry, file, column, lookup_value)
-        who = f"{entry.title} {version}: {column.path} = {lookup_value.literal}"
+        who = f"{entry.title} {version}: {column.name} = {lookup_value.literal}"
         if not isinstance(found, LookupResult):
             what = f"fails with filters, and returns {plural(without.rows, 'row')} without: {found}"
         elif without.rows != found.rows:
@@ -188,8 +188,10 @@ def _broken_rules(path: str, column: str, reader: str) -> tuple[str, ...]:
 def _lookups(job: Job, outcomes: Sequence[Outcome]) -> Iterator[TrialLookups]:
     """The figures of each column's present and absent values."""
     groups: dict[tuple[str, bool], list[Outcome]] = {}
+    columns: dict[str, Column] = {}
     for file in job.files:
         for column in file.columns:
+            columns.setdefault(column.column.path, column.column)
             for present in (True, False):
                 groups.setdefault((column.column.path, present), [])
     for outcome in outcomes:
@@ -197,10 +199,10 @@ def _lookups(job: Job, outcomes: Sequence[Outcome]) -> Iterator[TrialLookups]:
         groups[looked_up.path, lookup_value.present].append(outcome)
     for (path, present), group in groups.items():
         if group:
-            yield _lookup_figures(job, path, group, present=present)
+            yield _lookup_figures(job, columns[path], group, present=present)
 
 
-def _lookup_figures(job: Job, column: str, group: Sequence[Outcome], *, present: bool) -> TrialLookups:
+def _lookup_figures(job: Job, column: Column, group: Sequence[Outcome], *, present: bool) -> TrialLookups:
     pairs = [
         (outcome.without, outcome.with_filters)
         for outcome in group
@@ -209,7 +211,8 @@ def _lookup_figures(job: Job, column: str, group: Sequence[Outcome], *, present:
     without, found = [one.metrics for one, _ in pairs], [other.metrics for _, other in pairs]
     times = [pair for outcome in group for pair in outcome.seconds]
     return TrialLookups(
-        column=column,
+        column=column.path,
+        variant_path=column.variant_path,
         kind="present" if present else "absent",
         lookups=len(group),
         unequal=len(group) - sum(_same(one, other) for one, other in pairs),

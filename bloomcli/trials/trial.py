@@ -10,14 +10,12 @@ from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.extras import install
-from bloomcli.formats.registry import open_file
 from bloomcli.model.paths import shown
 from bloomcli.model.trial import ReaderTrial, TrialReport
 from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.listing import expand, is_dataset
-from bloomcli.storage.registry import open_source
 from bloomcli.trials.copies import temporary_folder
-from bloomcli.trials.files import VALUES, PreparedFile, check_columns, sampled_files
+from bloomcli.trials.files import VALUES, Opened, PreparedFile, check_columns, one_open_file, sampled_files
 from bloomcli.trials.process import Completion, Job, Outcome
 from bloomcli.trials.process import run as run_reader
 from bloomcli.trials.readers import Entry, named
@@ -58,11 +56,11 @@ def run(
     listed = expand(paths)
     chosen = [listed[0].path] if single else [item.path for item in sampled_files(listed, options)]
     problems = [(shown(item.path), str(item.problem)) for item in listed if item.problem is not None]
-    log = _queries(options, chosen[0])
-    check_columns(chosen, options, log)
-    on_plan(_plan(installed, within, options))
-    with temporary_folder() as folder:
-        files, failed = _prepare_files(chosen, folder, options, log, on_step, single=single)
+    with one_open_file() as opened, temporary_folder() as folder:
+        log = _queries(opened, options, chosen[0])
+        check_columns(opened, chosen, options, log)
+        on_plan(_plan(installed, within, options))
+        files, failed = _prepare_files(opened, chosen, folder, options, log, on_step, single=single)
         end = None if within is None else started + within
         readers = _try_readers(entries, files, options, end, on_step)
     if not any(reader.status in {"equal", "unequal", "failed"} for reader in readers):
@@ -101,15 +99,14 @@ def _none_installed(entries: Sequence[Entry]) -> UnsupportedError:
     )
 
 
-def _queries(options: TrialOptions, path: str) -> QueryLog | None:
+def _queries(opened: Opened, options: TrialOptions, path: str) -> QueryLog | None:
     """The lookups of the queries that the options name, resolved with the columns of the first file."""
     if not options.queries:
         return None
     from bloomcli.advice.queries import read_queries  # needs the extra for queries
 
-    with open_source(path) as source:
-        file = open_file(source)
-        columns = [file.literal_column(column) for column in file.leaves]
+    file = opened(path)
+    columns = [file.literal_column(column) for column in file.leaves]
     return read_queries(
         taken_paths("queries", options.queries),
         dialect=options.dialect,
@@ -120,6 +117,7 @@ def _queries(options: TrialOptions, path: str) -> QueryLog | None:
 
 
 def _prepare_files(
+    opened: Opened,
     chosen: Sequence[str],
     folder: Path,
     options: TrialOptions,
@@ -134,7 +132,7 @@ def _prepare_files(
     for number, path in enumerate(chosen):
         on_step(f"chooses values of {shown(path)}, and makes a copy with filters if it has none")
         try:
-            files.append(PreparedFile(path, folder / str(number), options, log))
+            files.append(PreparedFile(opened, path, folder / str(number), options, log))
         except BloomError as error:
             if single or (number == len(chosen) - 1 and not files):
                 raise
@@ -156,7 +154,8 @@ def _encoded(files: Sequence[PreparedFile]) -> list[Encoded]:
     for one in (one for file in files for one in file.encoded):
         sums = found.get(one.column, Encoded(one.column, one.kind, 0, 0))
         groups, encoded = sums.row_groups + one.row_groups, sums.dictionary_row_groups + one.dictionary_row_groups
-        found[one.column] = Encoded(one.column, one.kind, groups, encoded)
+        properties = frozenset(one.properties) | frozenset(sums.properties)
+        found[one.column] = Encoded(one.column, one.kind, groups, encoded, properties)
     return list(found.values())
 
 

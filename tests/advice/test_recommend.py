@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from support.advice import MIB, column, exact, existing, gain
 
-from bloomcli.advice.recommend import Request, look_in_dictionaries, recommend
-from bloomcli.errors import UsageError
+from bloomcli.advice.recommend import Request, recommend
 from bloomcli.model.advice import ColumnAdvice, Interval, PageIndexGain
+from bloomcli.rules.readers import reader
 
 PLAIN = Request(fpp=0.01)
 ALL_DICTIONARIES = {"dictionary_row_groups": 100}
@@ -121,21 +121,55 @@ def test_one_row_group_of_unique_values_gets_a_filter_because_absent_values_are_
 
 
 @pytest.mark.parametrize(
-    ("readers", "all_look"),
-    [((), False), (("spark",), True), (("spark", "trino"), True), (("spark", "duckdb"), False)],
+    ("readers", "found"),
+    [
+        ((), (True, "saves")),
+        (("spark",), (False, "dictionary")),
+        (("spark", "trino"), (False, "dictionary")),
+        (("spark", "duckdb"), (True, "saves")),
+        (("spark", "polars"), (False, "no-reader")),
+    ],
 )
 def test_dictionaries_answer_where_readers_are_named_and_all_of_them_look_there(
-    readers: tuple[str, ...], all_look: bool
+    readers: tuple[str, ...], found: tuple[bool, str]
 ) -> None:
-    found = recommend(column(**ALL_DICTIONARIES), Request(fpp=0.01, dictionaries=look_in_dictionaries(readers)))
-    assert verdict(found) == ((False, "dictionary") if all_look else (True, "saves"))
+    request = Request(fpp=0.01, readers=tuple(map(reader, readers)))
+    assert verdict(recommend(column(**ALL_DICTIONARIES), request)) == found
     one_without = column(dictionary_row_groups=99)
-    assert recommend(one_without, Request(fpp=0.01, dictionaries=True)).recommended
+    assert recommend(one_without, request).recommended
 
 
-def test_an_unknown_reader_is_an_error() -> None:
-    with pytest.raises(UsageError, match="unknown reader 'sparc'"):
-        look_in_dictionaries(["sparc"])
+@pytest.mark.parametrize(
+    ("properties", "readers", "why"),
+    [
+        ((), ["polars"], "Polars never looks at filters"),
+        (("ALP",), ["spark", "duckdb"], "Spark isn't known to read ALP; DuckDB isn't known to read ALP"),
+        (("VARIANT",), ["spark"], "Spark isn't known to filter by fields of a VARIANT"),
+        (("encrypted",), ["trino"], "Trino isn't known to use encrypted filters"),
+        (("encrypted",), ["trino", "spark"], None),
+        (("VARIANT",), ["clickhouse"], None),
+    ],
+)
+def test_a_column_of_which_no_named_reader_uses_filters_gets_none(
+    properties: tuple[str, ...], readers: list[str], why: str | None
+) -> None:
+    found = recommend(column(properties=properties), Request(fpp=0.01, readers=tuple(map(reader, readers))))
+    if why is None:
+        assert found.recommended
+    else:
+        assert (*verdict(found), found.reason) == (False, "no-reader", f"no named reader gains: {why}")
+
+
+def test_sentences_about_one_filter_are_about_one() -> None:
+    for judgement, sentence in (
+        ("foldable", "its 1 filter of 64 B is larger than the rate needs: `bloom fold` saves 32 B"),
+        ("saturated", "its 1 filter of 64 B is saturated (rate up to 60.0 %); with a new one, "),
+        ("worth", "it has 1 filter of 64 B, with a rate of at most 1.00 %"),
+    ):
+        rate = 0.6 if judgement == "saturated" else 0.01
+        foldable = 32 if judgement == "foldable" else 0
+        there = existing(filters=1, bitset_bytes=64, max_fpp=rate, foldable_bytes=foldable)
+        assert recommend(column(existing=there), PLAIN).reason.startswith(sentence)
 
 
 def test_a_column_that_no_query_looks_up_is_left_alone_whatever_it_would_save() -> None:

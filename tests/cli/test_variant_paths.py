@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from support.golden import FIXTURES
 
 import bloomcli
 from bloomcli.errors import UnknownColumn
+from bloomcli.formats.parquet.variant import SPARK_SCHEMA
 from bloomcli.model.file import Presence
-from bloomcli.values.variant_paths import canonical, step
+from bloomcli.values.variant_paths import canonical, leaf, step
 
 FILE = FIXTURES / "spark_variant.parquet"
 ID = "v.typed_value.user.typed_value.id.typed_value"
@@ -63,20 +65,71 @@ def test_a_path_and_its_leaf_are_the_same_column(bloom: Bloom) -> None:
     assert [c.variant_path for c in chosen if c.variant_path] == PATHS[2:]
 
 
-def test_lists_of_objects_and_odd_names_have_paths_and_other_structs_have_none(tmp_path: Path) -> None:
-    """A group without `metadata` is no VARIANT, and a name with both quotes can't be in a path."""
+ODD_PATHS = ['s.v:$["it\'s"]', "s.v:$['']", "s.v:$['x*']", "s.v:$.items[*].n"]
+
+
+def odd(path: Path, kind: object = "variant", *, key: str = SPARK_SCHEMA) -> Path:
+    """Groups with the leaves of a VARIANT and no annotation, which have this type in Spark's schema."""
     leaf = group(value=pa.array([None], pa.binary()), typed_value=pa.array([7]))
     items = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), group(typed_value=group(n=leaf)))
     fields = group(**{"it's": leaf, "a'\"b": leaf, "": leaf, "x*": leaf, "items": group(typed_value=items)})
     metadata, value = pa.array([b"\1\0\0"]), pa.array([None], pa.binary())
     variant = group(metadata=metadata, value=value, typed_value=fields)
-    table = pa.table({"s": group(v=variant), "typed_value": [1], "o": leaf})
-    path = tmp_path / "odd.parquet"
-    pq.write_table(table, path)
+    several = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), variant)
+    named = pa.MapArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array(["k"]), variant)
+    table = pa.table({"s": group(v=variant), "typed_value": [1], "o": leaf, "l": several, "m": named})
+    lists = {"type": "array", "elementType": kind, "containsNull": True}
+    maps = {"type": "map", "keyType": "string", "valueType": kind, "valueContainsNull": True}
+    structs = {"type": "struct", "fields": [{"name": "v", "type": kind}]}
+    fields = [{"name": name, "type": one} for name, one in (("s", structs), ("l", lists), ("m", maps))]
+    written = {"other": "1", key: json.dumps({"type": "struct", "fields": fields})}
+    pq.write_table(table.replace_schema_metadata(written), path)
+    return path
+
+
+def test_lists_of_objects_and_odd_names_have_paths(tmp_path: Path) -> None:
+    """Spark 4.0 doesn't annotate the groups, and names their types. A name with both quotes can't be in a path."""
+    path = odd(tmp_path / "odd.parquet")
     found = [c.variant_path for c in bloomcli.inspect(path).by_column if c.variant_path is not None]
-    assert found == ['s.v:$["it\'s"]', "s.v:$['']", "s.v:$['x*']", "s.v:$.items[*].n"]
+    groups = ("s.v", "l.list.element", "m.key_value.value")
+    assert found == [name.replace("s.v", group) for group in groups for name in ODD_PATHS]
     for name in found:
         assert len(bloomcli.inspect(path, columns=name).by_column) == 1
+
+
+NO_VARIANTS: list[object] = [
+    {"type": "struct", "fields": [{"name": "metadata", "type": "binary"}]},
+    *(None, 7, [], {}, {"type": ["struct"]}, {"type": "struct", "fields": 1}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"), [("variant", "another.key"), *((kind, SPARK_SCHEMA) for kind in NO_VARIANTS)]
+)
+def test_a_struct_with_the_leaves_of_a_variant_is_none(tmp_path: Path, kind: object, key: str) -> None:
+    """Its fields have no paths, its `value` doesn't make absence uncertain, and globs select all of it."""
+    odd(tmp_path / "variant.parquet")
+    path = odd(tmp_path / "struct.parquet", kind, key=key)
+    assert [c.variant_path for c in bloomcli.inspect(path).by_column if c.variant_path] == []
+    out = tmp_path / "out.parquet"
+    added = bloomcli.add(path, ["s.v.*"], output=out)
+    assert {"s.v.metadata", "s.v.value"} <= {c.column for c in added.changes if c.action == "add"}
+    assert bloomcli.probe(out, ["8"], column="s.v.typed_value.x*.typed_value").absent_everywhere
+
+
+def test_encoded_values_of_a_variant_get_no_filter_by_a_glob_and_no_advice(tmp_path: Path) -> None:
+    """No query compares them. A file with such filters keeps them until somebody removes them."""
+    encoded = [c.column for c in bloomcli.inspect(FILE).by_column if c.column.endswith((".metadata", ".value"))]
+    assert len(encoded) == 8
+    out = tmp_path / "out.parquet"
+    assert not {
+        f.column for f in bloomcli.add(FILE, ["*"], output=out, replace=True).changes if f.action != "keep"
+    } & set(encoded)
+    advice = {c.column: (c.recommended, c.reason_id) for c in bloomcli.advise(FILE).columns}
+    assert [advice[name] for name in encoded] == [(False, "unfilterable")] * len(encoded)
+    bloomcli.add(FILE, ["v.value"], output=out, overwrite=True)
+    (value,) = bloomcli.advise(out, columns=["v.value"]).columns
+    assert value.reason == "encoded values of a VARIANT, which no query compares; its 2 filters of 128 B can go"
 
 
 @pytest.mark.parametrize(
@@ -93,6 +146,10 @@ def test_a_path_that_is_not_shredded_is_refused_with_those_that_are(name: str, h
     with pytest.raises(UnknownColumn) as error:
         bloomcli.probe(FILE, ["1"], column=name)
     assert hint in str(error.value.hint)
+
+
+def test_a_glob_of_several_paths_is_refused_with_the_paths(bloom: Bloom) -> None:
+    assert "hint: one of v:$.user.id, v:$.user.name\n" in bloom("probe", FILE, "-c", "v:$.user.*", "1").err
 
 
 def test_paths_have_one_spelling() -> None:
@@ -170,3 +227,64 @@ def test_add_says_where_an_absent_value_is_not_proven(tmp_path: Path, bloom: Blo
     assert result.out.count("remark: ") == 1
     assert "remark: v:$.user.id: in 1 row group a value that the filter doesn't have may still be there" in result.out
     assert {f.column for f in bloomcli.inspect(out).filters} >= {"v.typed_value.a.b.typed_value"}
+
+
+def test_paths_mean_leaves_of_the_specifications_names() -> None:
+    """In a policy, which has no file. Names of steps may have wildcards, those in quotes have none."""
+    leaves = {
+        "v:$": "v.typed_value",
+        "a.v:$.b[*]['c.d']": "a.v.typed_value.b.typed_value.list.element.typed_value.c.d.typed_value",
+        "v:$.user.*": "v.typed_value.user.typed_value.*.typed_value",
+        "v:$['x*']": "v.typed_value.x[*].typed_value",
+        "v:$.b[0]": "v:$.b[0]",
+        "v": "v",
+    }
+    assert {name: leaf(name) for name in leaves} == leaves
+    known = {c.variant_path: c.column for c in bloomcli.inspect(FILE).by_column if c.variant_path}
+    assert {path: leaf(path) for path in known} == known
+
+
+POLICY = """\
+require = ["v:$['a.b']", "v:$.tags[*]", "v:$.user.*"]
+[columns."v:$.user['id']"]
+max-fpp = 1e-9
+[columns."v:$.user.name".off]
+filter-required = "not yet"
+"""
+
+
+def test_a_policy_takes_paths_and_leaves(tmp_path: Path, bloom: Bloom) -> None:
+    """Limits, requirements, rules that are off, and a baseline. Adding by the policy adds what it requires."""
+    policy, baseline, out = tmp_path / "bloom.toml", tmp_path / "known.json", tmp_path / "out.parquet"
+    policy.write_text(POLICY)
+    found = bloom("validate", FILE, "--policy", policy, "-f", "json").json["findings"]
+    counted = [(one["id"], one["column"]) for one in found if one["severity"] == "error"]
+    missing = ("filter-required", "v.typed_value.a.b.typed_value")
+    assert sorted(counted) == [("filter-fpp", ID), ("filter-fpp", ID), missing]
+    bloom("validate", FILE, "--policy", policy, "--update-baseline", "--baseline", baseline)
+    assert bloom("validate", FILE, "--policy", policy, "--baseline", baseline).code == 0
+    assert bloom("add", FILE, "--policy", policy, "-o", out, "--replace").code == 0
+    assert not [one for one in bloomcli.validate(out, policy=policy).findings if one.severity == "error"]
+    for name in ("v:$.usr.id", "v:$['a.c']"):
+        policy.write_text(f'require = ["{name}"]\n')
+        (finding,) = bloom("validate", FILE, "--policy", policy, "-f", "json").json["findings"]
+        assert (finding["message"], finding["column"]) == ("the file has no such column", name)
+        assert "did you mean" in finding["hint"]
+        assert f"requires a filter on column {name!r}" in bloom("add", FILE, "--policy", policy, "-o", out).err
+
+
+def test_an_index_takes_paths_and_rules_out_no_values_of_other_types(tmp_path: Path, bloom: Bloom) -> None:
+    """In row 200 `user.id` is the text 5000, so that the second row group has to be opened for any value."""
+    path, index = tmp_path / "f.parquet", tmp_path / "i.bloom"
+    path.write_bytes(FILE.read_bytes())
+    built = bloom("index", "build", path, "-c", "v:$.user['id']", "-c", "v.typed_value.a.b.typed_value", "-o", index)
+    assert built.code == 0, built.err
+    some = bloom("find", path, "-c", 'v:$["user"].id', "42", "--index", index, "-f", "json")
+    assert (some.code, some.json["rows"], some.json["other_types"]) == (0, 1, 1)
+    assert bloom("find", path, "-c", "v:$.user.id", "5000", "--index", index).code == 4
+    assert bloom("find", path, "-c", "v.typed_value.a.b.typed_value", "none", "--index", index).code == 1
+    other = bloom("find", path, "-c", "v:$.user.name", "n7", "--index", index)
+    assert "the index has no column 'v:$.user.name'" in other.err
+    assert bloom("index", "update", path, "--index", index).code == 0
+    wrong = bloom("index", "build", path, "-c", "v:$.usr.id", "-o", tmp_path / "j.bloom")
+    assert "did you mean v:$.user.id" in wrong.err

@@ -112,6 +112,27 @@ def lines(report: TrialReport, width: int | None = None) -> list[str]:
     return ["".join(text for text, _ in pieces).rstrip() for pieces in found]
 
 
+def test_a_reader_that_finds_no_present_value_proves_nothing() -> None:
+    """Its lookups don't count among those that returned the same rows, and the others are named."""
+    fine = REPORT.readers[0]
+    blind = replace(fine, title="chDB", lookups=(replace(LOOKUPS, not_found=20), replace(LOOKUPS, kind="absent")))
+    mixed = replace(REPORT, readers=(fine, blind))
+    proves_nothing = "chDB found none of the values that are there, which proves nothing"
+    same = "1 reader returned the same rows with filters and without, in 40 lookups"
+    assert f"{same}; {proves_nothing}" in lines(mixed)
+    assert proves_nothing in lines(replace(REPORT, readers=(blind,)))
+    absent = replace(fine, lookups=(replace(LOOKUPS, kind="absent"),))
+    assert same.replace("40", "20") in lines(replace(REPORT, readers=(absent,)))
+
+
+def test_the_answer_names_the_readers_that_gain_and_those_that_do_not() -> None:
+    fine = REPORT.readers[0]
+    same = (replace(LOOKUPS, row_groups_with=182, variant_path="v:$.id"),)
+    others = tuple(replace(fine, title=title, lookups=same) for title in ("Spark", "chDB"))
+    answer = text_trial.answer(replace(REPORT, readers=(fine, *others)))
+    assert answer == "filters help DuckDB to look up v:$.id, but not Spark and chDB"
+
+
 def test_several_readers_never_look_at_filters() -> None:
     (polars,) = (reader for reader in REPORT.readers if reader.reader == "polars")
     arrow = replace(polars, reader="pyarrow", title="PyArrow", version="26.0.0")
@@ -124,9 +145,7 @@ def test_every_reader_has_its_words() -> None:
     assert "DuckDB 2.0.0: a temporary copy with filters, compared with the file as it is" in text
     assert "Spark 4.3.0: the file, compared with itself and parquet.filter.bloom.enabled off" in text
     assert "Polars  never looks at filters" in text
-    assert text.startswith(
-        "filters help DuckDB and Spark to look up id, not the other readers\nDuckDB  reads 24 instead"
-    )
+    assert text.startswith("filters help DuckDB and Spark to look up id, but not Polars\nDuckDB  reads 24 instead")
     assert "chDB: not installed\n  hint: pip install 'bloomcli[trial]'" in text
     assert "DataFusion 55.0.0 failed: its process ended by SIGSEGV: id = 5 with filters" in text
     assert "b.parquet: the file ends in the middle of its footer" in text
@@ -180,7 +199,7 @@ def test_csv_has_every_reader() -> None:
     rows = stream.getvalue().splitlines()
     assert len(rows) == 7
     assert rows[1].startswith(
-        "duckdb,2.0.0,equal,True,added,id,present,20,0,0,20,20,200,182,24,,,6910690,1743291,0.41,"
+        "duckdb,2.0.0,equal,True,added,id,present,20,0,0,20,20,200,182,24,,,6910690,1743291,,0.41,"
     )
     assert rows[-1].endswith("its process ended by SIGSEGV: id = 5 with filters")
     assert {row.count(",") for row in rows} == {rows[0].count(",")}

@@ -8,10 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import clickhouse
+from support.golden import FIXTURES
 
 import bloomcli
+from bloomcli.formats.registry import open_file
 from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS, Encoded, uses
 from bloomcli.rules.readers import reader
+from bloomcli.storage.registry import open_source
 
 GROUPS, ROWS = 4, 5000
 
@@ -29,6 +32,30 @@ def test_types_that_a_reader_never_looks_up_gain_nothing_in_parquet() -> None:
     assert verdict("clickhouse", "DATE", 0, ("orc",))[0] == GAINS
     assert verdict("spark", "DATE", 0)[0] == GAINS
     assert verdict("clickhouse", "INT64", 0)[0] == GAINS
+
+
+def test_a_reader_gains_nothing_from_columns_that_it_is_not_known_to_read(tmp_path: Path) -> None:
+    """In advice and in remarks. Neither names a reader of which it isn't known."""
+    alp, variant = FIXTURES / "alp.parquet", FIXTURES / "spark_variant.parquet"
+    for path, column, reader_name, reason in (
+        (alp, "d", "duckdb", "isn't known to read ALP"),
+        (alp, "d", "clickhouse", "isn't known to read ALP"),
+        (alp, "plain", "duckdb", "skips row groups by filters"),
+        (variant, "v:$.user.name", "spark", "isn't known to filter by fields of a VARIANT"),
+        (variant, "v:$.user.name", "clickhouse", "skips row groups by filters"),
+    ):
+        file = open_file(open_source(path.as_posix()))
+        (found,) = [c for c in file.leaves if c.name == column]
+        encoded = Encoded(column, "X", 1, 0, file.properties(found))
+        assert [use.reason for use in uses(reader(reader_name), ["parquet"], [encoded])] == [reason], column
+    (use,) = bloomcli.advise(variant, columns=["v:$.user.name"], readers=["spark"]).uses
+    assert (use.verdict, use.title) == (NEVER_LOOKS, "Spark")
+    out = tmp_path / "added.parquet"
+    added = bloomcli.add(alp, ["d", "plain"], output=out, replace=True, readers=["duckdb", "trino"])
+    assert added.remarks[:2] == tuple(
+        f"{title} isn't known to read ALP: filters on d may do nothing for it" for title in ("DuckDB", "Trino")
+    )
+    assert not bloomcli.add(alp, ["plain"], output=out, overwrite=True, replace=True, readers=["trino"]).remarks
 
 
 def test_the_size_of_dictionaries_is_named_where_a_reader_looks_into_small_ones_only() -> None:

@@ -28,6 +28,8 @@ from bloomcli.commands import add
 from bloomcli.commands.options import AddOptions, TrialOptions
 from bloomcli.errors import CorruptFile, UnknownColumn, UnsupportedError, UsageError, WriteError
 from bloomcli.storage import registry
+from bloomcli.storage.base import Source
+from bloomcli.trials import files
 from bloomcli.trials import trial as trials
 
 ROOT = Path(__file__).parents[2]
@@ -324,6 +326,39 @@ def test_a_sample_of_a_dataset_is_tried(tmp_path: Path) -> None:
         bloomcli.trial(lake, columns=["id"], readers=["pyarrow"], sample="2", seed=s, **FAST).tried for s in range(4)
     }
     assert len(others) > 1
+
+
+@pytest.mark.interop
+def test_fields_of_a_variant_are_looked_up_by_path_where_a_reader_has_variants(fixtures: Path) -> None:
+    """DuckDB has, and finds them; it reads every row group. DataFusion and ClickHouse see a struct. Spark: see
+    test_trial_spark.py."""
+    path = fixtures / "parquet" / "spark_variant.parquet"
+    columns = ["v:$.user.id", "v:$['a.b']"]
+    report = trial(path, *columns, readers=["duckdb", "chdb", "datafusion"], values=1, runs=0)
+    for reader in report.readers:
+        assert [(found.variant_path, found.kind, found.not_found) for found in reader.lookups] == [
+            (name, kind, 0) for name in columns for kind in ("present", "absent")
+        ]
+    duckdb, chdb = of(report, "duckdb"), of(report, "chdb")
+    assert [(one.row_groups_without, one.row_groups_with) for one in duckdb.lookups] == [(2, 2)] * 4
+    assert {one.rows_read_with for one in chdb.lookups} == {None}  # it counts no rows for the element of a tuple
+
+
+@pytest.mark.interop
+def test_each_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One footer says which columns the file has, and how the queries' literals and the values are read."""
+    opened: list[str] = []
+
+    def open_counted(path: str) -> Source:
+        opened.append(path)
+        return registry.open_source(path)
+
+    monkeypatch.setattr(files, "open_source", open_counted)
+    paths = [orders(tmp_path / f"{name}.parquet", 200) for name in "ab"]
+    log = tmp_path / "log.sql"
+    log.write_text("SELECT * FROM t WHERE id = 5;")
+    bloomcli.trial(paths, queries=[log], readers=["pyarrow"], **FAST)
+    assert opened == list(map(str, paths))
 
 
 @pytest.mark.interop

@@ -56,6 +56,18 @@ def test_spark_finds_the_values_of_its_types(fixtures: Path) -> None:
     assert not any(lookups.not_found for lookups in spark.lookups)
 
 
+def test_spark_looks_fields_of_a_variant_up_and_reads_every_row_group(fixtures: Path) -> None:
+    """By `try_variant_get`; the fact that it doesn't skip by their filters is in the table of readers."""
+    columns = ["v:$.user.id", "v:$['a.b']"]
+    path = fixtures / "parquet" / "spark_variant.parquet"
+    spark = of(trial(path, *columns, readers=["spark"], values=1, runs=0), "spark")
+    assert (spark.status, spark.reason) == ("equal", None)
+    assert [(one.variant_path, one.not_found) for one in spark.lookups] == [
+        (name, 0) for name in columns for _ in "ab"
+    ]
+    assert {(one.rows_read_without, one.rows_read_with) for one in spark.lookups} == {(300, 300)}
+
+
 def test_spark_compares_orc_files_with_a_copy_without_filters(tmp_path: Path) -> None:
     values = [-5.0, -0.0, 5.0] * 100
     path = orcfiles.write(tmp_path / "f.orc", {"c": values}, blooms=[1])

@@ -413,14 +413,14 @@ def _check_header(
     if size <= 0:
         raise problem(f"the bitset has {counted(size, 'byte')}", "filter-num-bytes")
     if size % limits.FILTER_MIN_BYTES:
-        raise problem(f"the bitset's {counted(size, 'byte')} are not a multiple of 32", "filter-num-bytes")
+        raise problem(f"the bitset's {counted(size, 'byte')} {are(size)} not a multiple of 32", "filter-num-bytes")
     if size > limits.FILTER_MAX_BYTES:
         raise problem(
             f"the bitset's {counted(size, 'byte')} are more than {limits.FILTER_MAX_BYTES}", "filter-too-large"
         )
     if header.draft and size & (size - 1):
         raise problem(
-            f"the bitset's {counted(size, 'byte')} are not a power of two, as a draft's have to be",
+            f"the bitset's {counted(size, 'byte')} {are(size)} not a power of two, as a draft's have to be",
             "filter-num-bytes",
         )
     total = header.header_bytes + size

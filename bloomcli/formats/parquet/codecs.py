@@ -22,7 +22,7 @@ from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.storage.base import Source
-from bloomcli.words import counted
+from bloomcli.words import are, counted
 
 _GZIP_WINDOW: Final = 31
 """zlib's 15 bits, plus 16 for the gzip format."""
@@ -186,7 +186,7 @@ def _zstd(packed: memoryview, size: int) -> Buffer:
 
     content = zstandard.frame_content_size(packed)
     if content > size:  # -1 if the frame doesn't give its size
-        raise CodecError(f"{counted(content, 'byte')} are in the frame, {size} were announced")
+        raise CodecError(f"{counted(content, 'byte')} {are(content)} in the frame, {size} were announced")
     decompressor = getattr(_OF_THREAD, "zstd", None)
     if decompressor is None:  # one for each thread: creating it allocates memory
         decompressor = _OF_THREAD.zstd = zstandard.ZstdDecompressor()

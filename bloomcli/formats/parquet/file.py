@@ -221,6 +221,18 @@ class ParquetFile(LocatedFile):
         encryption = self.footer.encryption
         return encryption is not None and any(index == column.index for _, index in encryption.ciphers)
 
+    def properties(self, column: Column) -> frozenset[str]:
+        """What not every reader copes with in a leaf: encryption, ALP, a place in a VARIANT."""
+        from bloomcli.rules.reader_table import ALP, ENCRYPTED_COLUMN, VARIANT_FIELD
+
+        keys = self.footer.chunk_keys({column.index}) if column.physical in {"FLOAT", "DOUBLE"} else ()
+        there = {
+            ENCRYPTED_COLUMN: self.is_encrypted(column),
+            ALP: self.footer.encoded_by(ALP, keys),
+            VARIANT_FIELD: column.variant_path is not None,
+        }
+        return frozenset(name for name, found in there.items() if found)
+
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
     ) -> Iterator[UnitFacts]:

@@ -22,7 +22,7 @@ from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import idl, spec, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.schema import leaf_columns, with_enums_as_text
+from bloomcli.formats.parquet.schema import key_values, leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
 from bloomcli.kernels import ChunkMetadata
@@ -170,11 +170,13 @@ class Footer:
             for pair in self.key_values()
         )
 
+    def encoded_by(self, encoding: str, keys: Iterable[ChunkKey]) -> bool:
+        """Whether the metadata of one of some chunks name an encoding."""
+        return any(self.metadata(key).encodings >> idl.ENUMS["Encoding"][encoding] & 1 for key in keys)
+
     def key_values(self) -> Iterator[Struct]:
         """The writer's own keys and values, walked. Raises CorruptFile."""
-        starts = self.top.list_starts("key_value_metadata")
-        location = self.location.at("key_value_metadata")
-        return (Struct("KeyValue", self.raw, start, location) for start in starts[:-1])
+        return key_values(self.top)
 
     @property
     def signed(self) -> bool:

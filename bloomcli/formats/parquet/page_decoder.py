@@ -472,7 +472,7 @@ def without_alp(
     import pyarrow.parquet as pq
 
     keys = [list(footer.chunk_keys_in(number, columns)) for number in row_groups]
-    if not any(footer.metadata(key).encodings >> idl.ENUMS["Encoding"][_ALP] & 1 for some in keys for key in some):
+    if not footer.encoded_by(_ALP, (key for some in keys for key in some)):
         return None
     size, groups = 0, []
     for some in keys:

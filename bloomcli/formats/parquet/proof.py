@@ -34,7 +34,7 @@ from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import decode_bound, render
-from bloomcli.words import counted
+from bloomcli.words import are, counted
 
 _Index = TypeVar("_Index")
 
@@ -323,7 +323,8 @@ class _Proof(_Metadata):
         nulls = stats.integer("null_count")
         if nulls is not None and not self._possible_nulls(nulls, measured.nulls, measured.values):
             wrong.append(
-                f"null_count is {nulls}, and {measured.nulls} of {counted(measured.values, 'value')} are null"
+                f"null_count is {nulls}, and {measured.nulls} of {counted(measured.values, 'value')}"
+                f" {are(measured.nulls)} null"
             )
         nans = stats.integer("nan_count")
         if nans is not None and nans != measured.nans and statistics.has_floats(self.column):

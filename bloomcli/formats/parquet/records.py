@@ -339,6 +339,20 @@ def _int96(values: pa.FixedSizeBinaryArray) -> tuple[np.ndarray[Any, Any], np.nd
     return found["day"], found["nanos"]
 
 
+def _instant(field: pa.Field) -> pa.Field:
+    """The field with its timestamps, which have no zone, as instants in microseconds."""
+    kind = field.type
+    if pa.types.is_timestamp(kind):
+        kind = pa.timestamp("us", "UTC")
+    elif pa.types.is_struct(kind):
+        kind = pa.struct([_instant(one) for one in kind])
+    elif pa.types.is_map(kind):
+        kind = pa.map_(_instant(kind.key_field), _instant(kind.item_field))
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_instant(kind.value_field))
+    return field.with_type(kind)
+
+
 def _count(groups: Sequence[_Rows]) -> int:
     return sum(len(group.rows) for group in groups)
 
@@ -418,9 +432,15 @@ class Records:
         return batch.cast(self.with_instants(batch.schema))
 
     def with_instants(self, schema: pa.Schema) -> pa.Schema:
-        """The schema with INT96 columns at the top level as instants in microseconds, as Spark reads them."""
-        int96 = {one.path for one in self._int96}
-        return pa.schema([one.with_type(pa.timestamp("us", "UTC")) if one.name in int96 else one for one in schema])
+        """The schema with INT96 timestamps as instants in microseconds, as Spark reads them.
+
+        A column with fields of INT96 and of other timestamps, which no writer makes, keeps its type.
+        """
+        names = {one.path.partition(".")[0] for one in self._int96} | {one.path for one in self._int96}
+        others = {
+            one.path.partition(".")[0] for one in self._file.columns if one.unit is not None and "." in one.path
+        }
+        return pa.schema([_instant(one) if one.name in names - others else one for one in schema])
 
     @cached_property
     def _int96(self) -> Sequence[Column]:

@@ -10,7 +10,7 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.formats.parquet.variant import Leaf, with_paths
+from bloomcli.formats.parquet.variant import SPARK_SCHEMA, Leaf, Steps, named_by_spark, unannotated, with_paths
 from bloomcli.model.file import Column
 from bloomcli.model.schema import SchemaNode
 
@@ -65,21 +65,40 @@ _ENUM_AS_TEXT: Final = (("converted_type", 0x08, 0x00), ("logicalType", 0x4C, 0x
 class _SchemaCache:
     """The latest schema and its columns: most files of a dataset have the same schema.
 
-    The columns depend only on the schema's bytes. A schema that can't be read is read again, to raise its error.
+    The columns depend only on the schema's bytes, and for groups that may be a VARIANT on Spark's schema, the second
+    item; None without such groups. A schema that can't be read is read again, to raise its error.
     """
 
-    last: tuple[bytes, tuple[Column, ...]] = (b"", ())
+    last: tuple[bytes, bytes | None, tuple[Column, ...]] = (b"", None, ())
 
 
 def leaf_columns(top: Struct) -> tuple[Column, ...]:
     """The leaf columns of FileMetaData's schema, in schema order. Paths don't include the root's name."""
     starts = top.list_starts("schema")[:-1]
     raw = top.raw("schema") or b""
-    known, columns = _SchemaCache.last  # other threads can replace it
-    if not starts or raw != known:
-        columns = _read(top, starts)
-        _SchemaCache.last = (raw, columns) if starts else (b"", ())
+    known, spark, columns = _SchemaCache.last  # other threads can replace it
+    if not starts or raw != known or (spark is not None and spark != _spark_schema(top)):
+        leaves, variants = _read(top, starts)
+        candidates, spark = unannotated(leaves, variants), None
+        if candidates:
+            spark = _spark_schema(top)
+            variants |= named_by_spark(candidates, spark)
+        columns = with_paths(leaves, variants)
+        _SchemaCache.last = (raw, spark, columns) if starts else (b"", None, ())
     return columns
+
+
+def key_values(top: Struct) -> Iterator[Struct]:
+    """The writer's own keys and values in FileMetaData, walked. Raises CorruptFile."""
+    location = top.location.at("key_value_metadata")
+    starts = top.list_starts("key_value_metadata")[:-1]
+    return (Struct("KeyValue", top.data, start, location) for start in starts)
+
+
+def _spark_schema(top: Struct) -> bytes:
+    """The schema in Spark's own metadata, as JSON; empty if Spark didn't write the file."""
+    key = SPARK_SCHEMA.encode()
+    return next((pair.binary("value") or b"" for pair in key_values(top) if pair.binary("key") == key), b"")
 
 
 def with_enums_as_text(top: Struct) -> bytes:
@@ -95,7 +114,9 @@ def with_enums_as_text(top: Struct) -> bytes:
     return bytes(data)
 
 
-def _read(top: Struct, starts: list[int]) -> tuple[Column, ...]:
+def _read(top: Struct, starts: list[int]) -> tuple[list[Leaf], set[Steps]]:
+    """The leaves, and the groups that are annotated as VARIANT."""
+    variants: set[Steps] = set()
     stack: list[_Group] = []
     leaves: list[Leaf] = []
     for index, start in enumerate(starts):
@@ -116,12 +137,22 @@ def _read(top: Struct, starts: list[int]) -> tuple[Column, ...]:
         if children or element.span("type") is None:
             if len(stack) >= limits.SCHEMA_MAX_DEPTH:
                 raise element.location.fault(f"the schema nests deeper than {limits.SCHEMA_MAX_DEPTH}", start)
+            if _is_variant(element):
+                variants.add(node.path)
             stack.append(node._replace(left=children))
         else:
             leaves.append(Leaf(_leaf(element, node, len(leaves)), node.path, node.repeated))
     if any(group.left for group in stack):
         raise top.location.fault("the schema ends before its groups are full", top.start, "schema")
-    return with_paths(leaves)
+    return leaves, variants
+
+
+def _is_variant(element: Struct) -> bool:
+    raw = element.raw("logicalType")
+    try:
+        return raw is not None and _from_union(raw).text == "VARIANT"
+    except CorruptFile:  # of a group, only this annotation matters
+        return False
 
 
 def _node(element: Struct, parent: _Group) -> _Group:

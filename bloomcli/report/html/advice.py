@@ -27,7 +27,7 @@ from bloomcli.report.html.parts import (
     figure,
     table,
 )
-from bloomcli.report.human import count, rate, seconds, size
+from bloomcli.report.human import column_name, count, rate, seconds, size
 from bloomcli.report.text_advice import NO_QUERIES, answer, cost, engine_filters, weights
 from bloomcli.rules.filter_use import GAINS, NEVER_LOOKS
 from bloomcli.rules.readers import reader
@@ -101,7 +101,7 @@ def _lead(report: AdviseReport, add: Sequence[ColumnAdvice]) -> Text:
 
 def _before_and_after(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Chart:
     """The chart of the bytes that a lookup reads, today and with filters, by recommended column and on average."""
-    pairs = [(c.column, c.today_bytes or 0.0, c.with_filter_bytes or 0.0) for c in columns[: charts.ROWS // 2]]
+    pairs = [(column_name(c), c.today_bytes or 0.0, c.with_filter_bytes or 0.0) for c in columns[: charts.ROWS // 2]]
     if report.total is not None and len(columns) > 1:
         pairs.insert(0, ("on average", report.total.today_bytes, report.total.with_filter_bytes))
     rows = []
@@ -170,7 +170,7 @@ def _to_add(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
         time = column.seconds_to_add
         rows.append(
             (
-                Cell(column.column),
+                Cell(column_name(column)),
                 Cell(column.type),
                 _size_cell(column.filter_bytes),
                 rate_cell(column.filter_share),
@@ -192,13 +192,13 @@ def _to_leave(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
         there = column.existing
         text = "none" if there is None or not there.filters else f"{count(there.filters)}: {there.judgement}"
         tone = "warn" if column.reason_id == "loses-rows" else ""
-        rows.append((Cell(column.column), Cell(column.type), Cell(column.reason, tone=tone), Cell(text)))
+        rows.append((Cell(column_name(column)), Cell(column.type), Cell(column.reason, tone=tone), Cell(text)))
     return table("Columns to leave as they are", heads, rows, total=len(columns))
 
 
 def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
     """Yield the chart of the row groups that a lookup of an absent value skips today and with the new filter."""
-    known = [(column.column, column.absent) for column in measured if column.absent is not None]
+    known = [(column_name(column), column.absent) for column in measured if column.absent is not None]
     if not known:
         return
     rows = []
@@ -228,7 +228,7 @@ def _read(columns: Sequence[ColumnAdvice], total: int) -> Chart:
     figures = []
     for column in columns:
         found = []
-        cells = [Cell(column.column)]
+        cells = [Cell(column_name(column))]
         for gain, tone in ((column.present, "accent"), (column.absent, "second")):
             for read, hollow in ((gain and gain.today, True), (gain and gain.with_filter, False)):
                 share = read.row_groups if read else None
@@ -236,7 +236,7 @@ def _read(columns: Sequence[ColumnAdvice], total: int) -> Chart:
                     found.append(Estimate(tone, share.estimate, share.low, share.high, hollow))
                 text = "-" if share is None else f"{rate(share.estimate)} ({rate(share.low)} to {rate(share.high)})"
                 cells.append(figure(text, share.estimate if share else None))
-        rows.append((column.column, tuple(found)))
+        rows.append((column_name(column), tuple(found)))
         figures.append(tuple(cells))
     heads = ("present, today", "present, with filter", "absent, today", "absent, with filter")
     title = "Row groups that a lookup reads, with intervals"
@@ -258,11 +258,12 @@ def _saved(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         return
     columns = known[: charts.ROWS]
     rows = [
-        (column.column, (Estimate("accent", saved.estimate, saved.low, saved.high),)) for column, saved in columns
+        (column_name(column), (Estimate("accent", saved.estimate, saved.low, saved.high),))
+        for column, saved in columns
     ]
     ticks = charts.signed_sizes(min(s.low for _, s in columns), max(s.high for _, s in columns))
     figures = [
-        (Cell(column.column), _size_cell(saved), Cell(_interval(saved)), _size_cell(column.filter_bytes))
+        (Cell(column_name(column)), _size_cell(saved), Cell(_interval(saved)), _size_cell(column.filter_bytes))
         for column, saved in columns
     ]
     heads = (
@@ -291,10 +292,12 @@ def _sizes(columns: Sequence[ColumnAdvice], rule: str) -> Chart:
         chosen = column.filter_bytes
         point = None if chosen is None or column.fpp is None else (max(chosen.estimate, 1.0), column.fpp)
         label = "" if point is None else f"{size(round(point[0]))} at {rate(point[1])}"
-        panels.append(Curve(column.column, tuple(points), point if column.recommended else None, label))
+        panels.append(Curve(column_name(column), tuple(points), point if column.recommended else None, label))
         for at in column.rates:
             is_chosen = "yes" if column.recommended and at.fpp == column.fpp else "no"
-            figures.append((Cell(column.column), rate_cell(at.fpp), _size_cell(at.filter_bytes), Cell(is_chosen)))
+            figures.append(
+                (Cell(column_name(column)), rate_cell(at.fpp), _size_cell(at.filter_bytes), Cell(is_chosen))
+            )
     sizes = [x for panel in panels for x, _ in panel.points]
     fpps = [y for panel in panels for _, y in panel.points]
     heads = (Head("column"), Head("FPP", figures=True), Head("filter size", figures=True), Head("chosen"))
@@ -345,7 +348,7 @@ def _figures(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
     )
     rows = [
         (
-            Cell(column.column),
+            Cell(column_name(column)),
             Cell("yes" if column.recommended else "no"),
             *(figure(count(n), n) for n in (column.rows, column.nulls)),
             figure("-" if column.column_bytes is None else size(column.column_bytes), column.column_bytes),

@@ -25,8 +25,8 @@ from bloomcli.report.html.parts import (
     shown,
     table,
 )
-from bloomcli.report.human import count, rate, seconds, size
-from bloomcli.report.text_trial import answer, effect, saved
+from bloomcli.report.human import column_name, count, rate, seconds, size
+from bloomcli.report.text_trial import answer, effect, names, saved
 from bloomcli.rules import RULES
 from bloomcli.rules import page as rule_page
 from bloomcli.words import plural
@@ -76,7 +76,7 @@ def _facts(report: TrialReport) -> Iterator[Part]:
     )
     items = [
         ("tried", f"{tried}, {plural(report.row_groups, 'row group')}, {plural(report.rows, 'row')}"),
-        ("columns", ", ".join(map(shown, report.columns))),
+        ("columns", ", ".join(map(shown, names(report)))),
         ("values", ", ".join(report.queries) or f"{count(report.values)} of each kind, sampled; seed {report.seed}"),
         ("rate of new filters", rate(report.fpp)),
         ("timed runs", count(report.runs)),
@@ -143,7 +143,7 @@ def _differences(report: TrialReport, limits: Limits) -> Iterator[Part]:
 
 def _name(row: Row) -> str:
     reader, found = row
-    return f"{reader.title}, {found.kind}: {found.column}"
+    return f"{reader.title}, {found.kind}: {column_name(found)}"
 
 
 def _times(rows: Sequence[Row]) -> Iterator[Part]:
@@ -233,7 +233,7 @@ def _lookups(rows: Sequence[Row], limits: Limits) -> Table:
         cells.append(
             (
                 Cell(reader.title),
-                Cell(found.column),
+                Cell(column_name(found)),
                 Cell(found.kind),
                 figure(count(found.lookups), found.lookups),
                 Cell(count(found.unequal), found.unequal, "bad" if found.unequal else ""),

@@ -15,6 +15,16 @@ import pyarrow.compute as pc
 _DIGEST_BYTES = 16
 
 
+class InVariant(NamedTuple):
+    """The place of a column in a shredded VARIANT, for readers that read it as one value."""
+
+    names: tuple[str, ...]
+    """The names of the VARIANT's own column, as `Lookup.names`."""
+    fields: tuple[str, ...]
+    path: str
+    """The fields as Spark's `variant_get` spells them: ``$.user.id``."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
     """A request for the rows of a file in which a column equals a value."""
@@ -24,6 +34,7 @@ class Lookup:
     format: str
     names: tuple[str, ...]
     """The column's name; in structs, then the names of the nested fields."""
+    in_variant: InVariant | None
     value: pa.Scalar
     """The value in the column's Arrow type."""
     filters: bool

@@ -37,7 +37,8 @@ class ChDB(Reader):
             f"SELECT {selection} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
             f" SETTINGS {', '.join(settings)}"
         )
-        before = self._counted() if lookup.format == "parquet" else 0
+        counts = lookup.format == "parquet" and len(lookup.names) == 1  # it doesn't count rows for a tuple's element
+        before = self._counted() if counts else 0
 
         def run() -> Rows:
             table = self._ask(statement)
@@ -46,7 +47,7 @@ class ChDB(Reader):
             return int(table.column(0)[0].as_py())
 
         def read() -> ReadMetrics:
-            return ReadMetrics(rows=self._counted() - before) if lookup.format == "parquet" else ReadMetrics()
+            return ReadMetrics(rows=self._counted() - before) if counts else ReadMetrics()
 
         return Query(run, read)
 

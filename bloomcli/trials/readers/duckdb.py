@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics
 from bloomcli.trials.texts import is_binary, sql_text
@@ -26,7 +28,7 @@ class DuckDB(Reader):
     def query(self, lookup: Lookup) -> Query:
         """Prepare a SELECT."""
         file = f"read_parquet({_quoted(lookup.path)}, hive_partitioning = false) AS {_ROWS}"
-        column = ".".join((_ROWS, *(_name(name) for name in lookup.names)))
+        column = self._column(lookup, file)
         selection = f"{_ROWS}::VARCHAR" if lookup.whole else "count(*)"
         statement = f"SELECT {selection} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
         return Query(lambda: self._rows(statement, whole=lookup.whole), self._read)
@@ -35,11 +37,22 @@ class DuckDB(Reader):
         rows = self._connection.execute(statement).fetchall()
         return rows if whole else int(rows[0][0])
 
+    def _column(self, lookup: Lookup, file: str) -> str:
+        """The column; of a field of a VARIANT, which DuckDB reads as one value, the expression with its type."""
+        inside = lookup.in_variant
+        if inside is not None and self._type(file, _path(inside.names)) == "VARIANT":
+            (kind,) = self._connection.from_arrow(pa.table({"c": pa.array([lookup.value])})).types
+            return f"TRY_CAST({_path((*inside.names, *inside.fields))} AS {kind})"
+        return _path(lookup.names)
+
+    def _type(self, file: str, column: str) -> str:
+        described = self._connection.execute(f"DESCRIBE SELECT {column} FROM {file}").fetchall()  # noqa: S608  all names and texts are quoted
+        return str(described[0][1])
+
     def _literal(self, lookup: Lookup, file: str, column: str) -> str:
         key = (lookup.path, lookup.names)
         if key not in self._types:
-            described = self._connection.execute(f"DESCRIBE SELECT {column} FROM {file}").fetchall()  # noqa: S608  all names and texts are quoted
-            self._types[key] = described[0][1]
+            self._types[key] = self._type(file, column)
         kind, value = self._types[key], lookup.value
         if is_binary(value.type):
             data: bytes = value.as_py()
@@ -78,6 +91,10 @@ def _quoted(text: str) -> str:
 
 def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _path(names: Sequence[str]) -> str:
+    return ".".join((_ROWS, *map(_name, names)))
 
 
 def start() -> Reader:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from bloomcli.datasets.spark_session import session
+from bloomcli.datasets.spark_session import session, sql_type
 from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows
 from bloomcli.trials.texts import is_binary, sql_text
 
@@ -27,7 +27,7 @@ class Spark(Reader):
     def query(self, lookup: Lookup) -> Query:
         """Prepare a filtered data frame."""
         frame = self._frame(lookup)
-        column = ".".join(map(_name, lookup.names))
+        column = self._column(lookup, frame)
         found = frame.where(f"{column} = {self._literal(lookup, frame, column)}")
         found = found.selectExpr("cast(struct(*) as string) as r" if lookup.whole else "count(*) as r")
 
@@ -46,6 +46,16 @@ class Spark(Reader):
                 reader = reader.option(_SWITCH, str(lookup.filters).lower())
             self._frames[key] = reader.load(lookup.path)
         return self._frames[key]
+
+    def _column(self, lookup: Lookup, frame: Any) -> str:
+        """The column; of a field of a VARIANT, which Spark reads as one value, the expression with its type."""
+        inside = lookup.in_variant
+        if inside is not None:
+            top = ".".join(map(_name, inside.names))
+            if frame.selectExpr(top).dtypes[0][1] == "variant":
+                kind = sql_type(lookup.value.type)
+                return f"try_variant_get({top}, {_quoted(inside.path)}, '{kind}')"
+        return ".".join(map(_name, lookup.names))
 
     def _literal(self, lookup: Lookup, frame: Any, column: str) -> str:
         key = (lookup.path, lookup.names)

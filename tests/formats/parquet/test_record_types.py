@@ -153,6 +153,25 @@ def test_int96_timestamps_beyond_nanoseconds_are_those_of_the_file(tmp_path: Pat
         assert shown == [times[number] for number in wanted]
 
 
+def test_int96_timestamps_within_other_types_are_instants_as_those_at_the_top(tmp_path: Path) -> None:
+    """Of one file with a time beyond nanoseconds, and of several files, whose rows have one type."""
+    path, far = tmp_path / "f.parquet", dt.datetime(9999, 12, 31)
+    time = pa.array([far], pa.timestamp("us"))
+    some = {
+        "time": time,
+        "in_struct": pa.StructArray.from_arrays([time, pa.array([1])], ["t", "n"]),
+        "in_list": pa.array([[far]], pa.list_(time.type)),
+        "in_map": pa.array([[("k", far)]], pa.map_(pa.string(), time.type)),
+    }
+    pq.write_table(pa.table({"id": [1], **some}), path, use_deprecated_int96_timestamps=True)
+    near = int96_file(tmp_path / "near.parquet", [EPOCH])
+    instant = far.replace(tzinfo=dt.UTC)
+    wanted = {"time": instant, "in_struct": {"t": instant, "n": 1}, "in_list": [instant], "in_map": [("k", instant)]}
+    for paths in ([path], [path, near]):
+        found = [row["record"] for batch in bloomcli.find(paths, 1, column="id") for row in batch.to_pylist()]
+        assert found == [{"id": 1, **wanted}]
+
+
 def test_int96_timestamps_that_no_type_holds_are_an_error(tmp_path: Path) -> None:
     path = int96_file(tmp_path / "f.parquet", [EPOCH + dt.timedelta(hours=k) for k in range(500)])
     day = (EPOCH.date() - dt.date(1970, 1, 1)).days + 2440588
