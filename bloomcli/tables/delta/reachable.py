@@ -188,7 +188,7 @@ def _columns(metadata: Sequence[Mapping[str, Any]], column: str, name: str) -> l
                 path=name,
             )
         names = names_of(one)
-        leaf = next((leaf for leaf in leaves_of(one) if leaf.path == column), Leaf(column, (), "string"))
+        leaf = next((leaf for leaf in leaves_of(one) if leaf.path == column), Leaf(column, (), "string", 0))
         for own in names.columns:
             if own.path == column:
                 found[own] = names, leaf
