@@ -133,5 +133,5 @@ def _check_column(shape: Shape, column: str, table: str) -> None:
         raise UsageError(
             f"{column} is a partition column, whose values aren't in files",
             path=table,
-            hint=f"--where chooses partitions: --where \"{column} = ...\"",
+            hint=f'--where chooses partitions: --where "{column} = ..."',
         )

@@ -223,10 +223,10 @@ def test_files_with_rows_that_meet_a_condition_are_never_left_out(tmp_path: Path
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ("id = 5; drop table t", "--where isn't a condition in SQL: "),
-        ("id = 5 union select 1", "--where isn't a condition in SQL: "),
-        ("", "--where isn't a condition in SQL: "),
-        ("(" * 100_000 + "id = 5", "--where isn't a condition in SQL: "),
+        ("id = 5; drop table t", "isn't a condition in Spark's SQL"),
+        ("id = 5 union select 1", "isn't a condition in Spark's SQL"),
+        ("", "isn't a condition in Spark's SQL"),
+        ("(" * 100_000 + "id = 5", "isn't a condition in Spark's SQL"),
         ("id = 'five'", "compares the column id, of the type long, with 'five'"),
         ("id = '5.5'", "compares the column id, of the type long, with '5.5'"),
         ("id = 1e999999999", "compares the column id, of the type long, with "),
@@ -261,6 +261,10 @@ def test_bounds_of_old_timestamps_may_be_a_minute_off_and_texts_of_char_are_not_
         file = statistics_of({"stats": json.dumps(said)}, [at], ())
         where = f"at = timestamp'{year}-01-01 10:00:00Z'"
         assert Condition(where, open_snapshot(table), [at]).may_be_met(file) is kept
+    (wrong,) = statistics_of(
+        {"partitionValues": {"n": "1e999999999"}}, [Leaf("n", ("n",), "long", 0)], ["n"]
+    ).partition
+    assert wrong.problem is not None
     with pytest.raises(UsageError, match="it has instants"):
         Condition("at = timestamp'2026-01-01 10:00:00'", open_snapshot(table), [at])
     with pytest.raises(UsageError, match="the column c, of the type char, with 'a'"):

@@ -61,7 +61,7 @@ price = 0.00001
 price < 0
 price between 0 and 25
 price in (0, 50, 250.25)
-price > 123456789012345678901234567890
+price > 1234567890123456
 day = date'2026-11-02'
 day >= '2026-11-03'
 day < date'1970-01-01'

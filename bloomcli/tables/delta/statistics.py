@@ -253,4 +253,4 @@ def _in_range(key: Key | None, leaf: Leaf) -> bool:
     bits = _INTEGERS.get(leaf.type)
     if bits is None or key is None or isinstance(key, bytes):
         return True
-    return key == int(key) and -(1 << bits - 1) <= key < 1 << bits - 1
+    return -(1 << bits - 1) <= key < 1 << bits - 1 and key == int(key)  # int(1e999999999) would take all memory
