@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
+from pathlib import Path
 from typing import Any, Final
 
 from bloomcli.commands.progress import cores
@@ -55,8 +56,12 @@ class Killed(Exception):
 
 
 def can_fork() -> bool:
-    """Whether workers can be forked, which starts them immediately: on Linux, with no other thread running."""
-    return sys.platform == "linux" and threading.active_count() == 1
+    """Whether workers can be forked, which starts them immediately: on Linux, with no other thread running.
+
+    Threads of libraries count, such as those of Arrow's and DuckDB's pools, which Python doesn't know: a forked
+    process has none of them, and waits for ever for a lock that one of them held.
+    """
+    return sys.platform == "linux" and len([*Path("/proc/self/task").glob("*")]) == 1
 
 
 @dataclass(slots=True, eq=False)

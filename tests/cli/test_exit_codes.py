@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from support import datasets
 from support.cli import Bloom
+from support.processes import started
 
 from bloomcli.cli import EXIT_CODES
 from bloomcli.datasets import task
@@ -195,7 +196,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
 def test_a_closed_pipe_is_no_answer(filtered: Path, args: list[str]) -> None:
     """1 would say that a value is absent, or that there is a finding."""
     command, *options = args
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-m", "bloomcli", command, filtered, *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

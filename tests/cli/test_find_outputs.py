@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cli import Bloom
+from support.processes import started
 
 from bloomcli.finding import spool
 from bloomcli.report import found_rows
@@ -46,7 +47,7 @@ def test_a_run_that_is_stopped_leaves_no_file(file: Path, tmp_path: Path, number
     out = tmp_path / "out"
     out.mkdir()
     argv = [sys.executable, "-c", SLOW, "find", "1", str(file), "-c", "id", "-f", "csv", "-o", str(out / "x.csv")]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
+    with started(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == b"begun\n"
         assert len(list(out.iterdir())) == 1

@@ -16,6 +16,7 @@ import pytest
 from conftest import ROOT
 from support import datasets
 from support.cli import Bloom
+from support.processes import started
 
 import bloomcli
 from bloomcli.policy.policy_file import load
@@ -276,10 +277,8 @@ def test_a_report_replaces_nothing_but_reports(bloom: Bloom, lake: Path) -> None
 @pytest.mark.slow
 def test_a_report_goes_through_a_pipe_or_a_device(bloom: Bloom, lake: Path) -> None:
     os.mkfifo("pipe")
-    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE) as cat:
+    with started(["cat", "pipe"], stdout=subprocess.PIPE) as cat:
         done = bloom("validate", lake, "--no-policy", "--report", "json=pipe")
-        if done.code:  # nobody may have opened the pipe, and cat would wait for ever
-            cat.kill()
         assert done.code == 0, done.err
         assert json.loads(cat.communicate()[0])["ok"] is True
     assert Path("pipe").is_fifo()

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, need
 from support import datasets
-from support.processes import HOLD, alive, children, wait_until
+from support.processes import HOLD, alive, children, started, wait_until
 
 import bloomcli
 
@@ -57,11 +57,8 @@ def arguments(lake: Path, *target: object) -> list[str]:
 
 @contextmanager
 def running(lake: Path, *target: object) -> Iterator[subprocess.Popen[str]]:
-    """A run in a separate process group that waits at each file, so that it can be stopped in the middle.
-
-    It is killed if the test fails: the end of the block waits for it.
-    """
-    with subprocess.Popen(
+    """A run in a separate process group that waits at each file, so that it can be stopped in the middle."""
+    with started(
         arguments(lake, *target),
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(HOLD), "HOLDPAUSE": "0.03"},
@@ -70,11 +67,7 @@ def running(lake: Path, *target: object) -> Iterator[subprocess.Popen[str]]:
         text=True,
         start_new_session=True,
     ) as process:
-        try:
-            yield process
-        except BaseException:
-            process.kill()
-            raise
+        yield process
 
 
 def whole(origin: Path, made: Path) -> int:

@@ -147,6 +147,18 @@ def test_the_child_process_gets_many_tasks_in_groups(lake: Path, tmp_path: Path)
     assert (changed.done, changed.failed) == (len(datasets.GOOD), len(datasets.BROKEN))
 
 
+def test_a_thread_of_a_library_forbids_forking(tmp_path: Path) -> None:
+    """A forked process would wait for ever for what the thread has locked."""
+    program = (
+        "import threading; from bloomcli.datasets import workers\n"
+        "print(workers.can_fork(), end=' ')\n"
+        "import pyarrow.compute as pc; pc.sum([1, 2])\n"
+        "print(threading.active_count(), workers.can_fork())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "1", "False"]
+
+
 @pytest.mark.usefixtures("early")
 def test_rows_for_python_are_a_sequence_however_many_there_are(lake: Path) -> None:
     report: DatasetReport = bloomcli.inspect([lake])
@@ -202,6 +214,7 @@ import io, json, sys
 import bloomcli.compact as compact
 # many begin earlier, so that seconds show what takes hours
 compact.PLAIN_MOST, compact._BLOCK, compact._OPEN_BLOCKS = 1000, 100, 4
+from bloomcli.datasets import workers
 from bloomcli.compact import packed_blocks
 packed_blocks._MEMORY_BYTES = 100_000
 sys.path.insert(0, "tests")
@@ -246,6 +259,7 @@ def peak():
         return int(status.read().split("VmHWM:")[1].split()[0])
 
 registry.BY_SCHEME["memory"] = Lake()
+workers.can_fork = lambda: True  # the objects are in this process, and Arrow's threads have nothing to do
 with open("/proc/self/clear_refs", "w") as peaks:
     peaks.write("5")
 code = run(sys.argv[2:])

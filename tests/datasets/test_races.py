@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT
 from support import datasets
 from support.checksums import checksums
-from support.processes import HOLD, has_open, held, wait_until
+from support.processes import HOLD, has_open, held, started, wait_until
 
 import bloomcli
 from bloomcli.storage.local.hadoop_crc import checksum_file_of
@@ -153,7 +153,7 @@ def test_a_command_that_came_too_late_says_so_and_works_when_it_is_given_again(
     def command(words: tuple[str, ...]) -> list[str]:
         return [sys.executable, "-m", "bloomcli", *words, str(file), "--in-place"]
 
-    with subprocess.Popen(command(first), cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as slow:
+    with started(command(first), cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as slow:
         try:
             assert wait_until(lambda: held(folder))
             late = subprocess.Popen(command(second), cwd=ROOT, stderr=subprocess.PIPE, text=True)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT
 from support.engines import java_home
+from support.processes import started
 
 import bloomcli
 from bloomcli.datasets import spark_session
@@ -45,7 +46,7 @@ def test_spark_is_silent_unless_its_log_is_wanted(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "1 done" in done.stdout
     command, env = on_spark_as(java, "--conf", "spark.log.level=INFO")
-    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as loud:
+    with started(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as loud:
         assert loud.stderr is not None
         first = next((line for line in loud.stderr if "log4j" in line), None)
         loud.kill()  # Java ends with it: its later log doesn't matter

@@ -31,6 +31,7 @@ import pytest
 from conftest import ROOT, need
 from support.faults.scenarios import SCENARIOS
 from support.faults.tracing import compile_tracer, compiler
+from support.processes import started
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +56,7 @@ def request_trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Request
     library = compile_tracer(folder)
     command = [sys.executable, "-m", "support.faults.run", str(library), str(folder)]
     env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-    with subprocess.Popen(
+    with started(
         command,
         cwd=ROOT / "tests",
         env=env | {"PYTHONPATH": str(ROOT)},

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import pytest
 from support.fuzzing import HOSTILE, MEMORY, ROOT, SECONDS
+from support.processes import started
 
 FILES: Final = sorted(path for path in HOSTILE.iterdir() if path.suffix != ".md")
 _LIMITED: Final = """
@@ -74,7 +75,7 @@ Limited = Callable[..., Done]
 def limiting(program: str = _LIMITED) -> Iterator[Limited]:
     """The program that runs `bloom` under limits of address space and processor time."""
     env = {"MALLOC_ARENA_MAX": "2", "PATH": "/usr/bin:/bin"}
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", program], cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         requests, answers = process.stdin, process.stdout

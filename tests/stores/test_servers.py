@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import ROOT, need
-from support.processes import alive, wait_until
+from support.processes import alive, started, wait_until
 from support.servers import clients, running
 from support.servers.dialects import S3, Azure, Gcs
 from support.servers.faults import Action, Fault
@@ -159,7 +159,7 @@ def test_a_server_ends_with_the_process_that_started_it() -> None:
         "running.fake_gcs(); print(*children(os.getpid()), flush=True); time.sleep(6000)"
     )
     env = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=env) as parent:
+    with started([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=env) as parent:
         assert parent.stdout is not None
         pids = [int(pid) for pid in parent.stdout.readline().split()]
         assert len(pids) >= 2

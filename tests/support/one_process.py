@@ -11,7 +11,6 @@ import base64
 import contextlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from subprocess import PIPE
 from typing import Final
 
 from support.cli import Result
+from support.processes import started
 
 _ROOT: Final = Path(__file__).parents[2]
 _SECONDS: Final = 600
@@ -60,9 +60,7 @@ def commands(env: Mapping[str, str] | None = None, *, before: str = "", encoding
         encoding: the encoding of the output. Output in another encoding is an error.
     """
     environment = os.environ | {"PYTHONPATH": str(_ROOT)} | (env or {})
-    with subprocess.Popen(
-        [sys.executable, "-c", before + _SERVE], stdin=PIPE, stdout=PIPE, env=environment
-    ) as process:
+    with started([sys.executable, "-c", before + _SERVE], stdin=PIPE, stdout=PIPE, env=environment) as process:
         requests, answers = process.stdin, process.stdout
         assert requests is not None
         assert answers is not None

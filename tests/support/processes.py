@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+
+@contextmanager
+def started(command: Sequence[Any], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """A process, with Popen's options, that is killed if the block fails. The end of Popen's own block would wait for
+    it, for ever if it waits for the test.
+    """
+    with subprocess.Popen(command, **options) as process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
 
 
 def children(pid: int) -> list[int]:

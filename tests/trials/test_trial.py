@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.memory_store import SCHEME, MemoryStore
+from support.processes import started
 from support.trials import FAST, NO_JAVA, halves, of, orders, trial, zeros
 
 import bloomcli
@@ -238,7 +239,7 @@ def test_a_reader_that_crashes_is_a_row_with_its_error(tmp_path: Path) -> None:
 def running(path: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The process of a trial that has made its copies, and started its reader."""
     args = ["trial", path, "-c", "id", "--readers", "duckdb", "--runs", "100000"]
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-m", "bloomcli", *map(str, args)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         until = time.monotonic() + 600

@@ -15,6 +15,7 @@ import pytest
 from conftest import ROOT
 from support.checksums import checksums
 from support.every_instant import Instant
+from support.processes import started
 from support.replacing import NEW, OLD, names, replace
 
 from bloomcli.concurrency.signals import STOPS
@@ -58,7 +59,7 @@ with LocalSource(str(path), path) as source:
 def writing(file: Path, *how: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that is in the middle of replacing the file."""
     argv = [sys.executable, "-c", STOPPED, str(file), *how]
-    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with started(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert said(process) == b"ready\n"
         yield process
 

@@ -15,6 +15,7 @@ import pytest
 from conftest import ROOT
 from support import datasets
 from support.checksums import checksums
+from support.processes import started
 from support.tasks import plan_tasks
 
 import bloomcli
@@ -105,7 +106,7 @@ def test_a_lock_of_another_process_counts_until_that_process_is_killed(tmp_path:
         "        print('ready', flush=True)\n"
         "        time.sleep(600)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program, path], cwd=ROOT, stdout=subprocess.PIPE) as process:
+    with started([sys.executable, "-c", program, path], cwd=ROOT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         assert not sweep(tmp_path).removed
@@ -187,9 +188,7 @@ def test_writers_never_lose_their_files_to_a_concurrent_sweep(tmp_path: Path) ->
         "print(swept)\n"
     )
     files = 1000
-    with subprocess.Popen(
-        [sys.executable, "-c", program, tmp_path], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with started([sys.executable, "-c", program, tmp_path], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         try:

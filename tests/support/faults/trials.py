@@ -227,8 +227,8 @@ class Trials:
                 yield self._problem(fault, "exit code 0, and another result", run)
         elif run.code == 3:
             yield from self._of_error(fault, run)
-        elif run.code == _UNSUPPORTED and fault.call.name in OTHER_ERRORS:
-            return  # of a library that decodes only in threads
+        elif run.code == _UNSUPPORTED and (fault.call.name in OTHER_ERRORS or fault.call.files.startswith("pipe:")):
+            return  # of a library that decodes only in threads, or in a process whose start a pipe reports
         else:
             yield self._problem(fault, f"exit code {run.code}", run)
 
