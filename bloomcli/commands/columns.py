@@ -7,7 +7,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
-from bloomcli.commands.partitions import partition_of
 from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import ColumnSelection, FilterFile
@@ -16,6 +15,7 @@ from bloomcli.hints import Command, Hint, extended, listed
 from bloomcli.model.file import Column, Severity
 from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
+from bloomcli.storage.names import partition_of
 from bloomcli.values import variant_paths
 
 _GLOB: Final = frozenset("*?[")

@@ -14,11 +14,11 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from bloomcli.commands.partitions import partition_of
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, PartitionValue
+from bloomcli.storage.names import partition_of
 from bloomcli.tables.delta.jvm import Jvm
 from bloomcli.tables.delta.log import actions_in
 from bloomcli.tables.delta.schema import names_of
