@@ -204,6 +204,8 @@ class _Looked:
 
     def look_for_live_rows(self) -> None:
         """Search the newest snapshots for rows that aren't deleted, in the files that have values."""
+        if any(bounds.whole for bounds in self._reached.bounds):
+            return  # a partition's value is that of all rows of a file
         heads: defaultdict[str, set[str]] = defaultdict(set)
         for file in self._reached.files:
             for head in file.keeper.heads if self._values_of[file.path] else ():

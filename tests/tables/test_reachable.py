@@ -390,12 +390,12 @@ def test_values_of_partition_columns_are_in_the_log_and_in_names_of_directories(
     assert look(spark, name, odd[:-1], "who").certificate
     assert look(spark, name, "2026-11-02", "day").certificate
     found = look(spark, name, odd, "who")
-    assert {place.kind for place in found.places} == {"bounds in the log", "names of directories"}
+    assert kinds(found) >= {"bounds in the log", "names of directories"}
     assert found.statements[0] == rf"DELETE FROM {name} WHERE `who` = 'it\'s 50% ü/=:'"
     assert kinds(look(spark, name, "2026-11-01", "day")) == kinds(found)
     spark.sql(found.statements[0])
     left = look(spark, name, odd, "who")
-    assert kinds(left) == {"bounds in the log", "names of directories", "texts of commits"}
+    assert kinds(left) >= {"bounds in the log", "names of directories", "texts of commits"}
     assert not any("DELETE" in text for text in left.statements)
     assert ended(spark, name, left, folder / "_delta_log", values=odd, column="who") <= 3
     assert [row[0] for row in spark.sql(f"select count(*) from {name}").collect()] == [9]
