@@ -15,7 +15,7 @@ from bloomcli.values.literals import kind_of, parse
 
 if TYPE_CHECKING:
     from bloomcli.advice.sql.analysis import ColumnLookup
-    from bloomcli.advice.sql.constants import Value
+    from bloomcli.values.sql_constants import Value
 
 MOST_LITERALS: Final = 10_000
 """The most distinct values of a column that are kept."""

@@ -24,6 +24,7 @@ from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Ke
 from bloomcli.model.validate import Finding
 from bloomcli.values import calendar
 from bloomcli.values.keys import comparable, key_of, kind_of_column, text_of
+from bloomcli.values.literals import WIDE
 from bloomcli.values.short_bounds import cut_high, cut_low
 from bloomcli.words import counted
 
@@ -370,26 +371,33 @@ def _is_other(value: PartitionValue, end: _End, last: bool, column: _Column) -> 
     if not end.exact and (column.kind not in _TIMES or value.transform == "bucket"):
         return False
     keys = [key] if end.exact else [key, key + (-_MILLI if last else _MILLI)]  # type: ignore[operator]
-    found = [_transformed(one, value, column) for one in keys]
+    found = [transformed(one, value, column.kind, column.scale) for one in keys]
     return None not in found and said not in found
 
 
-def _transformed(key: Key, value: PartitionValue, column: _Column) -> Key | None:
-    """The partition of a value; None if it can't be computed."""
+def transformed(key: Key, value: PartitionValue, kind: Kind | None, scale: int) -> Key | None:
+    """The partition of a value; None if it can't be computed.
+
+    Args:
+        key: the value.
+        value: a value of the partition field.
+        kind: the kind of the column.
+        scale: the scale of a decimal column.
+    """
     width = value.width
     match value.transform, key:
         case "identity", _:
             return key
         case "bucket", _:
-            hashed = _hashed(key, column)
+            hashed = _hashed(key, kind, scale)
             return None if hashed is None or width < 1 else (hashed & 0x7FFF_FFFF) % width
         case "truncate", bytes() if value.kind is Kind.TEXT:
             return key.decode("utf-8", "surrogateescape")[:width].encode("utf-8", "surrogateescape")
         case "truncate", bytes():
             return key[:width]
         case "truncate", Decimal():
-            unscaled = int(key.scaleb(column.scale))
-            return Decimal(unscaled - unscaled % width).scaleb(-column.scale)
+            unscaled = int(key.scaleb(scale, context=WIDE))
+            return Decimal(unscaled - unscaled % width).scaleb(-scale, context=WIDE)
         case "truncate", int():
             return key - key % width
         case "day", int():
@@ -403,15 +411,15 @@ def _transformed(key: Key, value: PartitionValue, column: _Column) -> Key | None
     return None
 
 
-def _hashed(key: Key, column: _Column) -> int | None:
+def _hashed(key: Key, kind: Kind | None, scale: int) -> int | None:
     """Iceberg's hash of a value, by which it chooses the bucket; None if it isn't known."""
     import mmh3
 
-    match key, column.kind:
+    match key, kind:
         case bytes(), _:
             data = key
         case Decimal(), _:
-            unscaled = int(key.scaleb(column.scale))
+            unscaled = int(key.scaleb(scale, context=WIDE))
             data = unscaled.to_bytes(
                 (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1, "big", signed=True
             )

@@ -32,8 +32,8 @@ def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) 
 def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete leaf columns of the first file on the command line, or of the first file in a directory. For --select
     also the columns of its partition."""
-    from bloomcli.commands.partitions import partition_of
     from bloomcli.formats.registry import open_file
+    from bloomcli.storage.names import partition_of
     from bloomcli.storage.registry import open_source
 
     # before an option without its value, Click leaves the arguments unparsed; those of `find` may begin with a value

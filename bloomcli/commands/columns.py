@@ -15,6 +15,7 @@ from bloomcli.hints import Command, Hint, extended, listed
 from bloomcli.model.file import Column, Severity
 from bloomcli.policy.globs import is_glob, matches
 from bloomcli.policy.policy import FilePolicy, Policy
+from bloomcli.storage.names import partition_of
 from bloomcli.values import variant_paths
 
 _GLOB: Final = frozenset("*?[")
@@ -67,7 +68,7 @@ def select(
         matched = _matching(columns, name) if is_glob else set()
         not_there = {p for p in lacking if fnmatchcase(p, name)} if is_glob else set()
         if not matched and not not_there:
-            raise UnknownColumn(f"no column {name!r}", path=path, hint=_hint(name, [*by_path, *lacking]))
+            raise UnknownColumn(f"no column {name!r}", path=path, hint=_hint(name, [*by_path, *lacking], path))
         missing |= not_there
         chosen |= matched - _refused(columns, matched - out, refused, why_not)
     missing = {p for p in missing if not matches(exclude, p)}
@@ -146,7 +147,7 @@ def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str, lack
         if not found and _GLOB & set(name):
             found = _matching(columns, name)
         elif not found and name not in lacking:
-            hint = _hint(name, list(dict.fromkeys([*by_path, *lacking])))
+            hint = _hint(name, list(dict.fromkeys([*by_path, *lacking])), path)
             raise UnknownColumn(
                 f"no column {name!r} to exclude", path=path, hint=extended(hint, ["only a glob may match none"])
             )
@@ -162,7 +163,12 @@ def why_none(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] =
     return None if found or not found.missing_columns else why_missing(found.missing_columns)
 
 
-def _hint(name: str, paths: list[str]) -> str:
+def _hint(name: str, paths: list[str], path: str) -> str | None:
+    directories = ", ".join(one for one in partition_of(path) if one not in paths)
+    return extended(_of_file(name, paths), [f"in the names of directories: {directories}"] if directories else [])
+
+
+def _of_file(name: str, paths: list[str]) -> str:
     if variant_paths.ROOT in name:
         paths = [p for p in paths if variant_paths.ROOT in p]
         if not paths:

@@ -17,7 +17,6 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import reduce
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote_to_bytes
 
 from bloomcli.commands.options import FindOptions
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError
@@ -25,37 +24,16 @@ from bloomcli.formats.arrays import binaries
 from bloomcli.formats.base import FilterFile
 from bloomcli.model.file import Column
 from bloomcli.storage.base import FileEntry
-from bloomcli.storage.names import folder_of
+from bloomcli.storage.names import decoded, folder_of, partition_of
 from bloomcli.values.literals import parse
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE: Final = re.compile(r"[+-]?\d+")
 _DECIMAL: Final = re.compile(r"[+-]?\d+\.?\d*([eE][+-]?\d{1,3})?")
 _DOUBLE: Final = re.compile(r"\s*[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?)\s*")
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?")
-
-
-def partition_of(path: str) -> dict[str, str | None]:
-    """The columns in the directories above a file, up to the first that isn't NAME=VALUE; None is null."""
-    found: dict[str, str | None] = {}
-    rest = folder_of(path)
-    while True:
-        rest, _, directory = rest.rpartition("/")
-        name, _, value = directory.partition("=")
-        if not name or not value:
-            return dict(reversed(found.items()))
-        found.setdefault(_decoded(name), None if value == _NULL else _decoded(value))
-
-
-def _decoded(text: str) -> str:
-    raw = unquote_to_bytes(text.encode("utf-8", "surrogateescape"))
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")
 
 
 def with_partitions(options: FindOptions, listed: Iterable[FileEntry]) -> FindOptions:
@@ -203,9 +181,7 @@ def check_column(file: FilterFile, options: FindOptions) -> str | None:
     found = Partition(file.source.path, options).of(options.column)
     if found is None or any(column.path.lower() == options.column.lower() for column in file.columns):
         return None if found is None else found[1] or ""
-    directory = next(
-        one for one in folder_of(file.source.path).split("/") if _decoded(one).startswith(f"{found[0]}=")
-    )
+    directory = next(one for one in folder_of(file.source.path).split("/") if decoded(one).startswith(f"{found[0]}="))
     raise UsageError(
         f"{found[0]} is a partition column: its value is in the name of the directory {directory}, for all rows",
         path=file.source.path,

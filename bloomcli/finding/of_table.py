@@ -136,5 +136,5 @@ def _check_column(shape: Shape, column: str, table: str) -> None:
         raise UsageError(
             f"{column} is a partition column, whose values aren't in files",
             path=table,
-            hint="with --engine spark, --where chooses partitions",
+            hint=f'--where chooses partitions: --where "{column} = ..."',
         )

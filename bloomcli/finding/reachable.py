@@ -77,7 +77,8 @@ def find_reachable(
 
     Raises:
         UsageError: no such table or column, or no values.
-        UnsupportedError: the table is encrypted, or a Delta table is or was partitioned by the column.
+        UnsupportedError: the table is encrypted, or a Delta table is or was partitioned by the column, which has
+            timestamps or binary values.
         UnreadableError, CorruptFile: the table's metadata can't be read.
     """
     given = values.toArrow() if hasattr(values, "toArrow") else values
@@ -203,6 +204,8 @@ class _Looked:
 
     def look_for_live_rows(self) -> None:
         """Search the newest snapshots for rows that aren't deleted, in the files that have values."""
+        if any(bounds.whole for bounds in self._reached.bounds):
+            return  # a partition's value is that of all rows of a file
         heads: defaultdict[str, set[str]] = defaultdict(set)
         for file in self._reached.files:
             for head in file.keeper.heads if self._values_of[file.path] else ():
@@ -221,12 +224,12 @@ class _Looked:
         The beginning of a value, or a cut time, in the bounds of a file without the value is that of another value.
         """
         known: dict[Type, _Known] = {}
-        for path, kind, data_file, bounds, keeper in self._reached.bounds:
+        for path, kind, data_file, bounds, keeper, whole in self._reached.bounds:
             if bounds.kind not in known:
                 known[bounds.kind] = _Known(texts, bounds.kind)
             same, part = known[bounds.kind].of(bounds)
             results = self._results.get(data_file)
-            if results and not any(one.rows or one.error is not None for one in results):
+            if whole or (results and not any(one.rows or one.error is not None for one in results)):
                 part = set()
             self._add(kind, path, same | part, keeper, data_file=data_file, part=not same)
         parts = map(re.escape, self._options.column.split("."))

@@ -37,7 +37,7 @@ class Table:
     Attributes:
         name: the table's directory or URI, an Iceberg table's ``*.metadata.json``, ``delta.`/path` ``, or
             ``catalog.db.table`` of a catalog in PyIceberg's configuration.
-        where: a condition in SQL, with `session`: only files that may hold rows of it.
+        where: a condition in SQL: only files that may hold rows of it.
         snapshot: the snapshot's id (Iceberg) or the version (Delta); the newest if None.
         as_of: the time whose snapshot is read; in UTC without a zone.
         from_properties: `validate` requires the filters that the table's properties request.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
+_NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
 _WILDCARDS: Final = frozenset("*?[")
 
 
@@ -20,6 +22,27 @@ def folder_of(path: str) -> str:
     if is_uri(path):
         return path.rpartition("/")[0]
     return os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120  Path.absolute keeps `..`
+
+
+def partition_of(path: str) -> dict[str, str | None]:
+    """The columns in the directories above a file, up to the first that isn't NAME=VALUE; None is null."""
+    found: dict[str, str | None] = {}
+    rest = folder_of(path)
+    while True:
+        rest, _, directory = rest.rpartition("/")
+        name, _, value = directory.partition("=")
+        if not name or not value:
+            return dict(reversed(found.items()))
+        found.setdefault(decoded(name), None if value == _NULL_DIRECTORY else decoded(value))
+
+
+def decoded(text: str) -> str:
+    """The text of an escaped part of a directory's name."""
+    raw = unquote_to_bytes(text.encode("utf-8", "surrogateescape"))
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
 
 
 def has_wildcard(path: str) -> bool:

@@ -106,7 +106,7 @@ def match_columns(
             found = {path for path in known if fnmatchcase(path, name)}
         if not found:
             raise UnknownColumn(
-                f"the table has no column {name!r}", path=table.name, hint=_hint(name, known, spelled or listed)
+                f"the table has no column {name!r}", path=table.name, hint=column_hint(name, known, spelled or listed)
             )
         chosen |= found
     return tuple(path for path in known if path in chosen)
@@ -229,7 +229,8 @@ def _own_glob(path: str) -> str:
     return f"[{path[0]}]{escape(path[1:])}" if path[0] not in "!^]" else escape(path)
 
 
-def _hint(name: str, known: Sequence[str], spelled: Callable[[str], str]) -> str:
+def column_hint(name: str, known: Sequence[str], spelled: Callable[[str], str]) -> str:
+    """The hint for a column that a table doesn't have."""
     below = [path for path in known if path.startswith(name + ".")]
     if below:
         return f"{name} is a group; its leaves: {_shown(below, spelled)}"

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     OUTSIDE = "files outside the metadata"
     MANIFEST = "bounds in manifests"
     LOG = "bounds in the log"
+    DIRECTORY = "names of directories"
     COMMIT = "texts of commits"
 
 
@@ -58,6 +59,8 @@ class ReachedBounds(NamedTuple):
     data_file: str
     bounds: ColumnStatistics
     keeper: Keeper
+    whole: bool = False
+    """They are a value, not the beginning of one."""
 
 
 class ReachedText(NamedTuple):

@@ -69,7 +69,7 @@ FORBIDDEN = {
     "PIL": ("report",),
     "pyspark": ("datasets", "spark", "tables"),
     "py4j": ("datasets", "tables"),
-    "sqlglot": ("advice",),
+    "sqlglot": ("advice", "tables", "values"),
 }
 """Libraries, and the only packages that import them."""
 

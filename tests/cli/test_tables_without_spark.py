@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import deltalake
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from sqlglot import condition, exp
 from support import iceberg_metadata
 from support.cli import Bloom
 
 import bloomcli
-from bloomcli.errors import BloomError
+from bloomcli.errors import BloomError, UsageError
 from bloomcli.extras import install
+from bloomcli.tables.conditions import Condition
+from bloomcli.tables.delta.statistics import CHAR, Leaf, statistics_of
 from bloomcli.tables.opening import open_snapshot
 
 _ALONE = """
@@ -129,9 +137,138 @@ def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it(
     assert install("spark") in err
 
 
-def test_a_condition_needs_spark(table: str) -> None:
-    code, _, err = alone("inspect", "--table", table, "--where", "id = 5")
-    assert (code, "--engine spark" in err) == (4, True)
+def test_every_command_takes_a_condition_and_reads_the_files_that_may_meet_it(
+    table: str, bloom: Bloom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bloomcli.tables.opening.is_running", lambda: False)  # another test's session may run here
+    some = bloomcli.Table(table, where="id < 50 and name like 'n%'")
+    found = bloomcli.find(some, [6, 150], column="id")
+    assert [row["record"]["id"] for row in found.to_arrow().to_pylist()] == [6]
+    probed = bloomcli.probe(some, 6, column="id")
+    reports = (bloomcli.inspect(some), bloomcli.validate(some, deep=True), bloomcli.advise(some, columns="id"),
+               bloomcli.trial(some, columns="id", readers="pyarrow", values=2))  # fmt: skip
+    assert [len(probed.rows), *(report.files for report in reports)] == [1] * 5
+    done = bloom("inspect", "--table", table, "--where", "id + 1 = 6")
+    assert (done.code, f"--engine spark --table 'delta.`{table}`'" in done.err) == (4, True)
+
+
+CONDITIONS = """
+n = 7
+n <> 7
+not n in (7, 12)
+n between 3 and 7 and not t like 'b%'
+n not between 3 and 17
+n > 6.5 or t < 'b'
+n is null
+not (n is null or f < 0)
+n <=> null or t is distinct from 'a7'
+f > 2.5
+f <= -1e-9
+f <> 0
+d >= date'2026-02-01' and d < '2026-02-20'
+d in (date'2026-01-05', null)
+d not in (date'2026-01-05', null)
+at >= timestamp'2026-01-20 00:00:00Z'
+at < timestamp'1960-01-01 00:00:00Z' or m = 12.50
+m not in (12.50, 13.75)
+m < 0.001
+b
+not b
+b is not true
+p = 1
+p is null
+p <> 1 and n > 10
+p in (1, 2) or n = 0
+false or q = 'x\\'y'
+q >= 'ü' and q is not null
+""".strip().splitlines()
+
+
+def test_files_with_rows_that_meet_a_condition_are_never_left_out(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    kinds = {"n": pa.int64(), "t": pa.string(), "f": pa.float64(), "d": pa.date32(), "m": pa.decimal128(9, 2),
+             "at": pa.timestamp("us", "UTC"), "b": pa.bool_(), "p": pa.int32(), "q": pa.string()}  # fmt: skip
+    for _ in range(14):
+        start, rows = chance.randrange(20), chance.randrange(1, 4)
+        partition = {"p": chance.choice([1, 2, None]), "q": chance.choice(["x'y", "ü b/=%", None])}
+        data = [
+            {"n": n, "t": f"{'ab'[n % 2]}{n}", "f": chance.choice([n - 3.5, float("-inf"), None, -0.0]),
+             "d": date(2026, 1, 1) + timedelta(days=3 * n), "m": Decimal(n * 125) / 100,
+             "at": datetime(chance.choice([1950, 2026]), 1, n + 1, tzinfo=UTC), "b": bool(n % 3)}
+            for n in range(start, start + rows)
+        ]  # fmt: skip
+        rest = {name: None for name in kinds if chance.random() < 0.1}
+        table = pa.Table.from_pylist([{**row, **rest, **partition} for row in data], pa.schema(list(kinds.items())))
+        deltalake.write_deltalake(str(tmp_path / "t"), table, mode="append", partition_by=["p", "q"])
+    opened = open_snapshot(str(tmp_path / "t"))
+    files, left = opened.files(), 0
+    names = dict(file.partition.split("/")[0].split("=") for file in files)
+    assert set(names) == {"p"}
+    con = duckdb.connect()
+    con.sql("set timezone = 'UTC'")
+    for where in CONDITIONS:
+        kept = {file.path for file in opened.files(where)}
+        for file in files:
+            row = opened.rows([file]).constants[file.path]
+            rows = pq.ParquetFile(file.path).read()
+            for name in ("p", "q"):
+                rows = rows.append_column(name, pa.array([row[name]] * len(rows), pa.string()).cast(kinds[name]))
+            sql = exp.select("count(*)").from_("rows").where(condition(where, dialect="spark")).sql("duckdb")
+            met = con.sql(sql).fetchall() != [(0,)]
+            assert file.path in kept or not met, (where, rows.to_pylist())
+            left += file.path not in kept
+    assert left > len(CONDITIONS) * len(files) / 3
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("id = 5; drop table t", "isn't a condition in Spark's SQL"),
+        ("id = 5 union select 1", "isn't a condition in Spark's SQL"),
+        ("", "isn't a condition in Spark's SQL"),
+        ("(" * 100_000 + "id = 5", "isn't a condition in Spark's SQL"),
+        ("id = 'five'", "compares the column id, of the type long, with 'five'"),
+        ("id = '5.5'", "compares the column id, of the type long, with '5.5'"),
+        ("id = 1e999999999", "compares the column id, of the type long, with "),
+        ("id > 1e-999999999", "compares the column id, of the type long, with "),
+        ("id in (1, date'2026-01-01')", "compares the column id, of the type long, with '2026-01-01'"),
+        ("name = 5", "compares the column name, of the type string, with '5'"),
+        ("name = X'ff'", "compares the column name, of the type string, with '0xff'"),
+        ("nme = 'n5'", "no column 'nme' hint: did you mean name?"),
+        ("lower(name) = 'n5'", "\"LOWER(name) = 'n5'\" can't be evaluated without Spark"),
+        ("name like '%5'", "can't be evaluated without Spark"),
+        ("name like 'n_5%'", "can't be evaluated without Spark"),
+        ("id = id", "'id = id' can't be evaluated without Spark"),
+        ("1 = 1", "'1 = 1' can't be evaluated without Spark"),
+        ("id in (select 5)", "can't be evaluated without Spark"),
+        ("id in (1, rand())", "can't be evaluated without Spark"),
+        ("exists (select 1)", "can't be evaluated without Spark"),
+        ("id = :id", "can't be evaluated without Spark"),
+        ("5", "can't be evaluated without Spark"),
+    ],
+)
+def test_what_is_no_condition_or_can_t_be_evaluated_is_refused_by_name(table: str, where: str, said: str) -> None:
+    with pytest.raises(BloomError) as error:
+        open_snapshot(table).files(where)
+    assert said in " ".join(str(error.value).split())
+
+
+def test_bounds_of_old_timestamps_may_be_a_minute_off_and_texts_of_char_are_not_compared(table: str) -> None:
+    at = Leaf("at", ("at",), "timestamp", 0)
+    for year, kept in (("1890", True), ("2026", False)):
+        said = {"numRecords": 1, "nullCount": {"at": 0}, "minValues": {"at": f"{year}-01-01T10:00:58.000Z"},
+                "maxValues": {"at": f"{year}-01-01T10:00:58.000Z"}}  # fmt: skip
+        file = statistics_of({"stats": json.dumps(said)}, [at], ())
+        where = f"at = timestamp'{year}-01-01 10:00:00Z'"
+        assert Condition(where, open_snapshot(table), [at]).may_be_met(file) is kept
+    (wrong,) = statistics_of(
+        {"partitionValues": {"n": "1e999999999"}}, [Leaf("n", ("n",), "long", 0)], ["n"]
+    ).partition
+    assert wrong.problem is not None
+    with pytest.raises(UsageError, match="it has instants"):
+        Condition("at = timestamp'2026-01-01 10:00:00'", open_snapshot(table), [at])
+    with pytest.raises(UsageError, match="the column c, of the type char, with 'a'"):
+        Condition("c = 'a'", open_snapshot(table), [Leaf("c", ("c",), CHAR, 0)])
 
 
 def test_an_iceberg_table_is_read_without_spark(tmp_path: Path) -> None:
@@ -165,6 +302,7 @@ def read_all(path: str) -> bool:
         table.rows(files)
         list(table.statistics(files))
         table.filter_requests()
+        table.files("id = 5 and (name > 'n1' or id is null)" if table.format == "delta" else "id = 4 and p = 'x'")
     except BloomError:
         return False
     return True

@@ -14,9 +14,10 @@ from support.partition_types import NULL, TYPES
 
 import bloomcli
 from bloomcli.commands.options import FindOptions
-from bloomcli.commands.partitions import partition_of, with_partitions
+from bloomcli.commands.partitions import with_partitions
 from bloomcli.errors import UsageError
 from bloomcli.storage.base import FileEntry
+from bloomcli.storage.names import partition_of
 
 
 def write(lake: Path, partition: str, table: dict[str, list[Any]], name: str = "part.parquet") -> Path:
@@ -114,6 +115,8 @@ def test_a_column_of_directories_alone_is_not_searched_and_the_hint_says_what_is
     assert error.exit_code == UsageError.exit_code
     assert "day is a partition column: its value is in the name of the directory day=2024-01-01" in str(error.error)
     assert error.hint == "name the directory day=2024-01-01 as the path, and look another column up"
+    (failed,) = bloomcli.probe(tmp_path, 5, column="dya").rows
+    assert failed.hint == "the file's columns: id; in the names of directories: day"
 
 
 def test_a_column_of_both_is_searched_where_the_file_agrees_with_its_directory(tmp_path: Path) -> None:

@@ -379,11 +379,33 @@ def test_a_file_that_cannot_be_read_is_no_proof(
     assert not (tmp_path / "other.json").exists()
 
 
+def test_values_of_partition_columns_are_in_the_log_and_in_names_of_directories(
+    spark: SparkSession, folder: Path
+) -> None:
+    name, odd = f"delta.`{folder}`", "it's 50% ü/=:"
+    spark.sql(f"create table {name} (id bigint, who string, day date) using delta partitioned by (who, day)")
+    for who in (odd, odd + " more"):
+        text = who.replace("'", r"\'")
+        spark.sql(f"insert into {name} select id, '{text}', date'2026-11-01' from range(0, 9, 1, 1)")
+    assert look(spark, name, odd[:-1], "who").certificate
+    assert look(spark, name, "2026-11-02", "day").certificate
+    found = look(spark, name, odd, "who")
+    assert kinds(found) >= {"bounds in the log", "names of directories"}
+    assert found.statements[0] == rf"DELETE FROM {name} WHERE `who` = 'it\'s 50% ü/=:'"
+    assert kinds(look(spark, name, "2026-11-01", "day")) == kinds(found)
+    spark.sql(found.statements[0])
+    left = look(spark, name, odd, "who")
+    assert kinds(left) >= {"bounds in the log", "names of directories", "texts of commits"}
+    assert not any("DELETE" in text for text in left.statements)
+    assert ended(spark, name, left, folder / "_delta_log", values=odd, column="who") <= 3
+    assert [row[0] for row in spark.sql(f"select count(*) from {name}").collect()] == [9]
+
+
 def test_what_cannot_be_looked_at_is_refused(spark: SparkSession, folder: Path) -> None:
-    by_user = f"delta.`{folder}`"
-    spark.sql(f"create table {by_user} (user_id string, n int) using delta partitioned by (user_id)")
-    with pytest.raises(UnsupportedError, match="user_id is, or was, a partition column"):
-        look(spark, by_user)
+    by_time = f"delta.`{folder}`"
+    spark.sql(f"create table {by_time} (at timestamp, n int) using delta partitioned by (at)")
+    with pytest.raises(UnsupportedError, match="at is, or was, a partition column of a type"):
+        look(spark, by_time, column="at")
     name = iceberg(spark, "whole")
     with pytest.raises(UsageError, match="all snapshots"):
         find_in_reachable(

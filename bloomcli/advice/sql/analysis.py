@@ -13,10 +13,10 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from bloomcli.advice.sql.conditions import UnservedPredicate
-from bloomcli.advice.sql.constants import Values
 from bloomcli.advice.sql.reading import StatementReader
 from bloomcli.advice.sql.scopes import Name, Names
 from bloomcli.advice.sql.statements import example
+from bloomcli.values.sql_constants import Values
 
 if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from sqlglot import exp
 
-from bloomcli.advice.sql.constants import Values, constant
 from bloomcli.advice.sql.scopes import ResolvedColumn, Scope, Source, resolve
+from bloomcli.values.sql_constants import Values, constant
 
 _NONDETERMINISTIC: Final = (exp.Rand, exp.Randn, exp.Uuid)
 _RANGES: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)

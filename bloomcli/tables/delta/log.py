@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -24,6 +23,7 @@ import pyarrow.parquet as pq
 
 from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
+from bloomcli.extras import needed
 from bloomcli.formats.arrays import SourceStream
 from bloomcli.storage.base import Store
 from bloomcli.storage.registry import open_source, read_file, store_of
@@ -41,7 +41,7 @@ from bloomcli.tables.delta.snapshot import (
     partition_of,
     unsupported,
 )
-from bloomcli.tables.delta.statistics import leaves_of
+from bloomcli.tables.delta.statistics import leaves_of, statistics_of
 
 DIRECTORY: Final = "_delta_log"
 _COMMIT: Final = re.compile(r"(\d{20})\.json")
@@ -335,9 +335,13 @@ class DeltaLogTable(DeltaSnapshot):
         self.origin = f"the Delta log of {location}"
 
     def _chosen(self, where: str) -> set[str]:
-        del where
-        raise UnsupportedError(
-            "--where chooses files as Spark plans a query, and Spark isn't used here",
-            path=self.name,
-            hint=f"--engine spark --table {shlex.quote(self.name)} plans it; or leave out --where",
-        )
+        with needed("--where without Spark needs", "advice"):
+            from bloomcli.tables.conditions import Condition
+        leaves, partitions = leaves_of(self._snapshot.metadata), self._snapshot.metadata["partitionColumns"]
+        condition = Condition(where, self, leaves)
+        named = [leaf for leaf in leaves if leaf.path in condition.columns]
+        return {
+            path
+            for path, entry in self._entries("stats").items()  # with a deletion vector, statistics may be of its rows
+            if condition.may_be_met(statistics_of({**entry, "deletionVector": None}, named, partitions))
+        }

@@ -17,6 +17,8 @@ from typing import Any, Final, NamedTuple
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
+from bloomcli.model.table_statistics import ColumnStatistics, PartitionValue
+from bloomcli.storage.names import partition_of
 from bloomcli.tables.delta.jvm import Jvm
 from bloomcli.tables.delta.log import actions_in
 from bloomcli.tables.delta.schema import names_of
@@ -31,7 +33,9 @@ _ACTIONS: Final = ("add", "remove", "cdc")
 _KINDS: Final = (*_ACTIONS, "metaData", "commitInfo")
 _NOT_LOOKED_AT: Final = (
     "what only versions had that are no longer in the log: files in other folders, and columns that had the name",
+    "names of directories without files",
 )
+_UNCOMPARED: Final = ("timestamp", "timestamp_ntz", "binary")
 _WITHOUT_VALUES: Final = (".crc", ".bin", "_last_checkpoint", "_last_vacuum_info")
 _NOTES: Final = (
     "VACUUM ... RETAIN 0 HOURS harms running writers and readers: run it while nothing else uses the table, or run"
@@ -63,7 +67,7 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         conf: Hadoop's configuration for the table.
 
     Raises:
-        UnsupportedError: the column is, or was, a partition column.
+        UnsupportedError: the column is, or was, a partition column of timestamps or of binary values.
         CorruptFile, UnreadableError: a file of the log can't be read.
         Errors of Java: the folder can't be listed.
     """
@@ -101,12 +105,20 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
     elsewhere = {path for path in (*current, *named) if not path.startswith(f"{location}/")}
     missing = {path for path in current if path not in there} | {p for p in elsewhere if _exists(jvm, p, conf)}
     files += [ReachedFile(path, -1, Kind.DATA, keeper(path)) for path in sorted(missing)]
+    leaves = [leaf for _, leaf in columns]
     bounds = []
     for entry in entries:
-        for _, leaf in columns if entry.facts.get("stats") else ():
+        for leaf in leaves if entry.facts.get("stats") else ():
             found = statistics_of({"stats": entry.facts["stats"]}, [leaf], ()).columns
             path = full_path(location, entry.facts["path"])
             bounds += [ReachedBounds(entry.log, Kind.LOG, path, one, logged) for one in found]
+        path = full_path(location, entry.facts["path"]) if "path" in entry.facts else ""
+        for value in _of_partition(entry.facts.get("partitionValues") or {}, leaves):
+            bounds.append(_of_rows(entry.log, Kind.LOG, path, value, logged, name if path in current else None))
+    for path in there:
+        for value in _of_partition({} if path in log else partition_of(path.removeprefix(location)), leaves):
+            kept = keeper(path)
+            bounds.append(_of_rows(path, Kind.DIRECTORY, path, value, kept, name if path in current else None))
     numbers = {int(match[1]) for path in log if (match := _NUMBERED.match(_name(path)))}
     return Reachable(
         location=location,
@@ -120,6 +132,26 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         not_looked_at=_NOT_LOOKED_AT,
         not_opened=tuple(path for path in there if path not in opened and not path.endswith(_WITHOUT_VALUES)),
     )
+
+
+def _of_partition(values: Mapping[str, str | None], leaves: Sequence[Leaf]) -> Iterator[PartitionValue]:
+    """Yield the column's value in the partition values of an entry or of directories."""
+    for leaf in leaves:
+        text = next((str(values[one]) for one in (*leaf.names[:1], leaf.path) if values.get(one)), None)
+        if text is not None and leaf.names:
+            yield from statistics_of({"partitionValues": {leaf.names[0]: text}}, [leaf], [leaf.path]).partition
+
+
+def _of_rows(
+    path: str, kind: Kind, data_file: str, value: PartitionValue, keeper: Keeper, table: str | None
+) -> ReachedBounds:
+    """A partition value as the bounds of a file's rows; `table`: the newest version has the file."""
+    if table is not None:
+        literal = value.text.replace("\\", r"\\").replace("'", r"\'")
+        delete = f"DELETE FROM {table} WHERE `{value.path.replace('`', '``')}` = '{literal}'"  # noqa: S608  printed
+        keeper = keeper._replace(ends=(delete, *keeper.ends))
+    bounds = ColumnStatistics(path=value.path, kind=value.kind, low=value.value, high=value.value)
+    return ReachedBounds(path, kind, data_file, bounds, keeper, whole=True)
 
 
 def _listed(jvm: Jvm, location: str, conf: Any) -> dict[str, int]:
@@ -181,14 +213,14 @@ def _columns(metadata: Sequence[Mapping[str, Any]], column: str, name: str) -> l
     found: dict[object, tuple[ColumnNames, Leaf]] = {}
     for one in metadata:
         one = {**one, "configuration": one.get("configuration") or {}}
-        if column in one["partitionColumns"]:
+        names = names_of(one)
+        leaf = next((leaf for leaf in leaves_of(one) if leaf.path == column), Leaf(column, (), "string", 0))
+        if column in one["partitionColumns"] and (not leaf.names or leaf.type in _UNCOMPARED):
             raise UnsupportedError(
-                f"{column} is, or was, a partition column: its values are in the log and in paths, where --reachable"
-                " doesn't look",
+                f"{column} is, or was, a partition column of a type whose values in the log and in paths aren't"
+                " compared, such as a timestamp, which has no zone there",
                 path=name,
             )
-        names = names_of(one)
-        leaf = next((leaf for leaf in leaves_of(one) if leaf.path == column), Leaf(column, (), "string"))
         for own in names.columns:
             if own.path == column:
                 found[own] = names, leaf

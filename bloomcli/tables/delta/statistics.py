@@ -19,6 +19,9 @@ from bloomcli.tables.delta.schema import PHYSICAL, mapping_mode
 from bloomcli.values import calendar
 from bloomcli.values.keys import parse_key
 
+CHAR: Final = "char"
+"""The type of texts that Spark pads with spaces. The schema has it in a field's metadata."""
+_CHAR_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _INTEGERS: Final = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _FLOATS: Final = {"float": 4, "double": 8}
 _KINDS: Final = {
@@ -27,9 +30,10 @@ _KINDS: Final = {
     "date": Kind.DATE,
     "timestamp": Kind.INSTANT,
     "timestamp_ntz": Kind.TIMESTAMP,
-    "string": Kind.TEXT,
+    **dict.fromkeys(("string", CHAR), Kind.TEXT),
     "binary": Kind.BYTES,
 }
+_SCALE: Final = re.compile(r",\s*(\d+)\)$")
 _MILLI: Final = 999_999
 _MILLI_NANOS: Final = 1_000_000
 _MILLI_DIGITS: Final = 3
@@ -47,6 +51,8 @@ class Leaf(NamedTuple):
     """The physical names of the column and of those around it, from the outside."""
     type: str
     """Without parameters: ``decimal``."""
+    scale: int
+    """Of a decimal."""
 
     @property
     def kind(self) -> Kind:
@@ -65,8 +71,11 @@ def _leaves(fields: Sequence[Any], mapped: bool, above: str, names: tuple[str, .
         kind, path = field["type"], above + field["name"]
         own = (field.get("metadata") or {}).get(PHYSICAL, field["name"]) if mapped else field["name"]
         if isinstance(kind, str):
-            if (name := kind.partition("(")[0]) in _KINDS:
-                yield Leaf(path, (*names, own), name)
+            declared = str((field.get("metadata") or {}).get(_CHAR_TYPE, ""))
+            name = CHAR if declared.startswith(f"{CHAR}(") else kind.partition("(")[0]
+            if name in _KINDS:
+                scale = _SCALE.search(kind)
+                yield Leaf(path, (*names, own), name, int(scale[1]) if scale else 0)
         elif kind["type"] == "struct":
             yield from _leaves(kind["fields"], mapped, f"{path}.", (*names, own))
 
@@ -244,4 +253,4 @@ def _in_range(key: Key | None, leaf: Leaf) -> bool:
     bits = _INTEGERS.get(leaf.type)
     if bits is None or key is None or isinstance(key, bytes):
         return True
-    return key == int(key) and -(1 << bits - 1) <= key < 1 << bits - 1
+    return -(1 << bits - 1) <= key < 1 << bits - 1 and key == int(key)  # int(1e999999999) would take all memory

@@ -27,6 +27,7 @@ from uuid import UUID
 from bloomcli.concurrency.threads import Threads
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
+from bloomcli.extras import needed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage import avro
@@ -38,7 +39,7 @@ from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
 from bloomcli.tables.iceberg.properties import filter_requests
 from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
-from bloomcli.tables.iceberg.statistics import leaves_of, rewriting, statistics_of
+from bloomcli.tables.iceberg.statistics import Leaf, leaves_of, rewriting, statistics_of
 
 _HINT: Final = "version-hint.text"
 _NUMBERED: Final = re.compile(r"v?(\d+)(?:-[0-9a-fA-F-]{36})?(?:\.gz)?\.metadata\.json(?:\.gz)?")
@@ -348,12 +349,6 @@ class IcebergFiles(TableSnapshot):
 
     def files(self, where: str | None = None) -> list[DataFile]:
         """The data files of the snapshot, by path."""
-        if where is not None:
-            raise UnsupportedError(
-                "--where chooses files as Spark plans a query, and Spark isn't used here",
-                path=self.name,
-                hint="leave out --where; or use Spark, with the name that its catalog has for the table",
-            )
         with valid("an entry of a manifest isn't valid", self._path):
             files = [
                 DataFile(
@@ -367,7 +362,21 @@ class IcebergFiles(TableSnapshot):
             ]
         if twice := [path for path, count in Counter(file.path for file in files).items() if count > 1]:
             raise CorruptFile("the snapshot lists this data file twice", path=twice[0])
-        return files
+        return files if where is None else self._meeting(where, files)
+
+    def _meeting(self, where: str, files: Sequence[DataFile]) -> list[DataFile]:
+        """The files whose rows may meet a condition."""
+        with needed("--where without Spark needs", "advice"):
+            from bloomcli.tables.conditions import Condition
+        leaves = leaves_of(self._schema)
+        condition = Condition(where, self, leaves.values())
+        named = {number: leaf for number, leaf in leaves.items() if leaf.path in condition.columns}
+        with valid("an entry of a manifest isn't valid", self._path):
+            return [file for file in files if condition.may_be_met(self._said(file, named))]
+
+    def _said(self, file: DataFile, leaves: Mapping[int, Leaf]) -> FileStatistics:
+        """What the manifest says about a file."""
+        return statistics_of(file.record.json, leaves, self._specs[file.record.spec])
 
     def _partition(self, file: _File) -> str:
         """A file's partition, such as ``day=2026-11-01/region=eu``."""
@@ -399,8 +408,7 @@ class IcebergFiles(TableSnapshot):
         """The statistics in the manifests."""
         leaves = leaves_of(self._schema)
         for file in files:
-            found = statistics_of(file.record.json, leaves, self._specs[file.record.spec])
-            yield replace(found, rewriting=rewriting(self.name_in_sql))
+            yield replace(self._said(file, leaves), rewriting=rewriting(self.name_in_sql))
 
     def filter_requests(self) -> Sequence[FilterRequest]:
         """The filters that the properties request, for Parquet and for ORC files."""

@@ -152,7 +152,8 @@ class IcebergTable(Table):
             return
         self._version = int(snapshot.snapshotId())
         if condition is not None:
-            scan = scan.filter(condition)
+            case_sensitive = self.java.session.conf.get("spark.sql.caseSensitive") == "true"
+            scan = scan.caseSensitive(case_sensitive).filter(condition)
         tasks = Tasks.planned(self.java, scan.includeColumnStats().ignoreResiduals())
         specs = [self._spec(number) for number in tasks.spec_ids()]
         partitions = tasks.partitions(specs)
