@@ -548,7 +548,7 @@ class PlainSource(CountingSource):
         return _Page(at, length, packed, None if header.is_dictionary else number), header
 
     def _header(self, region: _Region, module: memoryview, at: int, number: int | None) -> _Header:
-        """A page\'s header. Only the first page can be the dictionary."""
+        """A page's header. Only the first page can be the dictionary."""
         location = Location(self.path, at, region.field)
         if at == region.start and number in {0, None}:
             try:
