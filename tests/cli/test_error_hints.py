@@ -289,6 +289,7 @@ ADDED: Final = {
     "add --queries FILE": ("bloom advise orders.parquet --table-name orders", "--queries log.sql"),
     "add --sample 5%": ("bloom validate lake --seed 3", "--sample 5%"),
     "add --engine spark": (SPARK, ""),
+    "add --engine spark, with a session that has the table's catalog": (SPARK, ""),
     "add --table NAME": (SPARK, ""),
 }
 """Hints to add an option: a command that fails with the hint, and the words to add."""
