@@ -51,7 +51,7 @@ class Request(NamedTuple):
     """The number of statements that read the table; None without queries."""
     readers: Collection[Reader] = ()
     """The named readers."""
-    formats: Collection[str] = ("parquet",)
+    formats: Collection[str] = ()
     """The formats of the files."""
     failed: int = 0
     """The number of files that couldn't be read."""

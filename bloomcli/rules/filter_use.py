@@ -6,14 +6,12 @@ from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from bloomcli.model.reader_use import ReaderUse
-from bloomcli.rules.reader_table import ALP, ENCRYPTED_COLUMN, ROWS, VARIANT_FIELD, Reader
+from bloomcli.rules.reader_table import ALP, ENCRYPTED_COLUMN, KINDS_IN, ROWS, VARIANT_FIELD, Reader
 from bloomcli.words import plural, size
 
 GAINS: Final = "gains"
 DICTIONARIES: Final = "dictionaries"
 NEVER_LOOKS: Final = "never-looks"
-
-
 OVERLOOKED: Final = {
     ALP: "known to read ALP",
     ENCRYPTED_COLUMN: "known to use encrypted filters",
@@ -70,7 +68,7 @@ def _verdict(who: Reader, formats: Collection[str], column: Encoded) -> tuple[st
     for item in OVERLOOKED:
         if item in column.properties and item in who.overlooks:
             return NEVER_LOOKS, NOT + OVERLOOKED[item]
-    if column.kind in who.overlooks and set(formats) == {"parquet"}:
+    if column.kind in who.overlooks and set(formats) <= KINDS_IN:
         return NEVER_LOOKS, f"looks no {column.kind} up in filters or dictionaries"
     if not who.dictionary or not encoded:
         return GAINS, "skips row groups by filters"

@@ -88,6 +88,8 @@ _NOTHING: Final[Mapping[str, Evidence]] = {}
 _NONE: Final[frozenset[str]] = frozenset()
 _FORMATS: Final = frozenset({"parquet", "orc"})
 _ISSUES_IN: Final = frozenset({"parquet"})
+KINDS_IN: Final = frozenset({"parquet"})
+"""The formats in which readers overlook the types of their `overlooks`."""
 _NO_WIDTHS: Final[Mapping[str, str]] = {}
 
 

@@ -133,7 +133,7 @@ def test_one_row_group_of_unique_values_gets_a_filter_because_absent_values_are_
 def test_dictionaries_answer_where_readers_are_named_and_all_of_them_look_there(
     readers: tuple[str, ...], found: tuple[bool, str]
 ) -> None:
-    request = Request(fpp=0.01, readers=tuple(map(reader, readers)))
+    request = Request(fpp=0.01, readers=tuple(map(reader, readers)), formats=("parquet",))
     assert verdict(recommend(column(**ALL_DICTIONARIES), request)) == found
     one_without = column(dictionary_row_groups=99)
     assert recommend(one_without, request).recommended
@@ -153,7 +153,9 @@ def test_dictionaries_answer_where_readers_are_named_and_all_of_them_look_there(
 def test_a_column_of_which_no_named_reader_uses_filters_gets_none(
     properties: tuple[str, ...], readers: list[str], why: str | None
 ) -> None:
-    found = recommend(column(properties=properties), Request(fpp=0.01, readers=tuple(map(reader, readers))))
+    found = recommend(
+        column(properties=properties), Request(fpp=0.01, readers=tuple(map(reader, readers)), formats=("parquet",))
+    )
     if why is None:
         assert found.recommended
     else:
