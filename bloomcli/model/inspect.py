@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts, IndexEntry, MergedFilter, PageFacts
+from bloomcli.model.file import (
+    SIGNATURE,
+    ColumnSummary,
+    EngineFilterFacts,
+    FilterFacts,
+    IndexEntry,
+    MergedFilter,
+    PageFacts,
+)
 from bloomcli.model.report import Brief, Rows
 
 if TYPE_CHECKING:  # most reports contain neither; `report.schema` resolves the names
@@ -98,6 +106,11 @@ class InspectReport(Rows):
         """Filters that can't be read."""
         return sum(f.problem is not None for f in self.filters)
 
+    @property
+    def unverified(self) -> bool:
+        """Whether the footer is signed, and its key isn't given."""
+        return dict(self.details).get(SIGNATURE, "").startswith("not verified")
+
     def _rows(self) -> tuple[type, Sequence[FilterFacts]]:
         return FilterFacts, self.filters
 
@@ -113,6 +126,8 @@ class FilterDump(Brief):
     """Blocks of 32 bytes, each 8 little-endian 32-bit words; of filters without blocks the bytes as in the file."""
     engine_filter: EngineFilterFacts | None = None
     """The facts of a filter that an engine keeps itself; `facts` repeats those that every filter has."""
+    unverified: str | None = None
+    """`UNVERIFIED`, if the file's footer is signed, and its key isn't given."""
     requests: int | None = None
     """Requests to the object store, retries included; None for local files."""
     bytes_downloaded: int | None = None

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.model.file import (
-    SIGNATURE,
     ColumnSummary,
     EngineFilterFacts,
     FilterFacts,
@@ -264,7 +263,7 @@ def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
 
 
 def _without_filters(report: InspectReport) -> str:
-    adding = "" if SIGNATURE in dict(report.details) else " `bloom add FILE --columns NAME -o OUT` adds some."
+    adding = "" if report.unverified else " `bloom add FILE --columns NAME -o OUT` adds some."
     return (_chosen_without(report) or "No Bloom filters.") + adding
 
 

@@ -12,6 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from html import unescape
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -175,13 +176,22 @@ def test_a_signed_footer_is_verified_and_shown_as_such() -> None:
     assert unverified == "not verified: its key isn't given (kf)"
 
 
+def test_inspect_names_add_only_where_the_keys_suffice_for_it(capfd: pytest.CaptureFixture[str]) -> None:
+    path = str(file("java_columns_gcm_plaintext_footer"))
+    for flags in ([], ["--key", f"kf=hex:{KEYS['java_columns_gcm_plaintext_footer']['keys']['kf'].hex()}"]):
+        assert run(["inspect", path, "-c", "plain", *flags]) == 0
+        shown = " ".join(capfd.readouterr().out.split())
+        assert ("`bloom add FILE" in shown) is bool(flags), shown
+
+
 @pytest.mark.parametrize("change", ["no footer key", "another name of the key", "no keys"])
 def test_what_rests_on_a_footer_that_is_not_verified_says_so(
     change: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     name = "java_columns_gcm_plaintext_footer"
     path, given = tmp_path / "f.parquet", dict(KEYS[name]["keys"])
-    data = file(name).read_bytes()
+    bloomcli.add(file(name), ["plain"], output=path, keys=keys(name))
+    data = path.read_bytes()
     at = data.rindex(b"kf")
     path.write_bytes(data[:at] + b"kx" + data[at + 2 :] if change == "another name of the key" else data)
     if change != "another name of the key":
@@ -198,11 +208,15 @@ def test_what_rests_on_a_footer_that_is_not_verified_says_so(
         ["inspect", path, tmp_path],
         ["probe", path, tmp_path, "-c", "plain", "--value", "p1"],
         ["index", "build", path, "-c", "plain", "-o", tmp_path / "i"],
+        advise := ["advise", path, "-c", "plain"],
+        dump := ["dump", path, "-c", "plain"],
+        ["advise", path, "-c", "plain", "--report", f"html={tmp_path / 'a.html'}"],
     ):
         assert run([*map(str, command), *flags]) == 0
         shown = capfd.readouterr()
         assert UNVERIFIED in " ".join((shown.out + shown.err).split()), command
-    for command in (probe, find):
+    assert UNVERIFIED in unescape((tmp_path / "a.html").read_text())
+    for command in (probe, find, advise, dump):
         run([*map(str, command), *flags, "--format", "json"])
         assert json.loads(capfd.readouterr().out)["unverified"]
 
