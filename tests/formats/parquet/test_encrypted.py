@@ -9,6 +9,7 @@ import pickle
 import random
 import re
 import shutil
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -31,7 +32,7 @@ from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats.keys import Keys, pairs
 from bloomcli.formats.parquet.decryption import PlainSource
-from bloomcli.formats.parquet.encryption import Cipher, Kind
+from bloomcli.formats.parquet.encryption import Cipher, Kind, module_length
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.pages import read_pages
 from bloomcli.formats.parquet.spec import Location, Struct
@@ -117,6 +118,50 @@ def test_pages_that_are_read_in_order_are_read_and_decrypted_once(
     assert sum(page.non_null for page in pages if not page.dictionary) == 200_000
     assert len(modules) > 2 * len(pages) > 10
     assert set(modules.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("order", "crc_is_of", "problem"),
+    [
+        ((1, 2, 3, 5), None, None),
+        ((1, 2, 3, 4, 5), "module", None),
+        ((5, 4, 3, 2, 1), "module", None),
+        ((4, 9, 3, 63, 5, 1, 2), "plain", None),
+        ((3, 2, 1, 5, 4), "other", "don't match the checksum"),
+        ((1, 2, 5), None, "PageHeader has no compressed_page_size"),
+        ((1, 2, 3, 5, 3), None, "repeated"),
+        ((1, 2, 3, 5, 1000), None, "repeated"),
+    ],
+)
+def test_page_headers_with_fields_in_any_order_are_read(
+    order: tuple[int, ...], crc_is_of: str | None, problem: str | None, tmp_path: Path
+) -> None:
+    table = pa.table({"id": pa.array(range(20), pa.int64())})
+    path = write_encrypted(tmp_path / "in.parquet", table, dictionary=False, uniform_encryption=True)
+    data = bytearray(path.read_bytes())
+    with open_source(path) as source:
+        footer = ParquetFile(source, Keys(kms=OpenKms)).footer
+        (chunk,) = map(footer.chunk, footer.chunk_keys())
+        assert footer.encryption is not None
+        cipher = footer.encryption.ciphers[0, 0]
+    at, end = chunk.data_offset, chunk.data_offset + module_length(data[chunk.data_offset :])
+    plain = cipher.decrypt(data[at:end], Kind.DATA_PAGE_HEADER, 0)
+    fields, _ = thrift.parse(plain)
+    body = data[end : end + fields[3][1]]
+    crcs = {"module": zlib.crc32(body), "plain": zlib.crc32(cipher.decrypt(body, Kind.DATA_PAGE, 0)), "other": 7}
+    crc = crcs[crc_is_of or "other"]
+    fields |= {4: (thrift.I32, crc - (crc >> 31 << 32)), 9: (thrift.BINARY, b"x"), 63: (thrift.TRUE, True)}
+    fields |= {1000: (thrift.I64, 1), 5: (thrift.STRUCT, {n: fields[5][1][n] for n in (1, 2, 3, 4)})}
+    parts = [bytes([fields[n][0]]) + thrift.zigzag(n) + thrift.encode({1: fields[n]})[1:-1] for n in order]
+    new = b"".join(parts) + b"\0"
+    assert len(new) <= len(plain), "what follows a structure is ignored"
+    data[at:end] = cipher.encrypt(new.ljust(len(plain), b"\0"), Kind.DATA_PAGE_HEADER, 0)
+    path.write_bytes(data)
+    rows = bloomcli.find(path, [3, 19], column="id", keys=Keys(kms=OpenKms))
+    assert [each for batch in rows for each in batch["record"].to_pylist()] == (
+        [] if problem else [{"id": 3}, {"id": 19}]
+    )
+    assert (problem or "()") in str(rows.report.errors)
 
 
 def test_many_files_in_several_processes_and_an_index(tmp_path: Path) -> None:
