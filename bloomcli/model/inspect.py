@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.model.file import (
-    SIGNATURE,
-    ColumnSummary,
-    EngineFilterFacts,
-    FilterFacts,
-    IndexEntry,
-    MergedFilter,
-    PageFacts,
-)
+from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.model.report import Brief, Rows
 
 if TYPE_CHECKING:  # most reports contain neither; `report.schema` resolves the names
@@ -105,11 +97,6 @@ class InspectReport(Rows):
     def unreadable(self) -> int:
         """Filters that can't be read."""
         return sum(f.problem is not None for f in self.filters)
-
-    @property
-    def unverified(self) -> bool:
-        """Whether the footer is signed, and its key isn't given."""
-        return dict(self.details).get(SIGNATURE, "").startswith("not verified")
 
     def _rows(self) -> tuple[type, Sequence[FilterFacts]]:
         return FilterFacts, self.filters
