@@ -155,6 +155,7 @@ def measure(
         columns=tuple(columns),
         engine_filters=too_large((one for file in files.values() for one in file.engine_filters), scale),
         failed=tuple((path, row.error or "") for path, row in run.failed.items()),
+        unverified=round(scale * sum(f.unverified for f in files.values())),
         seconds=time.perf_counter() - started,
     )
 

@@ -82,6 +82,8 @@ def command(
             from bloomcli.report import text_inspect
 
             stream.writelines(line + "\n" for line in text_inspect.hex_dump(found))
+    if found.unverified:
+        output.say(f"note: {found.unverified}", err=True)
     return 0
 
 

@@ -48,6 +48,7 @@ def extents(path: str, options: ExtentOptions) -> SampledRow:
                 row_group_bytes=tuple(sizes),
                 columns=tuple(column for column, _ in found),
                 engine_filters=tuple(one.facts for one in filters_of(file, chosen).filters),
+                unverified=file.unverified,
             ),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from bloomcli.commands.columns import only_column
 from bloomcli.engine_filters.base import EngineFilter
@@ -11,7 +12,7 @@ from bloomcli.errors import CorruptFile, UsageError
 from bloomcli.formats.keys import Keys, keys_of
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import Command, Hint
-from bloomcli.model.file import Column, FilterFacts
+from bloomcli.model.file import UNVERIFIED, Column, FilterFacts
 from bloomcli.model.inspect import FilterDump
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
@@ -50,18 +51,19 @@ def dump(
     with open_source(path) as source:
         file = open_file(source, keys=None if keys is None else keys_of(keys))
         chosen = only_column(file, column, purpose="dump")
+        unverified = UNVERIFIED if file.unverified else None
         if engine_filter is not None or chosen.index not in file.filtered_columns():
             kept = filters_of(file, {chosen.index}).filters
             found = [one for one in kept if engine_filter in {None, one.facts.kind}]
             if found:
-                return _of_engine(source.path, found[0], chosen)
+                return replace(_of_engine(source.path, found[0], chosen), unverified=unverified)
             if engine_filter is not None:
                 raise UsageError(
                     f"column {chosen.path} has no filter of the kind {engine_filter!r}",
                     path=source.path,
                     hint=Hint(Command("inspect"), " lists the filters that engines keep"),
                 )
-        return file.dump(chosen, row_group, stripe)
+        return replace(file.dump(chosen, row_group, stripe), unverified=unverified)
 
 
 def _of_engine(path: str, one: EngineFilter, column: Column) -> FilterDump:

@@ -67,6 +67,7 @@ class FileExtents:
     row_group_bytes: tuple[int, ...]
     columns: tuple[ColumnExtents, ...]
     engine_filters: tuple[EngineFilterFacts, ...] = ()
+    unverified: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -365,6 +366,8 @@ class AdviseReport(Rows):
     """The `bloom repair` command that adds page indexes for the columns where they pay; None without such columns."""
     failed: tuple[tuple[str, str], ...] = ()
     """Files that couldn't be read, each with the reason."""
+    unverified: int = 0
+    """Files whose footer is signed, and its key isn't given."""
     seconds: float = 0.0
 
     @property

@@ -113,6 +113,8 @@ class FilterDump(Brief):
     """Blocks of 32 bytes, each 8 little-endian 32-bit words; of filters without blocks the bytes as in the file."""
     engine_filter: EngineFilterFacts | None = None
     """The facts of a filter that an engine keeps itself; `facts` repeats those that every filter has."""
+    unverified: str | None = None
+    """`UNVERIFIED`, if the file's footer is signed, and its key isn't given."""
     requests: int | None = None
     """Requests to the object store, retries included; None for local files."""
     bytes_downloaded: int | None = None

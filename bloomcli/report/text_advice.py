@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from bloomcli.model.advice import SELDOM, AdviseReport, ColumnAdvice, Interval
-from bloomcli.model.file import TIGHT
+from bloomcli.model.file import TIGHT, UNVERIFIED
 from bloomcli.model.reader_use import ReaderUse
 from bloomcli.report.human import column_name, count, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
@@ -134,7 +134,14 @@ def _facts(report: AdviseReport) -> Iterator[tuple[str, Cell]]:
         gap = report.budget_gap or 0.0
         best = "no other choice saves more" if gap < 5e-5 else f"another choice saves at most {rate(gap)} more"
         yield "budget", Cell(f"{size(report.budget_bytes)}; {size(report.budget_used)} used, {best}")
+    if report.unverified:
+        yield "not verified", Cell(unverified(report), Style.WARN)
     yield "took", Cell(seconds(report.seconds))
+
+
+def unverified(report: AdviseReport) -> str:
+    """How many files rest on a signed footer that no key verifies."""
+    return f"{plural(report.unverified, 'file')}: {UNVERIFIED}"
 
 
 def weights(report: AdviseReport) -> str:

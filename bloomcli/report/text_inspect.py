@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.model.file import (
-    SIGNATURE,
     ColumnSummary,
     EngineFilterFacts,
     FilterFacts,
     IndexEntry,
     MergedFilter,
     PageFacts,
+    unverified,
 )
 from bloomcli.report.human import (
     CUT,
@@ -264,7 +264,7 @@ def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
 
 
 def _without_filters(report: InspectReport) -> str:
-    adding = "" if SIGNATURE in dict(report.details) else " `bloom add FILE --columns NAME -o OUT` adds some."
+    adding = "" if unverified(report.details) else " `bloom add FILE --columns NAME -o OUT` adds some."
     return (_chosen_without(report) or "No Bloom filters.") + adding
 
 

@@ -73,15 +73,16 @@ def write_encrypted(
     *,
     rows: int = 50,
     index: bool = False,
+    dictionary: bool = True,
     kms: type[pe.KmsClient] = OpenKms,
     **options: Any,
 ) -> Path:
     """Write a table with the master key `footer`. The options are those of EncryptionConfiguration; `index`: with a
-    page index."""
+    page index; `dictionary`: with dictionaries."""
     options = {"encryption_algorithm": "AES_GCM_V1"} | options
     config = pe.EncryptionConfiguration(footer_key="footer", cache_lifetime=timedelta(minutes=5), **options)
     properties = pe.CryptoFactory(kms).file_encryption_properties(pe.KmsConnectionConfig(), config, str(path))
-    more: dict[str, Any] = {"compression": "none", "write_page_index": index}
+    more: dict[str, Any] = {"compression": "none", "write_page_index": index, "use_dictionary": dictionary}
     with pq.ParquetWriter(path, table.schema, encryption_properties=properties, **more) as writer:
         writer.write_table(table, row_group_size=rows)
     return path

@@ -249,8 +249,22 @@ _FILLER_LENGTH_BYTES: Final = 5
 def _filled(structure: bytes, size: int) -> bytes:
     """A structure with a field at its end by which it has `size` bytes. The field's length always has five bytes."""
     room = size - len(structure) - len(_FILLER_HEAD) - _FILLER_LENGTH_BYTES
-    length = bytes([*(room >> shift & 0x7F | 0x80 for shift in (0, 7, 14, 21)), room >> 28])
-    return structure[:-1] + _FILLER_HEAD + length + bytes(room) + b"\0"
+    groups = (
+        room & 0x7F | 0x80,
+        room >> 7 & 0x7F | 0x80,
+        room >> 14 & 0x7F | 0x80,
+        room >> 21 & 0x7F | 0x80,
+        room >> 28,
+    )
+    return structure[:-1] + _FILLER_HEAD + bytes(groups) + bytes(room + 1)
+
+
+def _patched(header: Struct, values: dict[str, int]) -> bytes:
+    """A structure in which integers that it has are others. Its fields may be in any order."""
+    data, ids = header.data[: header.end], spec.field_ids(header.name)
+    for (*_, start, end), value in sorted([(header.spans[ids[name]], values[name]) for name in values], reverse=True):
+        data = data[:start] + spec.zigzag(value) + data[end:]
+    return data
 
 
 def _is_plain_filter(raw: bytes, location: Location) -> bool:
@@ -281,6 +295,8 @@ class _Header(NamedTuple):
 
     fields: Struct
     is_dictionary: bool
+    packed: int
+    """`compressed_page_size`."""
 
 
 _Plain = tuple[bytes, bytes]
@@ -415,9 +431,12 @@ class PlainSource(CountingSource):
         if region.kind != PAGES:
             whole = self._once(region.start, partial(self._structure, region))
             return b"".join(_cut(whole, start - region.start, stop - region.start))
-        parts: list[memoryview] = []
+        parts: list[bytes | memoryview] = []
         window = _Window(super()._read, region.end, stop)
         for page, header in self._pages(region, start, window):
+            if start <= page.start and page.end <= stop and page.start not in self._kept:  # read once, as a rule
+                parts += self._page(region, page, header, window)
+                continue
             plain = self._once(page.start, partial(self._page, region, page, header, window))
             parts += _cut(plain, max(start - page.start, 0), stop - page.start)
         return b"".join(parts)
@@ -495,7 +514,9 @@ class PlainSource(CountingSource):
         """The page in which an offset lies."""
         with self._mutex:
             known = region.pages
-            index = bisect_right(known, at, key=lambda page: page.start) - 1
+            index = len(known) - 1
+            if known and known[index].start > at:
+                index = bisect_right(known, at, key=lambda page: page.start) - 1
             if index >= 0 and known[index].end > at:
                 return known[index], None
             if region.places is None:
@@ -509,7 +530,8 @@ class PlainSource(CountingSource):
                     known.insert(index + 1, page)
                     return page, header
             position = known[index].end if index >= 0 else region.start
-            number = next((one.ordinal + 1 for one in reversed(known[: index + 1]) if one.ordinal is not None), 0)
+            last = known[index].ordinal if index >= 0 else None  # only the first page can be the dictionary
+            number = 0 if last is None else last + 1
             while True:
                 page, header = self._measured(region, position, number, window)
                 index += 1
@@ -539,8 +561,8 @@ class PlainSource(CountingSource):
             raise self._fault(
                 region, f"a page header's module of {counted(length, 'byte')}, where {room} are left", at
             )
-        header = self._header(region, window.take(at, length), at, number)
-        packed = header.fields.required_int("compressed_page_size")
+        header = self._header(region, raw[:length] if length <= len(raw) else window.take(at, length), at, number)
+        packed = header.packed
         if not region.cipher.has_aad and room - length >= LENGTH_BYTES:  # DuckDB writes the size before encryption
             packed = module_length(window.take(at + length, LENGTH_BYTES))
         if packed > room - length:
@@ -558,9 +580,10 @@ class PlainSource(CountingSource):
             else:
                 header = Struct("PageHeader", plain, 0, location)
                 if header.struct("dictionary_page_header", "DictionaryPageHeader") is not None:
-                    return _Header(header, True)
+                    return _Header(header, True, header.required_int("compressed_page_size"))
         plain = self._decrypt(region, module, at, Kind.DATA_PAGE_HEADER, number)
-        return _Header(Struct("PageHeader", plain, 0, location), False)
+        header = Struct("PageHeader", plain, 0, location)
+        return _Header(header, False, header.required_int("compressed_page_size"))
 
     def _page(self, region: _Region, page: _Page, read: _Header | None, window: _Window) -> _Plain:
         """A page in plain bytes: its header, which fills what the modules have more, and its body."""
@@ -573,7 +596,7 @@ class PlainSource(CountingSource):
                 field=region.field,
             )
         raw = window.take(page.start, page.header + page.packed)
-        header, is_dictionary = read or self._header(region, raw[: page.header], page.start, page.ordinal)
+        header, is_dictionary, _ = read or self._header(region, raw[: page.header], page.start, page.ordinal)
         if is_dictionary != (page.ordinal is None):
             raise self._fault(region, "the page changed while it was read", page.start)
         body = raw[page.header :]
@@ -585,21 +608,14 @@ class PlainSource(CountingSource):
             raise self._fault(region, f"the page's module isn't one of its {counted(len(body), 'byte')}", at)
         kind = Kind.DICTIONARY_PAGE if is_dictionary else Kind.DATA_PAGE
         plain = bytes(body[:levels]) + self._decrypt(region, body[levels:], at, kind, page.ordinal)
-        ids = spec.field_ids("PageHeader")
-        last = max(ids.values())
-        fields = {
-            number: (span[0], header.data[span[2] : span[3]])
-            for number, span in header.spans.items()
-            if 0 < number <= last
-        }
-        fields[ids["compressed_page_size"]] = compact.i32(len(plain))
+        patched = {"compressed_page_size": len(plain)}
         crc = header.integer("crc")
         if crc is not None:  # parquet-java and Arrow compute it of the encrypted bytes
             if all(crc & 0xFFFFFFFF != zlib.crc32(each) for each in (body, plain)):
                 raise BadChecksum(BAD_CHECKSUM, path=self.path, offset=page.start, field=region.field, hint=_CHANGED)
             crc = zlib.crc32(plain)
-            fields[ids["crc"]] = compact.i32(crc - (crc >> 31 << 32))
-        return _filled(compact.struct(fields), len(raw) - len(plain)), plain
+            patched["crc"] = crc - (crc >> 31 << 32)
+        return _filled(_patched(header, patched), len(raw) - len(plain)), plain
 
     @staticmethod
     def _plain_levels(header: Struct, body: memoryview) -> int:

@@ -34,6 +34,7 @@ MODULE_BYTES: Final = LENGTH_BYTES + NONCE_BYTES + TAG_BYTES
 SIGNATURE_BYTES: Final = NONCE_BYTES + TAG_BYTES
 ORDINAL_MOST: Final = (1 << 15) - 1
 _CTR_START: Final = b"\0\0\0\1"
+_AAD_PARTS: Final = tuple(struct.Struct(f"<B{count}h") for count in range(4))
 
 
 class Kind(IntEnum):
@@ -70,7 +71,7 @@ class Algorithm(NamedTuple):
 class Cipher:
     """Encrypts and decrypts the modules of a column chunk, or the footer, by one key."""
 
-    __slots__ = ("_aad", "_aes", "_ctr", "_wrong", "key", "ordinals")
+    __slots__ = ("_aad", "_aes", "_ctr", "_stream", "_wrong", "key", "ordinals")
 
     def __init__(self, key: bytes, algorithm: Algorithm, ordinals: tuple[int, ...] = ()) -> None:
         """`ordinals`: those of the chunk's row group and column. Raises UnsupportedError without `cryptography`."""
@@ -82,6 +83,13 @@ class Cipher:
         self.key = key
         self._aad = algorithm.aad
         self._ctr = algorithm.name == "AES_GCM_CTR_V1"
+        if self._ctr:
+            from cryptography.hazmat.primitives.ciphers import Cipher as Stream
+            from cryptography.hazmat.primitives.ciphers.algorithms import AES
+            from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+            block = AES(key)
+            self._stream = lambda nonce: Stream(block, CTR(nonce + _CTR_START)).encryptor()
         self.ordinals = ordinals
 
     @property
@@ -129,19 +137,17 @@ class Cipher:
         return self._ctr and kind in _PAGES
 
     def _counted(self, nonce: bytes, data: bytes | bytearray | memoryview) -> bytes:
-        from cryptography.hazmat.primitives.ciphers import Cipher as Stream
-        from cryptography.hazmat.primitives.ciphers import algorithms, modes
-
-        stream = Stream(algorithms.AES(self.key), modes.CTR(nonce + _CTR_START)).encryptor()
+        stream = self._stream(nonce)
         return stream.update(data) + stream.finalize()
 
     def _aad_of(self, kind: Kind, page: int | None) -> bytes | None:
         if self._aad is None:
             return None
         numbers = () if kind is Kind.FOOTER else self.ordinals if page is None else (*self.ordinals, page)
-        if numbers and not 0 <= min(numbers) <= max(numbers) <= ORDINAL_MOST:
-            raise WrongModule(f"the AAD numbers row groups, columns and pages up to {ORDINAL_MOST}")
-        return self._aad + bytes([kind]) + struct.pack(f"<{len(numbers)}h", *numbers)
+        for number in numbers:
+            if not 0 <= number <= ORDINAL_MOST:
+                raise WrongModule(f"the AAD numbers row groups, columns and pages up to {ORDINAL_MOST}")
+        return self._aad + _AAD_PARTS[len(numbers)].pack(kind, *numbers)
 
 
 def module_length(start: bytes | bytearray | memoryview) -> int:

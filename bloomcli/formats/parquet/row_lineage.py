@@ -78,6 +78,7 @@ def with_lineage(
         chunks, new = _Columns(footer, lineage, start).build()
         return ExtendedSource(source, start, chunks + new + len(new).to_bytes(4, "little") + spec.MAGIC)
     as_stored = Footer(footer.path, footer.file_bytes, footer.start, encryption.stored)
+    as_stored.encryption = encryption
     chunks, new = _Columns(as_stored, lineage, start, encryption).build()
     return ExtendedSource(source.stored, start, chunks + encrypted_tail(source, cipher, new))
 

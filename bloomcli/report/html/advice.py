@@ -28,7 +28,7 @@ from bloomcli.report.html.parts import (
     table,
 )
 from bloomcli.report.human import column_name, count, rate, seconds, size
-from bloomcli.report.text_advice import NO_QUERIES, answer, cost, engine_filters, weights
+from bloomcli.report.text_advice import NO_QUERIES, answer, cost, engine_filters, unverified, weights
 from bloomcli.rules.filter_use import GAINS, NEVER_LOOKS
 from bloomcli.rules.readers import reader
 from bloomcli.words import are, plural
@@ -65,6 +65,8 @@ def page(report: AdviseReport, limits: Limits) -> Page:
         if lines is not None:
             parts += [Text(title), Command(lines)]
     parts += map(Text, engine_filters(report))
+    if report.unverified:
+        parts.append(Text(f"Not verified: {unverified(report)}.", "warn"))
     if report.queries is None:
         parts.append(Text(NO_QUERIES[0].upper() + NO_QUERIES[1:]))
     if add:

@@ -9,9 +9,11 @@ import pickle
 import random
 import re
 import shutil
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from html import unescape
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -30,7 +32,7 @@ from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats.keys import Keys, pairs
 from bloomcli.formats.parquet.decryption import PlainSource
-from bloomcli.formats.parquet.encryption import Cipher, Kind
+from bloomcli.formats.parquet.encryption import Cipher, Kind, module_length
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.pages import read_pages
 from bloomcli.formats.parquet.spec import Location, Struct
@@ -118,6 +120,50 @@ def test_pages_that_are_read_in_order_are_read_and_decrypted_once(
     assert set(modules.values()) == {1}
 
 
+@pytest.mark.parametrize(
+    ("order", "crc_is_of", "problem"),
+    [
+        ((1, 2, 3, 5), None, None),
+        ((1, 2, 3, 4, 5), "module", None),
+        ((5, 4, 3, 2, 1), "module", None),
+        ((4, 9, 3, 63, 5, 1, 2), "plain", None),
+        ((3, 2, 1, 5, 4), "other", "don't match the checksum"),
+        ((1, 2, 5), None, "PageHeader has no compressed_page_size"),
+        ((1, 2, 3, 5, 3), None, "repeated"),
+        ((1, 2, 3, 5, 1000), None, "repeated"),
+    ],
+)
+def test_page_headers_with_fields_in_any_order_are_read(
+    order: tuple[int, ...], crc_is_of: str | None, problem: str | None, tmp_path: Path
+) -> None:
+    table = pa.table({"id": pa.array(range(20), pa.int64())})
+    path = write_encrypted(tmp_path / "in.parquet", table, dictionary=False, uniform_encryption=True)
+    data = bytearray(path.read_bytes())
+    with open_source(path) as source:
+        footer = ParquetFile(source, Keys(kms=OpenKms)).footer
+        (chunk,) = map(footer.chunk, footer.chunk_keys())
+        assert footer.encryption is not None
+        cipher = footer.encryption.ciphers[0, 0]
+    at, end = chunk.data_offset, chunk.data_offset + module_length(data[chunk.data_offset :])
+    plain = cipher.decrypt(data[at:end], Kind.DATA_PAGE_HEADER, 0)
+    fields, _ = thrift.parse(plain)
+    body = data[end : end + fields[3][1]]
+    crcs = {"module": zlib.crc32(body), "plain": zlib.crc32(cipher.decrypt(body, Kind.DATA_PAGE, 0)), "other": 7}
+    crc = crcs[crc_is_of or "other"]
+    fields |= {4: (thrift.I32, crc - (crc >> 31 << 32)), 9: (thrift.BINARY, b"x"), 63: (thrift.TRUE, True)}
+    fields |= {1000: (thrift.I64, 1), 5: (thrift.STRUCT, {n: fields[5][1][n] for n in (1, 2, 3, 4)})}
+    parts = [bytes([fields[n][0]]) + thrift.zigzag(n) + thrift.encode({1: fields[n]})[1:-1] for n in order]
+    new = b"".join(parts) + b"\0"
+    assert len(new) <= len(plain), "what follows a structure is ignored"
+    data[at:end] = cipher.encrypt(new.ljust(len(plain), b"\0"), Kind.DATA_PAGE_HEADER, 0)
+    path.write_bytes(data)
+    rows = bloomcli.find(path, [3, 19], column="id", keys=Keys(kms=OpenKms))
+    assert [each for batch in rows for each in batch["record"].to_pylist()] == (
+        [] if problem else [{"id": 3}, {"id": 19}]
+    )
+    assert (problem or "()") in str(rows.report.errors)
+
+
 def test_many_files_in_several_processes_and_an_index(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     lake.mkdir()
@@ -175,13 +221,22 @@ def test_a_signed_footer_is_verified_and_shown_as_such() -> None:
     assert unverified == "not verified: its key isn't given (kf)"
 
 
+def test_inspect_names_add_only_where_the_keys_suffice_for_it(capfd: pytest.CaptureFixture[str]) -> None:
+    path = str(file("java_columns_gcm_plaintext_footer"))
+    for flags in ([], ["--key", f"kf=hex:{KEYS['java_columns_gcm_plaintext_footer']['keys']['kf'].hex()}"]):
+        assert run(["inspect", path, "-c", "plain", *flags]) == 0
+        shown = " ".join(capfd.readouterr().out.split())
+        assert ("`bloom add FILE" in shown) is bool(flags), shown
+
+
 @pytest.mark.parametrize("change", ["no footer key", "another name of the key", "no keys"])
 def test_what_rests_on_a_footer_that_is_not_verified_says_so(
     change: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     name = "java_columns_gcm_plaintext_footer"
     path, given = tmp_path / "f.parquet", dict(KEYS[name]["keys"])
-    data = file(name).read_bytes()
+    bloomcli.add(file(name), ["plain"], output=path, keys=keys(name))
+    data = path.read_bytes()
     at = data.rindex(b"kf")
     path.write_bytes(data[:at] + b"kx" + data[at + 2 :] if change == "another name of the key" else data)
     if change != "another name of the key":
@@ -198,11 +253,15 @@ def test_what_rests_on_a_footer_that_is_not_verified_says_so(
         ["inspect", path, tmp_path],
         ["probe", path, tmp_path, "-c", "plain", "--value", "p1"],
         ["index", "build", path, "-c", "plain", "-o", tmp_path / "i"],
+        advise := ["advise", path, "-c", "plain"],
+        dump := ["dump", path, "-c", "plain"],
+        ["advise", path, "-c", "plain", "--report", f"html={tmp_path / 'a.html'}"],
     ):
         assert run([*map(str, command), *flags]) == 0
         shown = capfd.readouterr()
         assert UNVERIFIED in " ".join((shown.out + shown.err).split()), command
-    for command in (probe, find):
+    assert UNVERIFIED in unescape((tmp_path / "a.html").read_text())
+    for command in (probe, find, advise, dump):
         run([*map(str, command), *flags, "--format", "json"])
         assert json.loads(capfd.readouterr().out)["unverified"]
 

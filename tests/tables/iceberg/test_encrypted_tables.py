@@ -83,7 +83,7 @@ def numbers(spark: SparkSession, name: str) -> list[Row]:
 
 
 def test_commands_read_and_change_files_by_the_keys_in_the_manifests(safe: SparkSession) -> None:
-    name = made(safe, "t")
+    name = made(safe, "t", **{"write.parquet.stats-enabled.column.name": "false"})
     found = bloom_spark.find_table(safe, name, [7, 150, 201], column="id", select=["name"]).collect()
     assert sorted(row.record.name for row in found) == ["n150", "n7"]
     keys = files_of(safe, name)
@@ -95,8 +95,12 @@ def test_commands_read_and_change_files_by_the_keys_in_the_manifests(safe: Spark
     safe.sql(f"delete from {name} where id % 50 = 3")
     before, lineage = rows(safe, name), numbers(safe, name)
 
-    added = bloom_spark.add_to_table(safe, name, ["id", "name"], readers=["spark"]).collect()
-    assert [(row.status, row.error) for row in added] == [("done", None)] * 2
+    added = bloom_spark.add_to_table(safe, name, ["id", "name"], readers=["spark"], ndv=5000).collect()
+    folded = bloom_spark.fold_table(safe, name).collect()
+    repaired = bloom_spark.repair_table(safe, name, columns=["name"], add=["statistics"]).collect()
+    for changed in (added, folded, repaired):
+        assert [(row.status, row.error) for row in changed] == [("done", None)] * 2
+    assert max(row.filter_bytes for row in folded) < min(row.filter_bytes for row in added) / 8
     assert (rows(safe, name), numbers(safe, name)) == (before, lineage)
     after = files_of(safe, name)
     assert sorted(after.values()) == sorted(keys.values())
@@ -113,6 +117,8 @@ def test_commands_read_and_change_files_by_the_keys_in_the_manifests(safe: Spark
     assert sorted(row.record.name for row in found) == ["n104", "n7"], "without the rows that are deleted"
 
     for path, key in after.items():
+        (shown,) = bloomcli.inspect(path, keys=Keys(files={path: key}), columns=["name"]).by_column
+        assert shown.min is not None, "statistics were added"
         empty_filters(Path(path), Keys(files={path: key}))
     assert rows(safe, name) == before
     assert safe.sql(f"select * from {name} where id = 7").collect() == [], "the filter is read"
@@ -120,11 +126,11 @@ def test_commands_read_and_change_files_by_the_keys_in_the_manifests(safe: Spark
     assert [row.status for row in removed] == ["done"] * 2
     assert safe.sql(f"select name from {name} where id = 7").collect()[0].name == "n7"
     assert (rows(safe, name), numbers(safe, name)) == (before, lineage)
-    shown = repr([added, checked, removed, opened(safe, name).files()])
+    reports = repr([added, folded, repaired, checked, removed, opened(safe, name).files()])
     for key, prefix in keys.values():
         for secret in (key, prefix):
             assert not [
-                form for form in (secret.hex(), base64.b64encode(secret).decode(), repr(secret)) if form in shown
+                form for form in (secret.hex(), base64.b64encode(secret).decode(), repr(secret)) if form in reports
             ]
 
     metadata = opened(safe, name).java.iceberg("TableUtil").metadataFileLocation(opened(safe, name).table)
