@@ -11,10 +11,10 @@ Nothing is imported until a name is used, so that ``import bloomcli`` costs noth
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from bloomcli.version import __version__
 
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING; while Python imports that module, Ctrl-C would end in a traceback
 if TYPE_CHECKING:
     from bloomcli.commands.dump import dump
     from bloomcli.errors import BloomError

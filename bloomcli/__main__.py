@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import _thread
 import sys
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NoReturn
 
+TYPE_CHECKING = False  # nothing is imported before `main`, which catches Ctrl-C
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
+    from typing import Final, NoReturn
 
 _INTERRUPTED: Final = 130
 
@@ -25,8 +25,10 @@ def main() -> NoReturn:
 
         code = run()
     except KeyboardInterrupt:
-        with suppress(OSError, AttributeError):  # standard error may be closed
+        try:  # noqa: SIM105  contextlib may not be imported yet
             sys.stderr.write("bloom: stopped\n")
+        except (OSError, AttributeError):  # standard error may be closed
+            pass
         code = _INTERRUPTED
     sys.exit(code)
 

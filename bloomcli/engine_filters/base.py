@@ -8,7 +8,7 @@ row passes a random absent value with probability fill^k, and all rows together 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
@@ -152,10 +152,13 @@ class EngineFilters(NamedTuple):
     """Faults of the places where filters lie: filters that should be there and aren't."""
     remarks: Sequence[tuple[str, str]] = ()
     """Names and texts about filters that can't be read, as `FilterFile.details`."""
+    later: Callable[[], Iterable[Finding]] = tuple
+    """Looks for faults that take a request of their own."""
 
     def examine(self) -> Iterator[Finding]:
         """Yield the faults that show without the column's values."""
         yield from self.findings
+        yield from self.later()
         for one in self.filters:
             yield from one.faults
             if one.facts.problem is None:

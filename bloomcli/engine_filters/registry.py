@@ -37,6 +37,7 @@ def filters_of(file: FilterFile, columns: set[int] | None = None) -> EngineFilte
         [one for some in found for one in some.filters if columns is None or one.facts.column in paths],
         [one for some in found for one in some.findings if columns is None or one.column in {None, *paths}],
         [one for some in found for one in some.remarks],
+        lambda: (one for some in found for one in some.later()),
     )
 
 

@@ -16,6 +16,7 @@ from support import datasets
 from support.cli import Bloom
 from support.processes import started
 
+import bloomcli
 from bloomcli.cli import EXIT_CODES
 from bloomcli.datasets import task
 
@@ -132,6 +133,19 @@ def test_ctrl_c_while_modules_are_imported_is_130_without_a_traceback(plain: Pat
     )
     done = subprocess.run([sys.executable, "-c", program, str(plain)], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr.lstrip()) == (130, "", "bloom: stopped\n")
+
+
+def test_almost_nothing_is_imported_before_main_catches_ctrl_c() -> None:
+    package = Path(bloomcli.__file__).parent
+    program = (
+        "import sys, importlib, warnings\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "old = set(sys.modules)\n"
+        "import bloomcli.__main__\n"
+        "print(*sorted(set(sys.modules) - old))\n"
+    )
+    done = subprocess.run([sys.executable, "-ISc", program, package.parent], capture_output=True, text=True)
+    assert done.stdout.split() == ["__future__", "bloomcli", "bloomcli.__main__", "bloomcli.version"], done.stderr
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv
+import os
 import random
+import shutil
 import struct
 import sys
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -442,6 +446,65 @@ def test_only_the_chosen_filters_change(tables: Path, name: str) -> None:
     assert path.read_bytes() == data
     assert faults(path) == []
     assert sorted(item.name for item in path.parent.iterdir()) == [path.name, index_of(path).name]
+
+
+@pytest.fixture
+def reachable(tables: Path) -> Iterator[Path]:
+    """The tables in a folder that other users can reach."""
+    with tempfile.TemporaryDirectory() as top:
+        shutil.copytree(tables, top, dirs_exist_ok=True)
+        for one in (Path(top), *Path(top).rglob("*")):
+            one.chmod(0o755)
+        yield Path(top)
+
+
+@contextmanager
+def bound_by_modes() -> Iterator[None]:
+    """Be another user if this one is root, whom modes don't bind."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize(
+    ("folder", "file", "said"),
+    [
+        (0o555, 0o644, "can't be written: permission denied"),
+        (0o777, 0o000, "can't be read: permission denied"),
+        (0o777, 0o444, None),
+    ],
+    ids=["read-only folder", "unreadable file", "read-only file"],
+)
+def test_a_user_without_rights_gets_an_error_that_names_the_index_file_and_leaves_nothing(
+    reachable: Path, folder: int, file: int, said: str | None
+) -> None:
+    path = data_file(reachable, "large")
+    target, old = index_of(path), index_of(path).read_bytes()
+    bloomcli.fold(path, in_place=True)  # imports what the other user may not be able to read
+    target.write_bytes(old)
+    before = sorted(path.parent.iterdir())
+    path.parent.chmod(folder)
+    target.chmod(file)
+    try:
+        with bound_by_modes():
+            if said is None:
+                bloomcli.fold(path, in_place=True)
+            else:
+                with pytest.raises(BloomError, match=said) as caught:
+                    bloomcli.fold(path, in_place=True)
+                assert (caught.value.path, caught.value.exit_code) == (str(target), 3)
+    finally:
+        path.parent.chmod(0o755)
+    assert target.stat().st_mode & 0o777 == file, "a new file has the old one's mode, as a data file's has"
+    target.chmod(0o644)
+    assert (target.read_bytes() == old) is (said is not None)
+    assert sorted(path.parent.iterdir()) == before
 
 
 def test_a_glob_leaves_out_columns_without_a_filter(tables: Path) -> None:
