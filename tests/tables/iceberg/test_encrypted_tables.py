@@ -55,7 +55,7 @@ def safe(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
         options = {"type": "hive", "warehouse": str(folder), "encryption.kms-type": "aws", "cache-enabled": "false"}
         for name, value in options.items():
             spark.conf.set(f"{CATALOG}.{name}", value)
-        spark.sql("create namespace safe.db")
+        spark.sql("create namespace if not exists safe.db")  # a slow metastore is asked again
         yield spark
 
 
