@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import random
 import struct
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 
@@ -316,26 +313,3 @@ def test_no_data_has_no_checksums_and_a_chunk_has_bytes() -> None:
     for size in (0, -1):
         with pytest.raises(ValueError, match="at least one byte"):
             kernels.crc32c_chunks(DATA, size)
-
-
-FAULTS = """
-import resource, sys
-from bloomcli.cli import bloom
-if sys.argv[1:]:
-    bloom(["inspect", *sys.argv[1:]], standalone_mode=False)
-for turn in range(8):  # a chunk's window, dictionary and values, which are freed together
-    if turn == 3:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    parts = [bytearray(3 << 20) for _ in range(3)]
-    del parts
-sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before))
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc's")
-def test_a_command_keeps_the_memory_of_a_column_chunk_for_the_next_one() -> None:
-    def faults(*file: str) -> int:
-        run = subprocess.run([sys.executable, "-c", FAULTS, *file], capture_output=True, check=True)
-        return int(run.stderr)
-
-    assert faults("fixtures/parquet/spark_types.parquet") < 100 < 5000 < faults()
