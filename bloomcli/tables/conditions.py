@@ -327,9 +327,8 @@ def _by_statistics(test: Test, facts: ColumnStatistics | None, file: FileStatist
     high: Any = facts.high
     ranges = test.ranges
     if file.source == "log":
-        if (
-            test.form == "in" and ranges
-        ):  # Delta compares the ends of a list, and no negation of a list or a beginning
+        # Delta compares the ends of a list, and no negation of a list or a beginning
+        if test.form == "in" and ranges:
             ranges = (Range(ranges[0].low, ranges[-1].high),)
         if test.leaf.kind in {Kind.TIMESTAMP, Kind.INSTANT}:
             low, high = (end if end is None or end > _MINUTES else end + off
@@ -362,9 +361,8 @@ def _in_partition(one: Range, value: PartitionValue, leaf: Leaf) -> bool:
     if value.transform == "bucket":
         return low is None or one.low != one.high or low == value.value
     if value.transform in _DATES and isinstance(high, int) and high < 0:
-        high += (
-            calendar.DAY_NANOS if value.transform == "day" else 1
-        )  # an old writer's values before 1970 are one more
+        # an old writer's values before 1970 are one more
+        high += calendar.DAY_NANOS if value.transform == "day" else 1
     return Range(low, high).overlaps(value.value, value.value)
 
 

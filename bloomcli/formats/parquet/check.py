@@ -164,12 +164,7 @@ def _finding(
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Yield filters of these columns (None: all) that share bytes with pages, page indexes or other filters.
-
-    Raises CorruptFile for a column that readers refuse, with a filter or without.
-    """
-    for key in filters.footer.chunk_keys(columns):
-        filters.footer.check(key, filters.footer.metadata(key))
+    """Yield filters of these columns (None: all) that share bytes with pages, page indexes or other filters."""
     filters.source.will_read(filters.headers(None, unwritten=True))
     claims = regions(filters.footer, filters.length)
     reach: Region | None = None

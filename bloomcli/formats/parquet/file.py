@@ -375,7 +375,7 @@ class ParquetFile(LocatedFile):
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
         """Yield the filters, and findings about them and their chunks, about chunks that had a filter, and about the
-        footer's number of rows."""
+        footer's number of rows. Raises CorruptFile for a column that readers refuse, with a filter or without."""
         from bloomcli.formats.parquet import check
 
         self.source.will_read(self.ranges_to_examine(columns))
@@ -388,6 +388,8 @@ class ParquetFile(LocatedFile):
                     yield damaged
             else:
                 yield from check.without_location(chunk, claim.offset, claim.length)
+        for key in self.footer.chunk_keys(columns):
+            self.footer.check(key, self.footer.metadata(key))
         yield from check.overlaps(self.filters, columns)
         yield from check.closed(self.filters, columns)
         yield from check.unverified(self.filters)
