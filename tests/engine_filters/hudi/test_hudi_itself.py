@@ -1,15 +1,7 @@
-"""Hudi's own classes make and read the same filters. On request, because the suite installs no Hudi:
-
-mvn dependency:get -Dtransitive=false -Dartifact=org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0
-HUDI_JAR=~/.m2/repository/org/apache/hudi/.../hudi-spark3.5-bundle_2.12-1.2.0.jar pytest THIS_FILE
-
-HUDI_PYTHON, a Python with PySpark 3.5, lets Spark upsert, too: python3 -m venv /tmp/spark35 &&
-/tmp/spark35/bin/pip install pyspark==3.5.7.
-"""
+"""Hudi's own classes make and read the same filters, and Hudi on Spark 3.5 inserts by them."""
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import subprocess
@@ -17,6 +9,8 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 
 import pytest
+from conftest import need
+from support import spark35
 
 import bloomcli
 from bloomcli.engine_filters.hudi.layout import Decoded, dynamic, simple
@@ -28,18 +22,16 @@ from .test_footer import GROUPS, KEYS, SIMPLE, WORDS, bits_of, old
 from .test_footer import dynamic as written_dynamic
 from .test_footer import simple as written_simple
 
-JAR, PYTHON = os.environ.get("HUDI_JAR"), os.environ.get("HUDI_PYTHON")
-pytestmark = pytest.mark.skipif(JAR is None, reason="HUDI_JAR names no jar of Hudi")
+pytestmark = pytest.mark.interop
 
 
 def ask(*lines: list[str]) -> list[str]:
     """Hudi's answers, one a line."""
-    import pyspark
-
-    jars = f"{JAR}:{Path(pyspark.__file__).parent / 'jars'}/*"
+    spark35.need_spark()
+    need(shutil.which("javac") is not None, "a JDK on the PATH")
     program = str(Path(__file__).with_name("HudiFilters.java"))
     asked = "".join("\t".join(line) + "\n" for line in lines)
-    command = ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", jars, program]
+    command = ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", spark35.jars("hudi"), program]
     done = subprocess.run(command, input=asked.encode(), capture_output=True, check=True)
     return done.stdout.decode().splitlines()
 
@@ -97,24 +89,27 @@ def test_what_the_rules_say_of_hudi_is_so() -> None:
     assert "Exception" in longer
 
 
-@pytest.mark.skipif(PYTHON is None, reason="HUDI_PYTHON names no Python with PySpark 3.5")
+TABLE = """create table {0} (id string, n int) using hudi location '{1}' tblproperties (primaryKey='id',
+preCombineField='n', 'hoodie.index.type'='BLOOM', 'hoodie.index.bloom.num_entries'='500',
+'hoodie.index.bloom.fpp'='0.01', 'hoodie.bloom.index.filter.type'='SIMPLE', 'hoodie.metadata.enable'='false',
+'hoodie.embed.timeline.server'='false', 'hoodie.parquet.small.file.limit'='0')"""
+
+
 def test_an_upsert_under_the_index_bloom_inserts_twice_what_validate_finds_missing(tmp_path: Path) -> None:
-    assert PYTHON is not None
     sound, zeroed = tmp_path / "sound", tmp_path / "zeroed"
-
-    def spark(table: Path, step: str) -> str:
-        program = str(Path(__file__).with_name("upserts.py"))
-        command = [PYTHON, program, str(JAR), str(table), step]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    assert "ROWS 1" in spark(sound, "write")
-    shutil.copytree(sound, zeroed)
-    (path,) = zeroed.glob("*.parquet")
-    assert bloomcli.validate(path, deep=True).findings == ()
-    found = bloomcli.dump(path, column="_hoodie_record_key")
-    bits, none = (text_of(found.header + bits).encode() for bits in (found.bitset, bytes(len(found.bitset))))
-    path.write_bytes(path.read_bytes().replace(bits, none))
-    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    assert [one.id for one in bloomcli.validate(path, deep=True).findings] == ["engine-filter-misses"]
-    assert "ROWS 1" in spark(sound, "upsert")
-    assert "ROWS 2" in spark(zeroed, "upsert")
+    with spark35.session("hudi", tmp_path) as spark:
+        spark.sql("set hoodie.spark.sql.insert.into.operation=upsert")
+        spark.sql(TABLE.format("sound", sound).replace("\n", " "))
+        spark.sql("insert into sound select format_string('k%05d', id), cast(id as int) from range(0, 500, 1, 1)")
+        shutil.copytree(sound, zeroed)
+        (path,) = zeroed.glob("*.parquet")
+        assert bloomcli.validate(path, deep=True).findings == ()
+        found = bloomcli.dump(path, column="_hoodie_record_key")
+        bits, none = (text_of(found.header + bits).encode() for bits in (found.bitset, bytes(len(found.bitset))))
+        path.write_bytes(path.read_bytes().replace(bits, none))
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        assert [one.id for one in bloomcli.validate(path, deep=True).findings] == ["engine-filter-misses"]
+        spark.sql(TABLE.format("zeroed", zeroed).replace("\n", " "))
+        for name, rows in (("sound", [[1000]]), ("zeroed", [[250], [1000]])):
+            spark.sql(f"insert into {name} select 'k00250', 1000")
+            assert spark.sql(f"select n from {name} where id = 'k00250' order by n").rows == rows

