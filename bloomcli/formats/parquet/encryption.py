@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import shlex
 import struct
+import threading
 from dataclasses import dataclass
 from enum import IntEnum
 from os import urandom
@@ -71,7 +72,7 @@ class Algorithm(NamedTuple):
 class Cipher:
     """Encrypts and decrypts the modules of a column chunk, or the footer, by one key."""
 
-    __slots__ = ("_aad", "_aes", "_ctr", "_stream", "_wrong", "key", "ordinals")
+    __slots__ = ("_aad", "_aes", "_mutex", "_stream", "_wrong", "key", "ordinals")
 
     def __init__(self, key: bytes, algorithm: Algorithm, ordinals: tuple[int, ...] = ()) -> None:
         """`ordinals`: those of the chunk's row group and column. Raises UnsupportedError without `cryptography`."""
@@ -82,14 +83,15 @@ class Cipher:
         self._wrong = InvalidTag, ValueError
         self.key = key
         self._aad = algorithm.aad
-        self._ctr = algorithm.name == "AES_GCM_CTR_V1"
-        if self._ctr:
+        self._stream = None
+        if algorithm.name == "AES_GCM_CTR_V1":
             from cryptography.hazmat.primitives.ciphers import Cipher as Stream
             from cryptography.hazmat.primitives.ciphers.algorithms import AES
             from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-            block = AES(key)
-            self._stream = lambda nonce: Stream(block, CTR(nonce + _CTR_START)).encryptor()
+            # one for all pages, each with its nonce: to make one takes longer than to decrypt 8 KiB
+            self._stream = Stream(AES(key), CTR(bytes(NONCE_BYTES) + _CTR_START)).encryptor()
+            self._mutex = threading.Lock()
         self.ordinals = ordinals
 
     @property
@@ -107,7 +109,7 @@ class Cipher:
             raise WrongModule(f"a module has {counted(len(module), 'byte')}, and the shortest {self.overhead(kind)}")
         body = memoryview(module)[LENGTH_BYTES:]  # a copy of a page takes longer than its decryption
         if self._by_ctr(kind):
-            return self._counted(bytes(body[:NONCE_BYTES]), body[NONCE_BYTES:])
+            return self._counted(body[:NONCE_BYTES], body[NONCE_BYTES:])
         return self.opened(body, self._aad_of(kind, page))
 
     def opened(self, body: bytes | memoryview, aad: bytes | None) -> bytes:
@@ -134,11 +136,13 @@ class Cipher:
         return module[LENGTH_BYTES : LENGTH_BYTES + NONCE_BYTES] + module[-TAG_BYTES:]
 
     def _by_ctr(self, kind: Kind) -> bool:
-        return self._ctr and kind in _PAGES
+        return self._stream is not None and kind in _PAGES
 
-    def _counted(self, nonce: bytes, data: bytes | bytearray | memoryview) -> bytes:
-        stream = self._stream(nonce)
-        return stream.update(data) + stream.finalize()
+    def _counted(self, nonce: bytes | memoryview, data: bytes | bytearray | memoryview) -> bytes:
+        assert self._stream is not None  # noqa: S101  `_by_ctr`
+        with self._mutex:
+            self._stream.reset_nonce(b"".join((nonce, _CTR_START)))
+            return self._stream.update(data)
 
     def _aad_of(self, kind: Kind, page: int | None) -> bytes | None:
         if self._aad is None:

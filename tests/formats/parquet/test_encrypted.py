@@ -9,9 +9,11 @@ import pickle
 import random
 import re
 import shutil
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html import unescape
 from importlib import import_module
@@ -32,7 +34,7 @@ from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats.keys import Keys, pairs
 from bloomcli.formats.parquet.decryption import PlainSource
-from bloomcli.formats.parquet.encryption import Cipher, Kind, module_length
+from bloomcli.formats.parquet.encryption import Algorithm, Cipher, Kind, module_length
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.pages import read_pages
 from bloomcli.formats.parquet.spec import Location, Struct
@@ -88,6 +90,20 @@ def test_filters_rule_values_out(name: str) -> None:
     absent = [total for total in report.totals if total.skipped_row_groups]
     assert len(absent) > 40
     assert bloomcli.dump(file(name), column="name", keys=keys(name)).bitset
+
+
+def test_pages_without_a_tag_are_decrypted_in_several_threads_at_once() -> None:
+    cipher = Cipher(bytes(16), Algorithm("AES_GCM_CTR_V1", b"aad"), (0, 0))
+    plain = [bytes([number]) * 99 for number in range(200)]
+    modules = [cipher.encrypt(page, Kind.DATA_PAGE, number) for number, page in enumerate(plain)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(lambda module: cipher.decrypt(module, Kind.DATA_PAGE), modules * 50))
+    finally:
+        sys.setswitchinterval(before)
+    assert found == plain * 50
 
 
 def test_a_plain_file_in_place_of_an_encrypted_one_is_an_error(tmp_path: Path) -> None:
