@@ -93,21 +93,30 @@ cdef bint _chunk_encrypted(Fields* chunk) noexcept nogil:
     return chunk.kind[8] != 0 or chunk.kind[9] != 0
 
 
+cdef Py_ssize_t _skip_chunk(Walk* w, Py_ssize_t pos, int depth, bint* encrypted) noexcept nogil:
+    """Skip a ColumnChunk. `encrypted`: whether it is, as far as it can be walked."""
+    cdef int kind = 0, field_id = 0
+    encrypted[0] = False
+    while True:
+        pos = _field_head(w, pos, &kind, &field_id)
+        if pos < 0 or kind == 0:
+            return pos
+        encrypted[0] = encrypted[0] or field_id == 8 or field_id == 9
+        pos = _skip(w, pos, kind, depth - 1, False)
+        if pos < 0:
+            return -1
+
+
 def first_encrypted(bytes data not None, tuple starts not None, int max_depth):
     """Return the position of the first of these ColumnChunks that is encrypted, or -1. Damaged ones aren't."""
     cdef Walk w
-    cdef int kind = 0, field_id
-    cdef Py_ssize_t i, pos
+    cdef bint encrypted
+    cdef Py_ssize_t i
     _walk_open(&w, data, 0)
     for i in range(len(starts)):
-        pos, field_id = starts[i], 0
-        while 0 <= pos <= w.end:
-            pos = _field_head(&w, pos, &kind, &field_id)
-            if pos < 0 or kind == 0:
-                break
-            if field_id == 8 or field_id == 9:
-                return i
-            pos = _skip(&w, pos, kind, max_depth - 1, False)
+        _skip_chunk(&w, starts[i], max_depth, &encrypted)
+        if encrypted:
+            return i
     return -1
 
 

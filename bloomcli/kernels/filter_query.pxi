@@ -407,6 +407,7 @@ cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint ch
     """Walk the column chunks of a row group. Return the end of the list at `pos`, or -1 if a chunk isn't usual.
     `chosen`: whether the row group is queried; `out`: whether it can't have one of the hashes."""
     cdef ChunkFields chunk
+    cdef bint encrypted
     cdef int kind = 0
     cdef int64_t values = 0, packed = 0
     cdef uint64_t count = 0
@@ -416,8 +417,8 @@ cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint ch
         return -1
     for i in range(r.column_count):
         if i != r.searched and (r.summed == NULL or not r.summed[i]):
-            pos = _skip(w, pos, CT_STRUCT, r.max_depth - CHUNK_DEPTH, True)
-            if pos < 0:
+            pos = _skip_chunk(w, pos, r.max_depth - CHUNK_DEPTH, &encrypted)
+            if pos < 0 or encrypted:
                 return -1
             continue
         if not _usual_chunk(r, w, pos, r.columns + i * COLUMN_ITEMS, &chunk, &values, &packed):

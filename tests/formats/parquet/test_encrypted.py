@@ -321,6 +321,32 @@ def test_a_footer_whose_signature_was_cut_off_is_refused_with_keys_and_without(
             assert "get the file from its source again" in (caught.value.hint or "")
 
 
+def test_a_footer_whose_signature_was_cut_off_is_refused_among_many_files_that_filters_rule_out(
+    tmp_path: Path,
+) -> None:
+    signed, lake = tmp_path / "signed.parquet", tmp_path / "lake"
+    name = "java_columns_gcm_plaintext_footer"
+    bloomcli.add(file(name), ["plain"], output=signed, keys=keys(name))
+    body, footer = footers.split(signed.read_bytes())
+    metadata, _ = thrift.parse(footer)
+    del metadata[8], metadata[9]
+    stripped = footers.join(body, thrift.encode(metadata))
+    for row_group, column in footers.places(signed.read_bytes()):
+        for field in (8, 9):
+            footers.chunk(metadata, row_group, column).pop(field, None)
+    plain = footers.join(body, thrift.encode(metadata))
+    lake.mkdir()
+    for number in range(60):
+        (lake / f"{number:02}.parquet").write_bytes(stripped if number == 50 else plain)
+    found = bloomcli.find(lake, ["absent"], column="plain")
+    assert list(found) == []
+    (error,) = found.report.errors
+    assert (Path(error.path).name, "the footer has no encryption_algorithm" in str(error.error)) == (
+        "50.parquet",
+        True,
+    )
+
+
 def test_keys_for_no_encrypted_column_are_said() -> None:
     name = "java_columns_gcm"
     keys_ = KEYS[name]["keys"]
