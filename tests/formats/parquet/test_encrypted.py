@@ -38,7 +38,8 @@ from bloomcli.formats.parquet.encryption import Algorithm, Cipher, Kind, module_
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.pages import read_pages
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.model.file import UNVERIFIED, Presence
+from bloomcli.model.file import UNVERIFIED, Presence, Severity
+from bloomcli.model.validate import Finding
 from bloomcli.storage.registry import open_source
 
 SAME_ROWS: Final = {"java": "java_uniform_gcm", "polars": "polars_uniform_nofilter"}
@@ -602,12 +603,17 @@ def with_keys() -> Iterator[tuple[str, click.Command]]:
 
 WITH_KEYS: Final = dict(with_keys())
 LINES: Final[dict[str, Sequence[str]]] = {
-    "inspect": ("{path}", "{path} --footer", "{lake} --all", "{lake} {reports}"),
+    "inspect": ("{path}", "{path} --footer", "{path} {file}", "{lake} --all", "{lake} {reports}"),
     "probe": ("{path} -c id 1000007", "{path} -c name --explain name-13", "{lake} -c id --value 1000007"),
     "find": ("{path} 1000007 -c id -o {out}", "{lake} name-13 -c name"),
-    "advise": ("{path}", "{lake} --policy {out}.toml --overwrite", "{lake} {reports}"),
+    "advise": ("{path}", "{path} {file}", "{lake} --policy {out}.toml --overwrite", "{lake} {reports}"),
     "add": ("{path} -c v --readers spark -o {out}", "{copy} -c v,id --replace --readers spark --dry-run"),
-    "validate": ("{path} --deep", "{lake} --deep --baseline {out}.json --update-baseline", "{lake} {reports}"),
+    "validate": (
+        "{path} --deep",
+        "{path} {file}",
+        "{lake} --deep --baseline {out}.json --update-baseline",
+        "{lake} {reports}",
+    ),
     "fold": ("{path} --fpp 0.3 -o {out}", "{copy} --fpp 0.3 --dry-run"),
     "repair": ("{path} --add page-index,statistics -o {out}", "{copy} --dry-run"),
     "remove": ("{path} -o {out}", "{copy} --dry-run"),
@@ -622,36 +628,84 @@ def test_every_command_that_takes_keys_is_looked_at() -> None:
     assert WITH_KEYS.keys() == LINES.keys()
 
 
-@pytest.mark.parametrize("command", LINES)
-def test_no_command_shows_a_key(command: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """No form of any key is in anything that a command prints and writes, with the right keys, with a wrong one, and
-    with one in none of the forms."""
+def outputs(command: str, folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> dict[str, bytes]:
+    """What a command prints and writes, with the right keys, with a wrong one, and with one in none of the forms: by
+    the name of a format, of a file, ``default``, ``wrong key`` and ``no form``."""
     name = "java_columns_gcm"
     secrets = KEYS[name]["keys"]
     flags = [f"--key={each}=hex:{key.hex()}" for each, key in secrets.items()]
     (form,) = (p for p in WITH_KEYS[command].params if p.name == "form")
     assert isinstance(form.type, click.Choice)
-    places = {each: tmp_path / each for each in ("lake", "copy", "index", "out")}
-    places["lake"].mkdir()
-    for target in (places["lake"], places["copy"]):
+    lake, copy = folder / "lake", folder / "copy"
+    lake.mkdir()
+    places = {each: str(folder / each) for each in ("lake", "copy", "index", "out")}
+    for target in (lake, copy):
         shutil.copy(file(name), target)
     if command == "index update":
         run([*f"index build {file(name)} -c id --allow-plaintext-index -o {places['index']}".split(), *flags])
-    kinds = [f"--report {kind}={tmp_path}/report.{kind}" for kind in ("html", "json", "csv")]
-    kinds += [f"--report {kind}={tmp_path}/report.{kind}" for kind in ("sarif", "junit")] * (command == "validate")
-    wrong = [[*flags[:-1], f"--key=kc2=hex:{bytes(16).hex()}"], [f"--footer-key={secrets['kf'].hex()}"]]
+    kinds = ("html", "json", "csv", *(("sarif", "junit") if command == "validate" else ()))
+    for one in ("file", "reports"):
+        places[one] = " ".join(f"--report {kind}={folder}/{one}.{kind}" for kind in kinds)
+    more = {"default": flags} | {one: [*flags, "--format", one] for one in form.type.choices}
+    wrong = {"wrong key": [*flags[:-1], f"--key=kc2=hex:{bytes(16).hex()}"]}
+    wrong["no form"] = [f"--footer-key={secrets['kf'].hex()}"]
+    found: dict[str, bytes] = {}
     for number, line in enumerate(LINES[command]):
-        words = f"{command} {line}".format(path=file(name), reports=" ".join(kinds), **places).split()
-        forms = [["--format", one] for one in form.type.choices]
-        for given in ([], *forms, *wrong) if number == 0 else ([],):
-            places["out"].unlink(missing_ok=True)
-            code = run([*words, *given, *(flags if given not in wrong else ())])
-            assert code == 0 if not given else code != 70, (words, given)
-    shown = b"".join(capfdbinary.readouterr())
-    written = [each.read_bytes() for each in tmp_path.rglob("*") if each.is_file() and each.parent == tmp_path]
-    assert len(shown) > 200
-    for key in secrets.values():
-        assert not [text for text in spellings(key) for data in (shown, *written) if text in data]
+        words = f"{command} {line}".format(path=file(name), **places).split()
+        for kind, given in (more | wrong if number == 0 else {"default": flags}).items():
+            (folder / "out").unlink(missing_ok=True)
+            code = run([*words, *given])
+            assert code == 0 if kind == "default" else code != 70, (words, kind)
+            found[kind] = found.get(kind, b"") + b"".join(capfdbinary.readouterr())
+    return found | {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file()}
+
+
+def leaks(found: dict[str, bytes]) -> set[str]:
+    """The names of the outputs with a key in any of its forms."""
+    forms = [form for key in KEYS["java_columns_gcm"]["keys"].values() for form in spellings(key)]
+    return {name for name, data in found.items() if any(form in data for form in forms)}
+
+
+@pytest.mark.parametrize("command", LINES)
+def test_no_command_shows_a_key(command: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    found = outputs(command, tmp_path, capfdbinary)
+    assert sum(map(len, found.values())) > 200
+    assert leaks(found) == set()
+
+
+_KINDS: Final = ("json", "csv", "sarif", "junit")
+KEY_TEXT: Final = KEYS["java_columns_gcm"]["keys"]["kc2"].hex()
+PLANTED: Final[dict[str, tuple[str, Callable[..., Any], str, set[str]]]] = {
+    "the facts about a file": (
+        "bloomcli.formats.parquet.encryption.Encryption.details",
+        lambda _: (("encryption", KEY_TEXT),),
+        "inspect",
+        {"default", "text", "json", "file.html", "file.json"},
+    ),
+    "a finding": (
+        "bloomcli.formats.parquet.check.page_headers",
+        lambda *_: Finding(id="page-header", severity=Severity.NOTE, message=KEY_TEXT),
+        "validate",
+        {"default", "text", "github", *_KINDS}
+        | {f"{one}.{kind}" for one in ("file", "reports") for kind in ("html", *_KINDS)},
+    ),
+    "an error": (
+        "bloomcli.formats.parquet.encryption.WrongModule.__str__",
+        lambda _: KEY_TEXT,
+        "dump",
+        {"wrong key"},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_key_that_is_shown_is_seen_in_each_output(
+    what: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Holds `test_no_command_shows_a_key` to its name: commands are made to show a key."""
+    target, shows, command, names = PLANTED[what]
+    monkeypatch.setattr(target, shows)
+    assert leaks(outputs(command, tmp_path, capfdbinary)) == names
 
 
 @pytest.mark.parametrize("name", KEYS)
@@ -676,15 +730,19 @@ def test_filters_are_added_to_every_file_proven_used_and_removed(name: str, tmp_
     assert bloomcli.validate(path, deep=True, columns=["*"], keys=given).findings == ()
 
 
-def test_keys_are_masked_in_texts_and_sealed_in_pickles() -> None:
-    given = Keys(footer_key=b"0123456789012345", keys={"kf": b"1234567890123450"}, aad_prefix=b"tester", kms="a:B")
+def test_keys_are_masked_in_texts_and_sealed_in_pickles(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = b"0123456789012345", b"1234567890123450"
+    given = Keys(footer_key=secrets[0], keys={"kf": secrets[1]}, aad_prefix=b"tester", kms="a:B")
     assert "keys=Keys(footer_key=..., " in repr(InspectOptions(keys=given))
     assert repr(given) == "Keys(footer_key=..., keys=['kf'], aad_prefix=..., kms=...)"
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         data = pickle.dumps(given, protocol)
         assert pickle.loads(data) == given
-        for key in (b"0123456789012345", b"1234567890123450"):
+        for key in secrets:
             assert not [one for one in spellings(key) if one in data]
+    monkeypatch.delattr(Keys, "__reduce__")
+    data = pickle.dumps(given)
+    assert all(any(one in data for one in spellings(key)) for key in secrets), "unsealed ones are seen"
 
 
 def test_sealed_keys_open_in_no_other_process(monkeypatch: pytest.MonkeyPatch) -> None:
