@@ -282,6 +282,24 @@ def test_a_wrong_structure_is_found_and_nothing_else(what: str, tmp_path: Path) 
     assert found(edit(sound()), tmp_path / "f.parquet") == [(rule, severity, column)]
 
 
+def test_a_page_counts_once_however_much_is_wrong_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    nulls = [
+        column_index("id", of_page(field, 2, value)) for field, value in ((NULL_PAGES, True), (NULL_COUNTS, PAGE))
+    ]
+    path.write_bytes(in_turn(*nulls)(sound()))
+    (one,) = bloomcli.validate(path, deep=True, columns=["*"]).findings
+    assert one.message == "page 2 is said to have only nulls, and has 20 values"
+    path.write_bytes(in_turn(*nulls, column_index("id", of_page(NULL_COUNTS, 3, PAGE)))(sound()))
+    (one,) = bloomcli.validate(path, deep=True, columns=["*"]).findings
+    assert one.message == "page 2 is said to have only nulls, and has 20 values (2 of 5 pages are wrong)"
+    exchanged_bounds = [column_index("id", of_page(field, 1, int64(n))) for field, n in ((MINS, 99), (MAXS, -99))]
+    path.write_bytes(in_turn(*exchanged_bounds)(sound()))
+    (one,) = bloomcli.validate(path, deep=True, columns=["*"]).findings
+    assert one.message.startswith("page 1's minimum is 99, and a value is ")
+    assert "pages are wrong" not in one.message
+
+
 def test_a_number_of_values_that_is_too_high_is_found_though_the_pages_after_it_are_others(tmp_path: Path) -> None:
     for writer in (sound(), (ROOT / "fixtures/parquet/spark_pages.parquet").read_bytes()):
         wrong = meta("id", num_values(PAGE))(writer)
