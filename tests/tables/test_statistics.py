@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import deltalake
+import pyarrow as pa
 import pytest
 from support.without_spark import warehouse_folder
 from support.wrong_tables import Edit, change_manifest, set_value, with_log
@@ -324,6 +326,45 @@ def test_a_wrong_row_count_in_a_log_is_counted_and_found(spark: SparkSession, lo
     assert findings(spark, name) == [("table-counts", None)]
     assert mended(spark, name) == ["done"]
     assert spark.sql(f"select count(*) from {name}").first()[0] == 100
+
+
+def test_bounds_of_floats_that_became_doubles_lose_rows_in_spark_and_are_found(
+    spark: SparkSession, folder: Path
+) -> None:
+    name = f"delta.`{folder}`"
+    spark.sql(f"create table {name} (f float) using delta tblproperties ('delta.enableTypeWidening'='true')")
+    spark.sql(f"insert into {name} select /*+ coalesce(1) */ float(x) from values ('0.1'), ('1.1') as t(x)")
+    assert findings(spark, name, deep=True, columns=["*"]) == []
+    spark.sql(f"alter table {name} alter column f type double")
+    where = f"select * from {name} where f = double(float('1.1'))"  # the log keeps 1.1, which is below it
+    assert _with_and_without_skipping(spark, where) == (0, 1)
+    assert findings(spark, name, deep=True, columns=["*"]) == findings(spark, name) == [("table-bounds", "f")]
+    assert mended(spark, name) == ["done"]
+    assert _with_and_without_skipping(spark, where) == (1, 1)
+
+
+def test_the_bounds_of_delta_rs_lose_nan_in_spark_and_are_found(spark: SparkSession, folder: Path) -> None:
+    name = f"delta.`{folder}`"
+    deltalake.write_deltalake(str(folder), pa.table({"ratio": [1.5, float("nan"), 2.0]}))
+    where = f"select * from {name} where ratio > 100"  # of NaN that is true in Spark
+    assert _with_and_without_skipping(spark, where) == (0, 1)
+    assert findings(spark, name, deep=True, columns=["*"]) == [("table-bounds", "ratio")]
+    assert mended(spark, name) == ["done"]
+    assert _with_and_without_skipping(spark, where) == (1, 1)
+
+
+def _with_and_without_skipping(spark: SparkSession, query: str) -> tuple[int, int]:
+    """The numbers of rows that Spark returns if it skips files by the log's statistics, and if it doesn't. The
+    statistics in the files, where Parquet leaves NaN out, too, aren't used."""
+    skipping, pushdown = "spark.databricks.delta.stats.skipping", "spark.sql.parquet.filterPushdown"
+    found = []
+    spark.conf.set(pushdown, "false")
+    for skips in ("true", "false"):
+        spark.conf.set(skipping, skips)
+        found.append(len(spark.sql(query).collect()))
+    spark.conf.unset(skipping)
+    spark.conf.unset(pushdown)
+    return found[0], found[1]
 
 
 def test_a_checkpoint_s_statistics_are_compared_as_those_of_the_log(

@@ -441,16 +441,16 @@ class _Proof(_Metadata):
                 _LOCATIONS, OFFSET_INDEX, f"the offset index lists {count}, the chunk has {len(self.measured.pages)}"
             )
             return
-        wrong = []
+        wrong = {}
         for number, ((offset, size, first), page) in enumerate(zip(locations, pages, strict=True)):
             if offset != page.offset:
-                wrong.append(f"page {number} is said to be at {offset}, and is at {page.offset}")
+                wrong[number] = f"page {number} is said to be at {offset}, and is at {page.offset}"
             elif size != page.size:
-                wrong.append(f"page {number} is said to have {counted(size, 'byte')}, and has {page.size}")
+                wrong[number] = f"page {number} is said to have {counted(size, 'byte')}, and has {page.size}"
             elif page.first_row is not None and first != page.first_row:
-                wrong.append(f"page {number} is said to begin with row {first}, and begins with {page.first_row}")
+                wrong[number] = f"page {number} is said to begin with row {first}, and begins with {page.first_row}"
             elif not page.begins and page.repetition is not None:
-                wrong.append(f"page {number} doesn't begin with a row, as pages in an offset index must")
+                wrong[number] = f"page {number} doesn't begin with a row, as pages in an offset index must"
         yield from self._of_pages(_LOCATIONS, OFFSET_INDEX, wrong, len(pages))
         sizes = index.unencoded_byte_array_data_bytes
         if sizes is not None and sizes != [page.plain_bytes for page in pages]:
@@ -458,11 +458,11 @@ class _Proof(_Metadata):
                 _SIZES, OFFSET_INDEX, "the offset index has other numbers of unencoded bytes than the pages"
             )
 
-    def _of_pages(self, rule: str, structure: str, wrong: Sequence[str], pages: int) -> Iterator[Fault]:
-        """One fault for all wrong pages."""
+    def _of_pages(self, rule: str, structure: str, wrong: Mapping[int, str], pages: int) -> Iterator[Fault]:
+        """One fault for all wrong pages, with what is wrong in the first."""
         if wrong:
             more = f" ({len(wrong)} of {pages} pages are wrong)" if len(wrong) > 1 else ""
-            yield self.fault(rule, structure, wrong[0] + more)
+            yield self.fault(rule, structure, next(iter(wrong.values())) + more)
 
     def _in_column_index(self, index: ColumnIndex | None) -> Iterator[Fault]:
         if index is None:
@@ -493,23 +493,24 @@ class _Proof(_Metadata):
     def _in_page_counts(
         self, index: ColumnIndex, only_nulls: Sequence[bool], pages: Sequence[MeasuredPage]
     ) -> Iterator[Fault]:
-        wrong: list[str] = []
-        harmless: list[str] = []
+        wrong: dict[int, str] = {}
+        harmless: dict[int, str] = {}
         floats = statistics.has_floats(self.column)
         for number, (null, page) in enumerate(zip(only_nulls, pages, strict=True)):
             if null and not page.only_nulls:
                 values = counted(page.values - page.nulls, "value")
-                wrong.append(f"page {number} is said to have only nulls, and has {values}")
+                wrong[number] = f"page {number} is said to have only nulls, and has {values}"
             elif not null and page.only_nulls and page.values:
                 # readers refuse a bound without bytes in a page that isn't said to have only nulls
                 refused = self.column.physical != "BYTE_ARRAY" and not (index.min_values or [b""])[number]
-                (wrong if refused else harmless).append(f"page {number} has only nulls, and isn't said to")
+                (wrong if refused else harmless)[number] = f"page {number} has only nulls, and isn't said to"
             found = None if index.null_counts is None else index.null_counts[number]
             if found is not None and not self._possible_nulls(found, page.nulls, page.values):
-                wrong.append(f"page {number} is said to have {counted(found, 'null')}, and has {page.nulls}")
+                nulls = counted(found, "null")
+                wrong.setdefault(number, f"page {number} is said to have {nulls}, and has {page.nulls}")
             nans = None if index.nan_counts is None else index.nan_counts[number]
             if nans is not None and floats and nans != page.nans:
-                wrong.append(f"page {number} is said to have {counted(nans, 'NaN')}, and has {page.nans}")
+                wrong.setdefault(number, f"page {number} is said to have {counted(nans, 'NaN')}, and has {page.nans}")
         yield from self._of_pages(_PAGE_COUNTS, COLUMN_INDEX, wrong, len(pages))
         for fault in self._of_pages(_PAGE_COUNTS, COLUMN_INDEX, harmless, len(pages)):
             yield fault._replace(severity=Severity.NOTE)
@@ -517,7 +518,7 @@ class _Proof(_Metadata):
     def _in_page_bounds(
         self, index: ColumnIndex, pages: Sequence[tuple[bool, bytes, bytes, MeasuredPage]]
     ) -> Iterator[Fault]:
-        wrong = []
+        wrong: dict[int, str] = {}
         keys: list[tuple[Any, Any]] = []
         for number, (null, low, high, page) in enumerate(pages):
             if null:
@@ -533,14 +534,15 @@ class _Proof(_Metadata):
                 true = self.key_of(value)
                 if at is None:
                     if not statistics.has_nan(stored, None, self.column) or len(stored) != len(value):
-                        wrong.append(f"page {number} has a {word} of {counted(len(stored), 'byte')}: no value")
+                        size = counted(len(stored), "byte")
+                        wrong.setdefault(number, f"page {number} has a {word} of {size}: no value")
                 elif at > true if sign > 0 else at < true:
-                    shown = _text(stored, self.column)
-                    wrong.append(f"page {number}'s {word} is {shown}, and a value is {_text(value, self.column)}")
+                    shown, exceeding = _text(stored, self.column), _text(value, self.column)
+                    wrong.setdefault(number, f"page {number}'s {word} is {shown}, and a value is {exceeding}")
         order = enum_name("BoundaryOrder", index.boundary_order or 0)
         falling = _FALLING.get(order)
         if falling is not None and any(_unordered(ends, falling=falling) for ends in zip(*keys, strict=True)):
-            wrong.append(f"the bounds of the pages aren't {order}, as the index says")
+            wrong = wrong or {0: f"the bounds of the pages aren't {order}, as the index says"}
         yield from self._of_pages(_PAGE_BOUNDS, COLUMN_INDEX, wrong, len(pages))
 
     def _in_sizes(self) -> Iterator[Fault]:

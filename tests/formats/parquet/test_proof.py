@@ -30,6 +30,7 @@ from support.patches import (
     NULL_PAGES,
     NULLS,
     ORDER,
+    REPETITION,
     UNENCODED,
     Edit,
     added,
@@ -143,6 +144,18 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
         ERROR,
         "id",
     ),
+    "a minimum that is said to be exact": (
+        stats("id", MIN_VALUE=int64(-100), MIN=None, MIN_EXACT=True),
+        "statistics-bounds",
+        ERROR,
+        "id",
+    ),
+    "a minimum in total order": (
+        in_turn(order("real", 2), stats("real", MIN_VALUE=double(0.5))),
+        "statistics-bounds",
+        ERROR,
+        "real",
+    ),
     "no nulls": (stats("text", NULLS=0), "statistics-counts", ERROR, "text"),
     "too many nulls": (stats("text", NULLS=99), "statistics-counts", ERROR, "text"),
     "only nulls": (stats("text", NULLS=GROUP), "statistics-counts", ERROR, "text"),
@@ -214,6 +227,24 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
         ERROR,
         "money",
     ),
+    "a page's minimum of half floats": (
+        column_index("half", of_page(MINS, 1, struct.pack("<e", 99))),
+        "page-index-bounds",
+        ERROR,
+        "half",
+    ),
+    "a page's maximum in total order": (
+        in_turn(order("real", 2), column_index("real", of_page(MAXS, 1, double(-99)))),
+        "page-index-bounds",
+        ERROR,
+        "real",
+    ),
+    "a page's maximum of list elements": (
+        column_index("list", of_page(MAXS, 1, int64(-1))),
+        "page-index-bounds",
+        ERROR,
+        "list.list.element",
+    ),
     "an ascending order of bounds": (
         column_index("id", exchanged(ORDER, thrift.I32, 1)),
         "page-index-bounds",
@@ -261,6 +292,12 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
         NOTE,
         "text",
     ),
+    "histograms of pages' repetition levels": (
+        column_index("list", added(REPETITION, thrift.I64, [1] * 10)),
+        "size-statistics",
+        NOTE,
+        "list.list.element",
+    ),
     "histograms of pages": (
         column_index("text", added(DEFINITION, thrift.I64, [10] * 10)),
         "size-statistics",
@@ -280,6 +317,24 @@ def test_a_sound_file_has_no_finding(tmp_path: Path) -> None:
 def test_a_wrong_structure_is_found_and_nothing_else(what: str, tmp_path: Path) -> None:
     edit, rule, severity, column = CASES[what]
     assert found(edit(sound()), tmp_path / "f.parquet") == [(rule, severity, column)]
+
+
+def test_a_page_counts_once_however_much_is_wrong_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    nulls = [
+        column_index("id", of_page(field, 2, value)) for field, value in ((NULL_PAGES, True), (NULL_COUNTS, PAGE))
+    ]
+    path.write_bytes(in_turn(*nulls)(sound()))
+    (one,) = bloomcli.validate(path, deep=True, columns=["*"]).findings
+    assert one.message == "page 2 is said to have only nulls, and has 20 values"
+    path.write_bytes(in_turn(*nulls, column_index("id", of_page(NULL_COUNTS, 3, PAGE)))(sound()))
+    (one,) = bloomcli.validate(path, deep=True, columns=["*"]).findings
+    assert one.message == "page 2 is said to have only nulls, and has 20 values (2 of 5 pages are wrong)"
+    exchanged_bounds = [column_index("id", of_page(field, 1, int64(n))) for field, n in ((MINS, 99), (MAXS, -99))]
+    path.write_bytes(in_turn(*exchanged_bounds)(sound()))
+    (one,) = bloomcli.validate(path, deep=True, columns=["*"]).findings
+    assert one.message.startswith("page 1's minimum is 99, and a value is ")
+    assert "pages are wrong" not in one.message
 
 
 def test_a_number_of_values_that_is_too_high_is_found_though_the_pages_after_it_are_others(tmp_path: Path) -> None:
