@@ -21,10 +21,10 @@ IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of tests/faults. CI chooses other faults every day, so that runs add up to all of them."""
+    """Add the options of tests of faults. CI chooses other faults every day, so that runs add up to all of them."""
     seed = int(time.time()) // _DAY if IN_CI else 0
-    parser.addoption("--full", action="store_true", help="tests/faults: inject every fault at every system call")
-    parser.addoption("--seed", type=int, default=seed, help="tests/faults: choose other faults")
+    parser.addoption("--full", action="store_true", help="inject every fault at every system call and request")
+    parser.addoption("--seed", type=int, default=seed, help="choose other faults")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -41,7 +41,10 @@ def without_rights() -> Iterator[Run]:
     with tempfile.NamedTemporaryFile() as secret:
         Path(secret.name).chmod(0)
         seen = subprocess.run(
-            [sys.executable, "-Sc", f"open({secret.name!r})"], preexec_fn=drop_rights, capture_output=True, check=False
+            [sys.executable, "-Sc", f"open({secret.name!r})"],
+            preexec_fn=drop_rights,
+            capture_output=True,
+            check=False,
         )
     need(b"PermissionError" in seen.stderr, "to be somebody to whom the modes of files apply")
     with commands(preexec=drop_rights) as run:

@@ -44,14 +44,19 @@ def rows(start: int, end: int, p: int = 1) -> str:
 
 
 def findings(spark: SparkSession, name: str, **options: Any) -> list[tuple[str, str | None]]:
-    """The rules and columns of findings about the table's metadata, which are the same without Spark. Notes are left
-    out: Iceberg gives imported ORC columns with NaN infinite bounds, from which Spark answers MIN and MAX."""
-    found = _of_metadata(bloom_spark.validate_table(spark, name, **options).collect())
+    """The rules and columns of findings about the table's metadata. Notes are left out: Iceberg gives imported ORC
+    columns with NaN infinite bounds, from which Spark answers MIN and MAX."""
+    return _of_metadata(validated(spark, name, **options))
+
+
+def validated(spark: SparkSession, name: str, **options: Any) -> Sequence[Any]:
+    """The rows of `validate --table`, whose findings about the table's metadata are the same without Spark."""
+    rows = bloom_spark.validate_table(spark, name, **options).collect()
     path = str(warehouse_folder(spark, name)) if name.startswith("ice.") else name
     engine = TableEngine(open_snapshot(path), LocalEngine(jobs=1))
     alone = run_tasks(engine, plan_files(engine, (), ValidateOptions(**options)))
-    assert _of_metadata(alone.rows) == found
-    return found
+    assert _of_metadata(alone.rows) == _of_metadata(rows)
+    return rows
 
 
 def _of_metadata(rows: Sequence[Any]) -> list[tuple[str, str | None]]:
@@ -62,9 +67,15 @@ def _of_metadata(rows: Sequence[Any]) -> list[tuple[str, str | None]]:
 
 def mended(spark: SparkSession, name: str, *left: tuple[str, str | None]) -> list[str]:
     """The statuses of the files after `bloom repair --table`; the metadata then have the findings `left`."""
+    statuses = repaired(spark, name)
+    assert findings(spark, name, deep=True, columns=["*"]) == list(left)
+    return statuses
+
+
+def repaired(spark: SparkSession, name: str) -> list[str]:
+    """The statuses of the files after `bloom repair --table`."""
     rows = bloom_spark.repair_table(spark, name).collect()
     assert [row.error for row in rows if row.error] == []
-    assert findings(spark, name, deep=True, columns=["*"]) == list(left)
     return [row.status for row in rows]
 
 
@@ -171,7 +182,7 @@ NEEDS_VALUES = ("NaN count 0", "upper bound of a text", "lower bound of a field"
 
 @pytest.fixture(scope="module")
 def manifests(spark: SparkSession) -> Callable[[str], str]:
-    """Makes a table of one file of 100 rows."""
+    """Makes a table of one file of 100 rows, in which nothing is wrong."""
 
     def made(name: str) -> str:
         spark.sql(
@@ -185,6 +196,7 @@ def manifests(spark: SparkSession) -> Callable[[str], str]:
         )
         return name
 
+    assert findings(spark, made("ice.db.right"), columns=["*"]) == []
     return made
 
 
@@ -203,7 +215,6 @@ def test_a_wrong_entry_in_a_manifest_loses_rows_and_is_found(
     name = manifests("ice.db.wrong_" + "".join(c if c.isalnum() else "_" for c in case))
     right = spark.table(name).where(where).count()
     assert right > 0
-    assert findings(spark, name, columns=["*"]) == []
 
     def change(entry: dict[str, Any]) -> None:
         edit(entry)
@@ -213,10 +224,10 @@ def test_a_wrong_entry_in_a_manifest_loses_rows_and_is_found(
     change_manifest(spark, name, change)
     found = _by_pyiceberg(spark, name, "ratio is nan") if "nan" in where else spark.table(name).where(where).count()
     assert found < right
-    assert findings(spark, name, deep=True, columns=["*"]) == [expected]
+    checked = validated(spark, name, deep=True, columns=["*"])
+    assert _of_metadata(checked) == [expected]
     if case not in NEEDS_VALUES:
         assert findings(spark, name) == [expected]
-    checked = bloom_spark.validate_table(spark, name, deep=True, columns=["*"]).collect()
     hints = {one.hint for row in checked for one in row.findings if one.id == expected[0]}
     assert all((f"`bloom repair --table {name}" in hint) is (case not in UNMENDED) for hint in hints), hints
     if case not in UNMENDED:
@@ -225,7 +236,7 @@ def test_a_wrong_entry_in_a_manifest_loses_rows_and_is_found(
             _by_pyiceberg(spark, name, "ratio is nan") if "nan" in where else spark.table(name).where(where).count()
         )
         assert again == right
-        assert mended(spark, name) == ["skipped"]
+        assert repaired(spark, name) == ["skipped"]
     else:
         assert mended(spark, name, expected) == ["skipped"]
 
@@ -268,7 +279,7 @@ LOGS_NEED_VALUES = ("maximum without NaN", "maximum of a text", "minimum of a fi
 
 @pytest.fixture(scope="module")
 def log(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of one file of 100 rows."""
+    """A table of one file of 100 rows, in which nothing is wrong."""
     folder = tmp_path_factory.mktemp("delta") / "table"
     spark.sql(
         f"create table delta.`{folder}` (id bigint, name string, small int, ratio double, user struct<mail: string>,"
@@ -279,6 +290,7 @@ def log(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
         " if(id = 6, double('NaN'), id), named_struct('mail', concat('n', id)),"
         " timestamp_micros(1764590400000000 + id * 1000001), 1 from range(0, 100, 1, 1)"
     )
+    assert findings(spark, f"delta.`{folder}`", columns=["*"]) == []
     return folder
 
 
@@ -294,7 +306,6 @@ def test_a_wrong_entry_in_a_log_loses_rows_and_is_found(
 ) -> None:
     right = spark.read.format("delta").load(str(log)).where(where).count()
     assert right > 0
-    assert findings(spark, f"delta.`{log}`", columns=["*"]) == []
     name = with_log(log, folder, edit)
     assert _rows_or_none(spark, f"select * from {name} where {where}") < right
     assert findings(spark, name, deep=True, columns=["*"]) == [expected]
@@ -303,7 +314,7 @@ def test_a_wrong_entry_in_a_log_loses_rows_and_is_found(
     if request.node.callspec.id not in UNMENDED:
         assert mended(spark, name) == ["done"]
         assert _rows_or_none(spark, f"select * from {name} where {where}") == right
-        assert mended(spark, name) == ["skipped"]
+        assert repaired(spark, name) == ["skipped"]
     else:
         assert mended(spark, name, expected) == ["skipped"]
 
