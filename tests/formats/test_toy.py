@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from support.datasets import write as write_known
+from support.engines import java_home
 from support.one_process import Run, commands
 
 ROOT = Path(__file__).parents[2]
