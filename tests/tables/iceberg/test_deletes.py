@@ -29,8 +29,8 @@ _number = itertools.count()
 
 
 def new_table(spark: SparkSession, version: int = 2, partitioned: bool = False, **properties: str) -> str:
-    """A table of three data files with ROWS rows each, ids in order; `properties` have dots for underscores. The files
-    of a partitioned table are of three commits."""
+    """A table of three data files with ROWS rows each, ids in order; those of a partitioned table have a commit each.
+    `properties` have dots for underscores."""
     name = f"ice.deletes.t{next(_number)}"
     settings = {
         "format-version": str(version),
