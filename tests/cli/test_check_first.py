@@ -118,9 +118,10 @@ def test_a_file_of_booleans_alone_is_skipped_with_the_reason(bloom: Bloom, tmp_p
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_spark_looks_at_every_file_in_a_job_of_its_own(bloom: Bloom, lake: Path) -> None:
     before = datasets.digests(lake)
-    spark = ("--engine", "spark", "--master", "local[2]")
+    spark = ("--engine", "spark")
     stopped = bloom("add", "-c", "name", lake, "--in-place", "--fail-fast", *spark, "-f", "json")
     assert stopped.code == 3
     assert (stopped.json["failed"], stopped.json["not_started"]) == (1, 7)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 from conftest import ROOT, need
 from support import datasets
-from support.cli import Bloom, Result
+from support.cli import Bloom
+from support.one_process import Run, commands
 
 import bloomcli
 
@@ -24,39 +28,36 @@ _MAY_READ_ALL: Final = (1, 2)
 """CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which root has: modes of files say nothing to it then."""
 
 
+def drop_rights() -> None:
+    """Give up the rights that root has."""
+    if os.geteuid() == 0:
+        for number in _MAY_READ_ALL:
+            ctypes.CDLL(None).prctl(_DROP, number, 0, 0, 0)
+
+
+@pytest.fixture(scope="module")
+def without_rights() -> Iterator[Run]:
+    """Runs commands as one to whom the modes of files apply, all in one process."""
+    with tempfile.NamedTemporaryFile() as secret:
+        Path(secret.name).chmod(0)
+        seen = subprocess.run(
+            [sys.executable, "-Sc", f"open({secret.name!r})"],
+            preexec_fn=drop_rights,
+            capture_output=True,
+            check=False,
+        )
+    need(b"PermissionError" in seen.stderr, "to be somebody to whom the modes of files apply")
+    with commands(preexec=drop_rights) as run:
+        yield run
+
+
 @pytest.fixture
-def bound(tmp_path: Path) -> Bloom:
+def bound(without_rights: Run, tmp_path: Path) -> Bloom:
     """Run a command line as one to whom the modes of files apply, in a folder with two files."""
     datasets.write(tmp_path / "a.parquet")
     datasets.write(tmp_path / "secret.parquet").chmod(0)
     (tmp_path / "locked").mkdir(mode=0)
-
-    def drop() -> None:
-        if os.geteuid() == 0:
-            for number in _MAY_READ_ALL:
-                ctypes.CDLL(None).prctl(_DROP, number, 0, 0, 0)
-
-    def call(*args: object) -> Result:
-        done = subprocess.run(
-            [sys.executable, "-m", "bloomcli", *map(str, args)],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            preexec_fn=drop,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return Result(done.returncode, done.stdout, done.stderr)
-
-    seen = subprocess.run(
-        [sys.executable, "-c", "open('secret.parquet')"],
-        cwd=tmp_path,
-        preexec_fn=drop,
-        capture_output=True,
-        check=False,
-    )
-    need(b"PermissionError" in seen.stderr, "to be somebody to whom the modes of files apply")
-    return call
+    return functools.partial(without_rights, folder=tmp_path)
 
 
 @pytest.mark.slow

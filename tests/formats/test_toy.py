@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from support.datasets import write as write_known
+from support.engines import java_home
 from support.one_process import Run, commands
 
 ROOT = Path(__file__).parents[2]
@@ -54,9 +55,10 @@ def bloom(run_in_one: Run) -> Bloom:
 
 
 @pytest.fixture
-def bloom_in_a_session(site: Path) -> Iterator[Bloom]:
+def bloom_in_a_session(site: Path, tmp_path: Path) -> Iterator[Bloom]:
     """The same with a Spark session."""
-    with commands(environment(site) | {"PYSPARK_PYTHON": sys.executable}, before=_START_SPARK) as run:
+    spark = {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home(tmp_path, short=True))}
+    with commands(environment(site) | spark, before=_START_SPARK) as run:
         yield functools.partial(reported, run)
 
 

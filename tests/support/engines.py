@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from support import spark_start
 
@@ -125,3 +125,11 @@ def start_spark(
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )
+
+
+def end(session: SparkSession) -> None:
+    """End a session, and wait for the end of its Java."""
+    java: Any = session.sparkContext._gateway.proc
+    session.stop()
+    java.stdin.close()
+    java.wait()

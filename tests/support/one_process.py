@@ -51,16 +51,24 @@ Run = Callable[..., Result]
 
 
 @contextlib.contextmanager
-def commands(env: Mapping[str, str] | None = None, *, before: str = "", encoding: str = "utf-8") -> Iterator[Run]:
+def commands(
+    env: Mapping[str, str] | None = None,
+    *,
+    before: str = "",
+    encoding: str = "utf-8",
+    preexec: Callable[[], None] | None = None,
+) -> Iterator[Run]:
     """Start the process. Yields the function that runs a command in the working directory `folder`.
 
     Args:
         env: variables of the process.
         before: Python code that the process runs first.
         encoding: the encoding of the output. Output in another encoding is an error.
+        preexec: what the process does before it becomes Python, such as giving up rights.
     """
     environment = os.environ | {"PYTHONPATH": str(_ROOT)} | (env or {})
-    with started([sys.executable, "-c", before + _SERVE], stdin=PIPE, stdout=PIPE, env=environment) as process:
+    command = [sys.executable, "-c", before + _SERVE]
+    with started(command, stdin=PIPE, stdout=PIPE, env=environment, preexec_fn=preexec) as process:
         requests, answers = process.stdin, process.stdout
         assert requests is not None
         assert answers is not None

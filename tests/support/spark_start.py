@@ -24,15 +24,12 @@ import tempfile
 from collections.abc import Sequence
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).parents[1])
 
 from support.servers import install
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _KEPT: Final = 3
 """The number of caches to keep: each combination of jars and Java has one."""
@@ -140,13 +137,13 @@ def _run_session(folder: Path, output: Path) -> None:
         read = session.read.format(form).load(data)
         read.where("id > 5 and name in ('7', '8')").groupBy("name").count().collect()
         read.mapInArrow(lambda batches: batches, read.schema).collect()
-    _end(session)
+    engines.end(session)  # Java then writes the cache
 
 
 def _change_tables(folder: Path, more: Sequence[str]) -> None:
     """Run a session with Iceberg and Delta, with the operations of most tests of tables."""
     from bloomcli import spark as bloom_spark
-    from support import spark_tables
+    from support import engines, spark_tables
 
     session = spark_tables.session(folder, conf=spark_tables.SMALL, more=more)
     vectors = "'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'name'"
@@ -170,15 +167,7 @@ def _change_tables(folder: Path, more: Sequence[str]) -> None:
             session.sql(statement.format(t=name)).collect()
         bloom_spark.add_to_table(session, name, ["id"]).collect()
         session.sql(compact.format(t=name)).collect()
-    _end(session)
-
-
-def _end(session: SparkSession) -> None:
-    """End a session's Java, which then writes the cache."""
-    java: Any = session.sparkContext._gateway.proc
-    session.stop()
-    java.stdin.close()
-    java.wait()
+    engines.end(session)  # Java then writes the cache
 
 
 if __name__ == "__main__":

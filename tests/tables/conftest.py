@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from conftest import need
-from support import spark_tables
+from support import engines, spark_tables
 from support.servers import clients, running
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     need(missing is None, str(missing))
     session = spark_tables.session(tmp_path_factory.mktemp("tables"), conf=spark_tables.SMALL)
     yield session
-    session.stop()
+    engines.end(session)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from support.directory_table import DirectoryTable, Entry
 import bloomcli
 from bloomcli.commands.options import AddOptions, FoldOptions, ProbeOptions, RemoveOptions, WriteOptions
 from bloomcli.commands.table_options import TableOptions
+from bloomcli.datasets.engine import LocalEngine
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import run as run_task
 from bloomcli.errors import UnknownColumn, UnreadableError, UnsupportedError, UsageError, WriteError
@@ -27,7 +28,7 @@ from bloomcli.tables.tasks import task_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ROWS = 200
 
@@ -52,17 +53,20 @@ def table(tmp_path: Path) -> DirectoryTable:
 
 
 def run(
-    spark: SparkSession,
     table: DirectoryTable,
     options: WriteOptions | None = None,
     *,
+    spark: SparkSession | None = None,
     fail_fast: bool = False,
     where: str | None = None,
     commit_every: int | None = None,
     from_properties: bool = False,
     new_row_ids: bool = False,
 ) -> DatasetReport:
-    """Run a command on a table; by default `add` on the column id."""
+    """Run a command on a table; by default `add` on the column id. The loop is the same for every engine: this
+    process makes the files, unless there is a session.
+    """
+    engine = LocalEngine(jobs=1, fail_fast=fail_fast) if spark is None else SparkEngine(spark, fail_fast)
     table.refresh()
     which = TableOptions(
         table=table.name,
@@ -71,9 +75,7 @@ def run(
         from_properties=from_properties,
         new_row_ids=new_row_ids,
     )
-    return change_table(
-        table, SparkEngine(spark, fail_fast), options or AddOptions(columns=["id"]), which, fail_fast=fail_fast
-    )
+    return change_table(table, engine, options or AddOptions(columns=["id"]), which, fail_fast=fail_fast)
 
 
 def statuses(report: DatasetReport) -> list[str]:
@@ -91,9 +93,10 @@ def filters(table: DirectoryTable, column: str = "id") -> int:
     return sum(any(f.column == column for f in report.filters) for report in found)
 
 
+@pytest.mark.spark
 def test_every_file_is_replaced_in_one_commit_and_the_rows_stay(spark: SparkSession, table: DirectoryTable) -> None:
     before = table.rows()
-    report = run(spark, table)
+    report = run(table, spark=spark)
     assert statuses(report) == ["done"] * 6
     assert [(c.version, c.files) for c in report.commits] == [(1, 6)]
     assert (report.version_before, report.table and report.table.name) == (0, table.name)
@@ -106,87 +109,85 @@ def test_every_file_is_replaced_in_one_commit_and_the_rows_stay(spark: SparkSess
     assert commit.bytes_after == sum(entry.size for entry in table.entries(1).values())
 
 
-def test_files_that_have_the_filters_are_left_alone(spark: SparkSession, table: DirectoryTable) -> None:
-    run(spark, table, where="day=0")
+def test_files_that_have_the_filters_are_left_alone(table: DirectoryTable) -> None:
+    run(table, where="day=0")
     assert filters(table) == 3
-    report = run(spark, table)
+    report = run(table)
     assert sorted(statuses(report)) == ["done"] * 3 + ["skipped"] * 3
     assert [c.files for c in report.commits] == [3]
-    again = run(spark, table)
+    again = run(table)
     assert statuses(again) == ["skipped"] * 6
     assert again.commits == ()
     assert table.newest() == 2
     assert len(data_files(table)) == 12, "an unchanged file isn't copied"
 
 
-def test_commits_have_as_many_files_as_the_options_say(spark: SparkSession, table: DirectoryTable) -> None:
-    report = run(spark, table, commit_every=4)
+def test_commits_have_as_many_files_as_the_options_say(table: DirectoryTable) -> None:
+    report = run(table, commit_every=4)
     assert [(c.version, c.files) for c in report.commits] == [(1, 4), (2, 2)]
     assert filters(table) == 6
 
 
-def test_a_dry_run_says_files_bytes_and_commits_and_writes_nothing(
-    spark: SparkSession, table: DirectoryTable
-) -> None:
+def test_a_dry_run_says_files_bytes_and_commits_and_writes_nothing(table: DirectoryTable) -> None:
     before = data_files(table)
-    report = run(spark, table, AddOptions(columns=["id"], dry_run=True), commit_every=4)
+    report = run(table, AddOptions(columns=["id"], dry_run=True), commit_every=4)
     assert statuses(report) == ["planned"] * 6
     assert [(c.version, c.files) for c in report.commits] == [(None, 4), (None, 2)]
     assert all(row.bytes_decoded and row.bytes_copied and row.bytes_after for row in report.rows)
     assert (data_files(table), table.newest()) == (before, 0)
-    done = run(spark, table, commit_every=4)
+    done = run(table, commit_every=4)
     for planned, made in zip(report.commits, done.commits, strict=True):
         assert planned.bytes_after >= made.bytes_after
 
 
-def test_remove_gives_the_original_bytes_and_fold_smaller_filters(spark: SparkSession, table: DirectoryTable) -> None:
+def test_remove_gives_the_original_bytes_and_fold_smaller_filters(table: DirectoryTable) -> None:
     originals = [(table.root / path).read_bytes() for path in table.entries()]
-    run(spark, table, AddOptions(columns=["id"], ndv=100_000))
-    folded = run(spark, table, FoldOptions())
+    run(table, AddOptions(columns=["id"], ndv=100_000))
+    folded = run(table, FoldOptions())
     assert statuses(folded) == ["done"] * 6
-    removed = run(spark, table, RemoveOptions())
+    removed = run(table, RemoveOptions())
     assert statuses(removed) == ["done"] * 6
     assert [(table.root / path).read_bytes() for path in table.entries(table.newest())] == originals
 
 
-def test_a_condition_chooses_files(spark: SparkSession, table: DirectoryTable) -> None:
-    report = run(spark, table, where="day=1")
+def test_a_condition_chooses_files(table: DirectoryTable) -> None:
+    report = run(table, where="day=1")
     assert len(report.rows) == 3
     assert [path for path in table.entries(1) if path.startswith("day=0")] == [
         path for path in table.entries(0) if path.startswith("day=0")
     ]
 
 
-def test_the_table_s_properties_name_columns_and_rates(spark: SparkSession, table: DirectoryTable) -> None:
-    report = run(spark, table, AddOptions(), from_properties=True)
+def test_the_table_s_properties_name_columns_and_rates(table: DirectoryTable) -> None:
+    report = run(table, AddOptions(), from_properties=True)
     assert statuses(report) == ["done"] * 6
     assert (filters(table, "name"), filters(table, "id")) == (6, 0)
     path = table.root / next(iter(table.entries(1)))
     assert 0.001 < bloomcli.inspect(path).filters[0].fpp <= 0.02
-    assert statuses(run(spark, table, AddOptions(), from_properties=True)) == ["skipped"] * 6
+    assert statuses(run(table, AddOptions(), from_properties=True)) == ["skipped"] * 6
 
 
-def test_existing_filters_need_not_meet_the_rates_of_properties(spark: SparkSession, table: DirectoryTable) -> None:
-    run(spark, table, AddOptions(columns=["name"], fpp=0.3))
-    assert statuses(run(spark, table, AddOptions(), from_properties=True)) == ["skipped"] * 6
+def test_existing_filters_need_not_meet_the_rates_of_properties(table: DirectoryTable) -> None:
+    run(table, AddOptions(columns=["name"], fpp=0.3))
+    assert statuses(run(table, AddOptions(), from_properties=True)) == ["skipped"] * 6
 
 
-def test_columns_and_properties_exclude_each_other(spark: SparkSession, table: DirectoryTable) -> None:
+def test_columns_and_properties_exclude_each_other(table: DirectoryTable) -> None:
     with pytest.raises(UsageError, match="exclude each other"):
-        run(spark, table, from_properties=True)
+        run(table, from_properties=True)
 
 
-def test_a_property_for_a_column_that_is_gone_is_a_remark(spark: SparkSession, table: DirectoryTable) -> None:
+def test_a_property_for_a_column_that_is_gone_is_a_remark(table: DirectoryTable) -> None:
     table.write(list(table.entries().values()), properties={"filters": {"old": 0.1, "id": 0.1}})
     table.refresh()
-    report = run(spark, table, AddOptions(), from_properties=True)
+    report = run(table, AddOptions(), from_properties=True)
     assert statuses(report) == ["done"] * 6
     assert "a filter on old, a column that the table doesn't have" in report.remarks[0]
 
 
-def test_an_unknown_column_is_refused_before_any_file_is_read(spark: SparkSession, table: DirectoryTable) -> None:
+def test_an_unknown_column_is_refused_before_any_file_is_read(table: DirectoryTable) -> None:
     with pytest.raises(UnknownColumn, match="the table has no column 'idd'") as caught:
-        run(spark, table, AddOptions(columns=["idd"]))
+        run(table, AddOptions(columns=["idd"]))
     assert caught.value.hint == "did you mean id?"
 
 
@@ -203,37 +204,38 @@ def test_a_column_is_listed_as_the_option_takes_it(tmp_path: Path) -> None:
         assert caught.value.hint == f"the table's columns: {listed}"
 
 
-def test_a_table_that_would_lose_something_is_refused(spark: SparkSession, table: DirectoryTable) -> None:
+def test_a_table_that_would_lose_something_is_refused(table: DirectoryTable) -> None:
     table.write(list(table.entries().values()), properties={"row_ids": True})
     table.refresh()
     with pytest.raises(UnsupportedError, match="row ids"):
-        run(spark, table)
-    assert statuses(run(spark, table, new_row_ids=True)) == ["done"] * 6
+        run(table)
+    assert statuses(run(table, new_row_ids=True)) == ["done"] * 6
 
 
-def test_a_file_that_fails_is_a_row_and_the_others_go_on(spark: SparkSession, table: DirectoryTable) -> None:
+def test_a_file_that_fails_is_a_row_and_the_others_go_on(table: DirectoryTable) -> None:
     broken = list(table.entries())[-1]
     (table.root / broken).write_bytes(b"PAR1 broken PAR1")
-    report = run(spark, table)
+    report = run(table)
     assert sorted(statuses(report)) == ["done"] * 5 + ["failed"]
     assert [c.files for c in report.commits] == [5]
     assert report.exit_code == 3
     assert broken in table.entries(1)
 
 
+@pytest.mark.spark
 def test_fail_fast_commits_nothing_where_a_file_is_refused(spark: SparkSession, table: DirectoryTable) -> None:
     (table.root / list(table.entries())[-1]).write_bytes(b"PAR1 broken PAR1")
     before = data_files(table)
-    report = run(spark, table, fail_fast=True)
+    report = run(table, spark=spark, fail_fast=True)
     assert (statuses(report), report.not_started, report.commits) == (["failed"], 5, ())
     assert (data_files(table), table.newest()) == (before, 0)
 
 
-def test_a_file_of_another_format_is_a_row_with_its_error(spark: SparkSession, table: DirectoryTable) -> None:
+def test_a_file_of_another_format_is_a_row_with_its_error(table: DirectoryTable) -> None:
     (table.root / "day=0/x.avro").write_bytes(b"Obj\x01")
     table.write([*table.entries().values(), Entry("day=0/x.avro", 4, "day=0")])
     table.refresh()
-    report = run(spark, table)
+    report = run(table)
     assert statuses(report) == ["done"] * 6 + ["failed"]
     assert "avro" in (report.rows[-1].error or "")
     assert report.exit_code == 4
@@ -242,7 +244,7 @@ def test_a_file_of_another_format_is_a_row_with_its_error(spark: SparkSession, t
 class Interfered(DirectoryTable):
     """A table that makes calls before its first commits: one call for each commit."""
 
-    before: list[Callable[[DirectoryTable], None]]
+    before: list[Callable[[DirectoryTable], object]]
 
     def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
         if self.before:
@@ -250,7 +252,7 @@ class Interfered(DirectoryTable):
         return super().commit(replacements, info)
 
 
-def interfered(table: DirectoryTable, *before: Callable[[DirectoryTable], None]) -> Interfered:
+def interfered(table: DirectoryTable, *before: Callable[[DirectoryTable], object]) -> Interfered:
     """The table, with the calls before its commits."""
     other = Interfered(table.root)
     other.before = list(before)
@@ -289,18 +291,18 @@ def rewrite(table: DirectoryTable) -> None:
     table.write(copies)
 
 
-def test_an_append_does_not_conflict_and_stays(spark: SparkSession, table: DirectoryTable) -> None:
+def test_an_append_does_not_conflict_and_stays(table: DirectoryTable) -> None:
     other = interfered(table, append)
-    report = run(spark, other)
+    report = run(other)
     assert [c.files for c in report.commits] == [6]
     assert len(table.rows(table.newest())) == 7 * ROWS
     assert filters(table) == 6
 
 
-def test_deletes_that_come_between_stay_and_no_file_is_made_again(spark: SparkSession, table: DirectoryTable) -> None:
+def test_deletes_that_come_between_stay_and_no_file_is_made_again(table: DirectoryTable) -> None:
     other = interfered(table, delete, delete)
     before = len(data_files(table))
-    report = run(spark, other)
+    report = run(other)
     assert statuses(report) == ["done"] * 6
     assert [c.files for c in report.commits] == [6]
     assert len(table.rows(table.newest())) == 6 * ROWS - 2
@@ -308,10 +310,10 @@ def test_deletes_that_come_between_stay_and_no_file_is_made_again(spark: SparkSe
     assert filters(table) == 6
 
 
-def test_files_of_a_compaction_that_came_between_get_filters_too(spark: SparkSession, table: DirectoryTable) -> None:
+def test_files_of_a_compaction_that_came_between_get_filters_too(table: DirectoryTable) -> None:
     other = interfered(table, compact)
     rows = sorted(row["id"] for row in table.rows())
-    report = run(spark, other)
+    report = run(other)
     assert sorted(statuses(report)) == ["done"] * 5 + ["skipped"] * 2
     assert [c.files for c in report.commits] == [4, 1]
     assert {row.reason for row in report.rows if row.status is Status.SKIPPED} == {
@@ -323,10 +325,10 @@ def test_files_of_a_compaction_that_came_between_get_filters_too(spark: SparkSes
     assert data_files(table) == used, "the new files of compacted ones are removed"
 
 
-def test_a_second_run_of_bloom_at_the_same_time_loses_nothing(spark: SparkSession, table: DirectoryTable) -> None:
-    other = interfered(table, lambda same: run(spark, same))
+def test_a_second_run_of_bloom_at_the_same_time_loses_nothing(table: DirectoryTable) -> None:
+    other = interfered(table, run)
     rows = table.rows()
-    report = run(spark, other)
+    report = run(other)
     assert statuses(report) == ["skipped"] * 12
     assert table.rows(table.newest()) == rows
     assert filters(table) == 6
@@ -345,30 +347,28 @@ class Expiring(DirectoryTable):
         return super().new_path(file)
 
 
-def test_files_that_others_have_replaced_and_removed_are_not_failures(
-    spark: SparkSession, table: DirectoryTable
-) -> None:
+def test_files_that_others_have_replaced_and_removed_are_not_failures(table: DirectoryTable) -> None:
     rows = table.rows()
-    report = run(spark, Expiring(table.root))
+    report = run(Expiring(table.root))
     assert sorted(statuses(report)) == ["done"] * 5 + ["skipped"] * 2
     assert report.exit_code == 0
     assert sorted(row["id"] for row in table.rows(table.newest())) == sorted(row["id"] for row in rows)
     assert filters(table) == 5
 
 
-def test_the_report_names_the_commits_of_others(spark: SparkSession, table: DirectoryTable) -> None:
-    alone = run(spark, DirectoryTable(table.root), where="day=0")
+def test_the_report_names_the_commits_of_others(table: DirectoryTable) -> None:
+    alone = run(DirectoryTable(table.root), where="day=0")
     assert alone.remarks == ()
-    report = run(spark, interfered(table, append, delete), commit_every=2)
+    report = run(interfered(table, append, delete), commit_every=2)
     own = {commit.version for commit in report.commits}
     others = sorted(set(range(2, table.newest() + 1)) - own)
     assert len(others) == 2
     assert report.remarks == (f"2 commits of others during the run: commit {others[0]}, commit {others[1]}",)
 
 
-def test_a_table_that_keeps_changing_ends_as_failed_rows(spark: SparkSession, table: DirectoryTable) -> None:
+def test_a_table_that_keeps_changing_ends_as_failed_rows(table: DirectoryTable) -> None:
     other = interfered(table, *[delete] * 9)
-    report = run(spark, other)
+    report = run(other)
     assert statuses(report) == ["failed"] * 6
     assert "another commit has changed files" in (report.rows[0].error or "")
     assert "start it again" in (report.rows[0].hint or "")
@@ -377,11 +377,9 @@ def test_a_table_that_keeps_changing_ends_as_failed_rows(spark: SparkSession, ta
     assert len(data_files(table)) == 6
 
 
-def test_files_that_are_replaced_again_and_again_end_as_failed_rows(
-    spark: SparkSession, table: DirectoryTable
-) -> None:
+def test_files_that_are_replaced_again_and_again_end_as_failed_rows(table: DirectoryTable) -> None:
     other = interfered(table, *[rewrite] * 9)
-    report = run(spark, other)
+    report = run(other)
     assert "plans were not enough" in (report.rows[-1].error or "")
     assert len(table.rows(table.newest())) == 6 * ROWS
     used = {path for version in range(table.newest() + 1) for path in table.entries(version)}
@@ -415,24 +413,22 @@ def failing(table: DirectoryTable, error: BaseException, *, good: int = 0) -> Fa
     return other
 
 
-def test_a_commit_that_fails_leaves_what_was_committed_and_no_new_files(
-    spark: SparkSession, table: DirectoryTable
-) -> None:
+def test_a_commit_that_fails_leaves_what_was_committed_and_no_new_files(table: DirectoryTable) -> None:
     other = failing(table, WriteError("no space", path=table.name), good=1)
-    report = run(spark, other, commit_every=2)
+    report = run(other, commit_every=2)
     assert statuses(report) == ["done"] * 2 + ["failed"] * 2
     assert (report.not_started, [c.files for c in report.commits]) == (2, [2])
     assert "no space" in (report.rows[2].error or "")
     assert len(data_files(table)) == 8
-    again = run(spark, DirectoryTable(table.root), commit_every=2)
+    again = run(DirectoryTable(table.root), commit_every=2)
     assert [c.files for c in again.commits] == [2, 2]
     assert filters(table) == 6
 
 
-def test_new_files_that_cannot_be_removed_are_named(spark: SparkSession, table: DirectoryTable) -> None:
+def test_new_files_that_cannot_be_removed_are_named(table: DirectoryTable) -> None:
     other = failing(table, WriteError("no space"))
     other.unremovable = True
-    report = run(spark, other)
+    report = run(other)
     assert len(report.remarks) == 6
     for path in data_files(table) - set(table.entries()):
         assert f"the new file file:{table.root / path} couldn't be removed" in report.remarks
@@ -440,12 +436,12 @@ def test_new_files_that_cannot_be_removed_are_named(spark: SparkSession, table: 
 
 @pytest.mark.parametrize("takes_place", [True, False])
 def test_new_files_stay_where_it_is_not_known_whether_a_commit_took_place(
-    spark: SparkSession, table: DirectoryTable, takes_place: bool
+    table: DirectoryTable, takes_place: bool
 ) -> None:
     other = failing(table, UnknownOutcome("the answer was lost", path=table.name))
     other.takes_place = takes_place
     rows = table.rows()
-    report = run(spark, other, commit_every=4)
+    report = run(other, commit_every=4)
     assert statuses(report) == ["failed"] * 4
     assert (report.not_started, report.commits, report.exit_code) == (2, (), 3)
     assert len(data_files(table)) == 10
@@ -453,7 +449,7 @@ def test_new_files_stay_where_it_is_not_known_whether_a_commit_took_place(
     for path in data_files(table) - set(table.entries(0)):
         assert str(table.root / path) in remark
     assert all((row.output or "") in remark for row in report.rows)
-    run(spark, DirectoryTable(table.root))
+    run(DirectoryTable(table.root))
     assert table.rows(table.newest()) == rows
     assert filters(table) == 6
 
@@ -471,26 +467,28 @@ def raising(monkeypatch: pytest.MonkeyPatch, table: DirectoryTable, error: BaseE
     monkeypatch.setattr(SparkEngine, "run", run_and_raise)
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(143)], ids=["Ctrl-C", "SIGTERM"])
 def test_a_stop_keeps_what_is_committed_and_removes_the_running_batch_s_files(
     spark: SparkSession, table: DirectoryTable, monkeypatch: pytest.MonkeyPatch, stop: BaseException
 ) -> None:
     raising(monkeypatch, table, stop)
     with pytest.raises(type(stop)) as caught:
-        run(spark, table, commit_every=2)
+        run(table, spark=spark, commit_every=2)
     if isinstance(stop, KeyboardInterrupt):
         assert "2 of 6 files replaced in 1 commit" in str(caught.value)
     assert len(data_files(table)) == 8
     assert filters(table) == 2
     monkeypatch.undo()
-    assert statuses(run(spark, table)).count("done") == 4
+    assert statuses(run(table, spark=spark)).count("done") == 4
 
 
+@pytest.mark.spark
 def test_a_job_that_fails_ends_the_run_and_leaves_no_new_files(
     spark: SparkSession, table: DirectoryTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raising(monkeypatch, table, UnreadableError("the Spark job failed: no executors"))
-    report = run(spark, table, commit_every=2)
+    report = run(table, spark=spark, commit_every=2)
     assert statuses(report) == ["done"] * 2 + ["failed"] * 2
     assert (report.not_started, report.exit_code) == (2, 3)
     assert "no executors" in (report.rows[2].error or "")
@@ -506,8 +504,8 @@ class Choosy(DirectoryTable):
         return super().new_path(file)
 
 
-def test_a_file_that_can_have_no_new_one_is_a_row(spark: SparkSession, table: DirectoryTable) -> None:
-    report = run(spark, Choosy(table.root), commit_every=1)
+def test_a_file_that_can_have_no_new_one_is_a_row(table: DirectoryTable) -> None:
+    report = run(Choosy(table.root), commit_every=1)
     assert sorted(statuses(report)) == ["done"] * 5 + ["failed"]
     assert (len(report.commits), report.exit_code) == (5, 4)
 

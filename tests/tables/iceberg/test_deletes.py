@@ -29,7 +29,8 @@ _number = itertools.count()
 
 
 def new_table(spark: SparkSession, version: int = 2, partitioned: bool = False, **properties: str) -> str:
-    """A table of three data files with ROWS rows each, ids in order; `properties` have dots for underscores."""
+    """A table of three data files with ROWS rows each, ids in order; those of a partitioned table have a commit each.
+    `properties` have dots for underscores."""
     name = f"ice.deletes.t{next(_number)}"
     settings = {
         "format-version": str(version),
@@ -41,10 +42,11 @@ def new_table(spark: SparkSession, version: int = 2, partitioned: bool = False, 
     listed = ", ".join(f"'{key}'='{value}'" for key, value in settings.items())
     by = "partitioned by (part)" if partitioned else ""
     spark.sql(f"create table {name} (id bigint, part int, s string) using iceberg {by} tblproperties ({listed})")
-    for first in range(0, 3 * ROWS, ROWS):
-        part = f"cast({first} div {2 * ROWS} as int) part"
-        frame = spark.range(first, first + ROWS, 1, 1).selectExpr("id", part, "concat('s', id) s")
-        frame.writeTo(name).append()
+    part = f"cast(id div {2 * ROWS} as int) part"
+    commits, files = (3, 1) if partitioned else (1, 3)
+    for number in range(commits):
+        ids = spark.range(number * files * ROWS, (number + 1) * files * ROWS, 1, files)
+        ids.selectExpr("id", part, "concat('s', id) s").writeTo(name).append()
     return name
 
 

@@ -27,7 +27,7 @@ from support.table_stages import stages
 import bloomcli
 from bloomcli.commands.options import AddOptions, FoldOptions, RemoveOptions, WriteOptions
 from bloomcli.commands.table_options import TableOptions
-from bloomcli.datasets.spark import SparkEngine
+from bloomcli.datasets.engine import LocalEngine
 from bloomcli.errors import WriteError
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.tables.base import WrongCommit
@@ -196,9 +196,9 @@ def test_deleted_rows_stay_deleted_and_others_stay(spark: SparkSession, case: st
 def run(
     spark: SparkSession, name: str, options: WriteOptions, *, new_row_ids: bool = False, **which: Any
 ) -> DatasetReport:
-    """A whole run, with executors."""
+    """A whole run. This process makes the files, as executors would."""
     given = TableOptions(table=name, new_row_ids=new_row_ids, **which)
-    report = change_table(opened(spark, name), SparkEngine(spark), options, given)
+    report = change_table(opened(spark, name), LocalEngine(jobs=1), options, given)
     assert not [row.error for row in report.rows if row.error]
     return report
 
@@ -310,7 +310,7 @@ def test_a_commit_that_lost_a_delete_is_taken_back(
     of_main = rows(spark, main)
     lost(monkeypatch)
     report = change_table(
-        opened(spark, name), SparkEngine(spark), AddOptions(columns=["id"]), TableOptions(table=name)
+        opened(spark, name), LocalEngine(jobs=1), AddOptions(columns=["id"]), TableOptions(table=name)
     )
     assert report.exit_code == 3
     assert not report.commits
@@ -387,7 +387,7 @@ def test_a_commit_that_is_not_supported_leaves_no_new_files(spark: SparkSession)
     spark.sql(f"alter table {name} set tblproperties ('format-version' = '3')")
     before, files = rows(spark, name), files_below(opened(spark, name))
     which = TableOptions(table=name, where="id < 100")
-    report = change_table(opened(spark, name), SparkEngine(spark), AddOptions(columns=["id"]), which)
+    report = change_table(opened(spark, name), LocalEngine(jobs=1), AddOptions(columns=["id"]), which)
     assert "in format version 3 they can't be rewritten" in str(report.rows[0].error)
     assert (report.remarks, report.exit_code) == ((), 4)
     assert rows(spark, name) == before

@@ -12,6 +12,7 @@ from support.table_stages import stages
 
 from bloomcli.commands.options import AddOptions
 from bloomcli.commands.table_options import TableOptions
+from bloomcli.datasets.engine import LocalEngine
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.tables.change import change_table
@@ -30,9 +31,9 @@ LINEAGE = ("id", "name", "_row_id", "_last_updated_sequence_number")
 
 
 def add(spark: SparkSession, name: str, *, column: str = "id", new_row_ids: bool = False) -> DatasetReport:
-    """`bloom add --table`, with its run loop and the tasks on executors."""
+    """`bloom add --table`, with its run loop. This process makes the files, as executors would."""
     which = TableOptions(table=name, new_row_ids=new_row_ids)
-    return change_table(opened(spark, name), SparkEngine(spark), AddOptions(columns=[column]), which)
+    return change_table(opened(spark, name), LocalEngine(jobs=1), AddOptions(columns=[column]), which)
 
 
 def statuses(report: DatasetReport) -> list[str]:
