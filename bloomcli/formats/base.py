@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
@@ -124,47 +124,6 @@ Tick = Callable[[int], None]
 """Called with the number of bytes processed since the last call."""
 
 
-class Plan(Protocol):
-    """A change to a file, planned from its metadata alone. It is executed once, by reading its pieces."""
-
-    bytes_to_copy: int
-    bytes_to_decode: int
-
-    @property
-    def new_bytes_bound(self) -> int:
-        """Upper bound of the bytes of the new file that aren't copied."""
-
-    @property
-    def estimate(self) -> tuple[FilterChange, ...]:
-        """The planned changes; sizes are upper bounds."""
-
-    @property
-    def structures(self) -> tuple[StructureChange, ...]:
-        """The planned changes of statistics and page indexes."""
-
-    @property
-    def measured(self) -> Mapping[int, MeasuredColumn]:
-        """The columns whose values were read for the plan, by ordinal."""
-
-    remarks: tuple[str, ...]
-    """Remarks for the user about the file."""
-
-    def reads(self) -> Iterable[tuple[int, int]]:
-        """The offset and length of each range of column values that `pieces` reads."""
-
-    def outline(self) -> Iterable[KeptRange | int]:
-        """The approximate new file: kept ranges and, between and after them, numbers of new bytes."""
-
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """The new file, in order. If the change needs column values, `threads` threads read them at the same time."""
-
-    def failed(self) -> bool:
-        """Whether reading a column has failed. The next piece raises the error, so copying may stop."""
-
-    def result(self) -> ChangeResult:
-        """Return the result. Raises ValueError before all pieces are consumed."""
-
-
 class Repair(NamedTuple):
     """What `repair` does to a file."""
 
@@ -185,10 +144,19 @@ class ColumnSelection(list[Column]):
     """Columns that a glob selects but that can't have a filter, or whose filter makes a reader lose rows."""
 
 
-class PlanBase:
-    """The base class of the formats' plans: reports the columns that globs left out, and keeps the result."""
+class Plan(ABC):
+    """A change to a file, planned from its metadata alone. It is executed once, by reading its pieces.
+
+    Attributes:
+        bytes_to_copy, bytes_to_decode: bytes of the file.
+        new_bytes_bound: upper bound of the bytes of the new file that aren't copied.
+        remarks: remarks for the user about the file.
+        structures: the planned changes of statistics and page indexes.
+        measured: the columns whose values were read for the plan, by ordinal.
+    """
 
     bytes_to_copy: int
+    bytes_to_decode: int
     new_bytes_bound: int
     remarks: tuple[str, ...] = ()
     structures: tuple[StructureChange, ...] = ()
@@ -228,16 +196,22 @@ class PlanBase:
         self._estimated = changes
 
     def reads(self) -> Iterable[tuple[int, int]]:
-        """Nothing: no column is read."""
+        """The offset and length of each range of column values that `pieces` reads. By default none."""
         return ()
 
     def outline(self) -> Iterable[KeptRange | int]:
-        """The kept bytes, then the new bytes."""
+        """The approximate new file: kept ranges and, between and after them, numbers of new bytes. By default the
+        kept bytes, then the new bytes."""
         yield KeptRange(0, self.bytes_to_copy)
         yield self.new_bytes_bound
 
+    @abstractmethod
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The new file, in order. If the change needs column values, `threads` threads read them at the same time."""
+
     def failed(self) -> bool:
-        """False: no column is read while the body is copied."""
+        """Whether reading a column has failed: the next piece raises the error, so copying may stop. By default
+        False: no column is read while the body is copied."""
         return False
 
     def result(self) -> ChangeResult:

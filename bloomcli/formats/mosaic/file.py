@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from bloomcli import kernels, limits
-from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import WRONG, Bits, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterBounds, FilterProblem, Plan, Tree
+from bloomcli.formats.base import FilterBounds, FilterProblem
 from bloomcli.formats.dictionary import ReadBudget
-from bloomcli.formats.index_input import BitsSource, RowGroupBits
-from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
+from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.mosaic import describe, schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters, unfilterable
-from bloomcli.formats.mosaic.footer import Footer, RowGroup, footer_tree, schema_tree
+from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
-from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
-    from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
-    from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.model.schema import SchemaNode
 
 
 class MosaicFile(LocatedFile):
@@ -37,7 +31,6 @@ class MosaicFile(LocatedFile):
     format = "mosaic"
     title = "Mosaic"
     searched = True
-    describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
 
@@ -48,18 +41,6 @@ class MosaicFile(LocatedFile):
         self.rows = sum(group.rows for group in self.footer.row_groups)
         self.row_group_count = len(self.footer.row_groups)
         self.column_count = len(self.footer.columns)
-
-    def check(self) -> CheckModule:
-        """The module that checks filters."""
-        from bloomcli.formats.mosaic import check
-
-        return check
-
-    def splice(self) -> SpliceModule:
-        """The module that compares and changes footers."""
-        from bloomcli.formats.mosaic import splice
-
-        return splice
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
@@ -87,20 +68,6 @@ class MosaicFile(LocatedFile):
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The statistics of each row group."""
         return describe.index(self.footer, column.index)
-
-    def schema_tree(self) -> Iterator[SchemaNode]:
-        """Every element of the schema."""
-        return schema_tree(self.footer)
-
-    def footer_tree(self) -> dict[str, Tree]:
-        """The whole footer."""
-        return footer_tree(self.footer)
-
-    def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
-        """Sum up the row-group index by column."""
-        from bloomcli.formats.mosaic.describe import column_facts
-
-        return column_facts(self.footer, columns)
 
     def literal_column(self, column: Column) -> Column:
         """The Parquet type that holds the same values."""
@@ -153,8 +120,6 @@ class MosaicFile(LocatedFile):
             problem=problem,
         )
 
-    indexable = True
-
     def row_group_rows(self) -> Sequence[int]:
         """The rows of each row group."""
         return [group.rows for group in self.footer.row_groups]
@@ -164,33 +129,6 @@ class MosaicFile(LocatedFile):
         from bloomcli.formats.mosaic import index_input
 
         return index_input.column_of(self.footer.columns[column.index])
-
-    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """The index bits of each row group: of the column's filters, or made from its values."""
-        from bloomcli.formats.mosaic import index_input
-
-        return index_input.row_groups(self.filters, column, fpp, stop)
-
-    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """What `row_group_bits` reads."""
-        from bloomcli.formats.mosaic import index_input
-
-        return index_input.sources(self.filters, column)
-
-    def extents(self, column: Column) -> Iterator[Extent]:
-        """The row-group index's facts about a column in each row group."""
-        from bloomcli.formats.mosaic import sampling
-
-        return sampling.extents(self.filters, column)
-
-    def unit_values(
-        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
-    ) -> Iterator[UnitValues]:
-        """The values of columns in a row group."""
-        del stop
-        from bloomcli.formats.mosaic import sampling
-
-        return sampling.unit_values(self.filters, columns, unit, rates, least)
 
     def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[Bits | None, str | None]:
         """The filter that readers use in a row group, or why it can't be used; both None without a filter."""
@@ -235,24 +173,6 @@ class MosaicFile(LocatedFile):
             if self.filters.preferred(group, column.index) is not None:
                 low, high = (None, None) if found is None else (found.minimum, found.maximum)
                 yield FilterBounds(group.ordinal, None, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
-
-    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
-        """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        from bloomcli.formats.mosaic.plan import AddPlan
-
-        return AddPlan(self.filters, columns, rule, replace=replace, missing=missing).with_left_out(columns)
-
-    def plan_remove(self, columns: set[int] | None) -> Plan:
-        """Plan to remove filters."""
-        from bloomcli.formats.mosaic.plan import RemovePlan
-
-        return RemovePlan(self.filters, columns)
-
-    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
-        """Plan to shrink filters."""
-        from bloomcli.formats.mosaic.plan import FoldPlan
-
-        return FoldPlan(self.filters, columns, rule)
 
 
 def _contents(group: RowGroup, column: int) -> Contents:

@@ -16,7 +16,7 @@ from typing import Final
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import ChangeResult, PlanBase, Tick
+from bloomcli.formats.base import ChangeResult, Plan, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.mosaic import decoder, dictionary, values
 from bloomcli.formats.mosaic.bloom_filter import HEADER_BOUND, Filters, unfilterable
@@ -34,7 +34,7 @@ _ENTRY_BOUND: Final = 18
 """Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""
 
 
-class Change(PlanBase):
+class Change(Plan):
     """A change to a file that removes the filters `removed`."""
 
     def __init__(self, filters: Filters, removed: set[FilterLocation]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.formats.mosaic import decoder, schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters
@@ -35,9 +36,10 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
 
 
 def unit_values(
-    filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int
+    filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
 ) -> Iterator[UnitValues]:
     """The values of columns in a row group. They are decoded together. Raises UnsupportedError, CorruptFile."""
+    del stop  # the package decodes a row group at once
     decoder.check(filters.source.path)
     group = filters.footer.row_groups[unit]
     chosen = [filters.footer.columns[c.index] for c in columns]

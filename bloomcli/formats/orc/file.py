@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli import limits
-from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterBounds, FilterProblem, FooterEntry, Plan, Tree
+from bloomcli.formats.base import FilterBounds, FilterProblem, FooterEntry
 from bloomcli.formats.dictionary import ReadBudget
-from bloomcli.formats.index_input import BitsSource, RowGroupBits
-from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
+from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.orc import describe, hashes, statistics
 from bloomcli.formats.orc.bloom_filter import (
     KINDS,
@@ -25,9 +23,8 @@ from bloomcli.formats.orc.bloom_filter import (
     Location,
     sound_for_old_readers,
 )
-from bloomcli.formats.orc.footer import Footer, Stripe, footer_tree, schema_tree
+from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
-from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
@@ -35,10 +32,8 @@ from bloomcli.values.literals import Literal
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
-    from bloomcli.formats.orc.describe import Contradictions
-    from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.inspect import FilterSummary
-    from bloomcli.model.schema import ColumnNames, SchemaNode
+    from bloomcli.model.schema import ColumnNames
 
 _PROBED: Final = hashes.READABLE | {"BOOLEAN", "UNION"}
 """Kinds whose filters can be read. A union's filter holds its tags; a boolean's is never looked up."""
@@ -50,7 +45,6 @@ class OrcFile(LocatedFile):
     format = "orc"
     title = "ORC"
     searched = True
-    describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
     unfoldable = "ORC's filters are sized by the row index stride and can't be folded"
@@ -70,18 +64,6 @@ class OrcFile(LocatedFile):
         from bloomcli.formats.orc.table_columns import types_of_table
 
         self.footer.types, self.missing_columns = types_of_table(self.footer, names)
-
-    def check(self) -> CheckModule:
-        """The module that checks filters."""
-        from bloomcli.formats.orc import check
-
-        return check
-
-    def splice(self) -> SpliceModule:
-        """The module that compares and changes footers."""
-        from bloomcli.formats.orc import splice
-
-        return splice
 
     @property
     def starts(self) -> Sequence[int]:
@@ -109,33 +91,19 @@ class OrcFile(LocatedFile):
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The entries of the row index."""
-        from bloomcli.formats.orc import row_index
-
-        return row_index.index(self.filters, column.index)
+        yield from self.part("row_index").index(self.filters, column.index)
 
     def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
         """The filters of each stripe, merged bit by bit."""
         return describe.merged_filters(self.filters, column.index)
 
-    def schema_tree(self) -> Iterator[SchemaNode]:
-        """Every element of the schema."""
-        return schema_tree(self.footer)
-
-    def footer_tree(self) -> dict[str, Tree]:
-        """The whole footer."""
-        return footer_tree(self.footer)
-
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """Sum up the statistics and the stripes' footers by column."""
-        from bloomcli.formats.orc.describe import column_facts
-
-        return column_facts(self.footer, columns, self._contradictions)
+        return describe.column_facts(self.footer, columns, self._contradictions)
 
     @cached_property
-    def _contradictions(self) -> Contradictions:
-        from bloomcli.formats.orc.describe import Contradictions
-
-        return Contradictions(self.footer)
+    def _contradictions(self) -> describe.Contradictions:
+        return describe.Contradictions(self.footer)
 
     def compare(self, location: Location, loaded: LoadedStream) -> None:
         """Look the file's bounds up in the filters."""
@@ -216,8 +184,6 @@ class OrcFile(LocatedFile):
                 )
                 yield facts, stats
 
-    indexable = True
-
     def row_group_rows(self) -> Sequence[int]:
         """The rows of each stripe."""
         return [stripe.rows for stripe in self.footer.stripes]
@@ -232,33 +198,6 @@ class OrcFile(LocatedFile):
         from bloomcli.formats.orc import index_input
 
         return index_input.column_of(self.footer.types[column.index])
-
-    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """The index bits of each stripe, made from the column's values."""
-        from bloomcli.formats.orc import index_input
-
-        return index_input.stripes(self.filters, column, fpp, stop)
-
-    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """What `row_group_bits` reads."""
-        from bloomcli.formats.orc import index_input
-
-        return index_input.sources(self.filters, column)
-
-    def extents(self, column: Column) -> Iterator[Extent]:
-        """The row indexes' facts about a column."""
-        from bloomcli.formats.orc import sampling
-
-        return sampling.extents(self.filters, column)
-
-    def unit_values(
-        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
-    ) -> Iterator[UnitValues]:
-        """The values of columns in a stripe."""
-        del least
-        from bloomcli.formats.orc import sampling
-
-        return sampling.unit_values(self.filters, columns, unit, rates, stop)
 
     def _ranges_to_probe(self, column: int, stripes: Sequence[Stripe]) -> Iterator[tuple[int, int]]:
         """The filters that readers use and the row indexes, in these stripes. Filter streams are usually compressed,
@@ -327,18 +266,6 @@ class OrcFile(LocatedFile):
         """BLOOM_FILTER_UTF8; for the option "both" also BLOOM_FILTER, where it means the same to old readers."""
         both = kind == "both" and sound_for_old_readers(self.footer, self.footer.types[column.index])
         return (UTF8, ORIGINAL) if both else (UTF8,)
-
-    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
-        """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        from bloomcli.formats.orc.plan import AddPlan
-
-        return AddPlan(self.filters, columns, rule, replace=replace, missing=missing).with_left_out(columns)
-
-    def plan_remove(self, columns: set[int] | None) -> Plan:
-        """Plan to remove filters."""
-        from bloomcli.formats.orc.plan import RemovePlan
-
-        return RemovePlan(self.filters, columns)
 
 
 def _contents(statistics: Any) -> Contents:

@@ -38,8 +38,8 @@ def column_of(orc: OrcType) -> Column:
     return replace(typed, logical="CHAR") if orc.kind == "CHAR" else index_bits.indexed_column(typed)
 
 
-def stripes(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-    """Yield the bits of each stripe of a file, in order.
+def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+    """Yield the bits of each stripe of a file, in order: an index's row groups are ORC's stripes.
 
     Args:
         filters: the file's filters.
@@ -73,7 +73,7 @@ def stripes(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterato
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
-    """Estimate what `stripes` reads of each stripe."""
+    """Estimate what `row_groups` reads of each stripe."""
     footer = filters.footer
     orc = footer.types[column.index]
     footer.will_read_stripes()

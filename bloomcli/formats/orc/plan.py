@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, FilterExists, NoValues, UnsupportedError, UsageError, WriteError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
-from bloomcli.formats.base import ChangeResult, PlanBase, Tick
+from bloomcli.formats.base import ChangeResult, Plan, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.orc import hashes, spec
 from bloomcli.formats.orc import limits as orc_limits
@@ -46,7 +46,7 @@ FOOTER_GROWTH: Final = 64
 """Bytes by which a footer may grow for each entry that changes, at most."""
 
 
-class Change(PlanBase):
+class Change(Plan):
     """A change to a file that removes the streams at the positions `removed`, by stripe, and verifies the result."""
 
     def __init__(self, filters: Filters) -> None:

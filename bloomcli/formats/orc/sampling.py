@@ -55,9 +55,10 @@ def _indexes(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
 
 
 def unit_values(
-    filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], stop: Stop
+    filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
 ) -> Iterator[UnitValues]:
     """The values of columns in a stripe. Raises CorruptFile, UnsupportedError."""
+    del least  # orc-core's rule alone sizes filters
     footer = filters.footer
     streams = footer.stripe_footer(footer.stripes[unit])
     filters.source.will_read(r for c in columns for r in filters.value_ranges(streams, c.index))
