@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
-from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import quoted
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
@@ -22,6 +21,7 @@ from bloomcli.storage.base import KeptRange, Pieces, Source
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
+    from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.change import FilterChange, StructureChange
     from bloomcli.model.inspect import FilterDump, FilterSummary
@@ -95,7 +95,7 @@ def of_columns(parts: Iterable[MeasuredColumn]) -> dict[int, MeasuredColumn]:
 class DeepCheck(NamedTuple):
     """The outcome of reading every value of a column chunk, and of looking it up in the chunk's filter."""
 
-    values: int
+    values: int = 0
     finding: Finding | None = None
     negative_zero: Finding | None = None
     """Set if a value is -0.0 and the filter doesn't hold +0.0. Readers that look up +0.0 alone lose the value."""
@@ -227,7 +227,7 @@ class FilterProblem(CorruptFile):
     id: str = "filter-header"
 
 
-class FilterFile(Indexable, ABC):
+class FilterFile(ABC):
     """An open file that has filters, or could have them. The defaults of methods fit most formats."""
 
     format: ClassVar[str]
@@ -246,6 +246,8 @@ class FilterFile(Indexable, ABC):
     """Whether the new file should begin with this whole file, if the change allows it (`Store.appends_only`)."""
     searched: ClassVar[bool] = False
     """Whether the format supports `search`."""
+    indexable: ClassVar[bool] = False
+    """Whether `row_group_bits` is implemented. In ORC its row groups are the stripes."""
     unfoldable: str | None = None
     """Why the format's filters can't be folded; None where they can."""
     unrepairable: str | None = "only Parquet files can be repaired: other formats have statistics between the data"
@@ -439,6 +441,36 @@ class FilterFile(Indexable, ABC):
         """Return the search for rows by a column's values. Raises UnsupportedError by default."""
         hint = f"`bloom probe` with --column {column.path} says which row groups may have the values"
         raise UnsupportedError(f"find reads no files of the format {self.format}", path=self.source.path, hint=hint)
+
+    def row_group_rows(self) -> Sequence[int]:
+        """The rows of each row group, in order. Raises UnsupportedError if the format isn't `indexable`."""
+        raise self._unindexable()
+
+    def indexed_column(self, column: Column) -> Column:
+        """The Parquet type by which the column's values are hashed for an index. By default the column itself."""
+        return column
+
+    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
+        """Estimate the reads of `row_group_bits` for each row group. Raises UnsupportedError, CorruptFile."""
+        del column
+        raise self._unindexable()
+
+    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+        """The bits of a column in each row group, from its filter or from its values, at a false-positive rate.
+
+        Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
+        """
+        del column, fpp, stop
+        raise self._unindexable()
+
+    def _unindexable(self) -> UnsupportedError:
+        return UnsupportedError(f"files of the format {self.format} can't be indexed")
+
+    def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
+        """The ranges of the file that an index of these columns keeps, to save a search the request that opens it:
+        offsets and lengths in order, the last one up to the file's end. By default none."""
+        del columns
+        return ()
 
     def total_bytes(self) -> int:
         """Compressed bytes of all units."""

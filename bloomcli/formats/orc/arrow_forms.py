@@ -18,7 +18,7 @@ from bloomcli.formats import arrays
 from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import Bits
-from bloomcli.formats.orc.values import DECIMAL_BYTES, FLOATS, INTEGERS, TIMESTAMPS, LeafReader, Values
+from bloomcli.formats.orc.values import DECIMAL_BYTES, FLOATS, INTEGERS, TIMESTAMPS, Counted, LeafReader, Values
 from bloomcli.formats.wanted_values import without_blanks
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal
@@ -29,12 +29,13 @@ _HASH_BYTES: Final = 8
 _FLOATS: Final = {"FLOAT": pa.float32(), "DOUBLE": pa.float64()}
 
 
-class Numbered:
-    """Rows with their numbers (see `values.Rows`)."""
+class Numbered(Counted):
+    """Rows with their numbers."""
 
     __slots__ = ("numbers",)
 
     def __init__(self, numbers: pa.Int64Array) -> None:
+        super().__init__(len(numbers))
         self.numbers = numbers
 
     @classmethod
@@ -43,10 +44,6 @@ class Numbered:
         batch = pa.array(range(min(count, limits.ROWS_PER_BATCH)), pa.int64())
         for first in range(0, count, limits.ROWS_PER_BATCH):
             yield cls(pc.add(batch[: count - first], first))
-
-    def __len__(self) -> int:
-        """The number of rows."""
-        return len(self.numbers)
 
     def where(self, present: Bits) -> Self:
         """Those that have a value."""

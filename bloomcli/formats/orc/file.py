@@ -15,7 +15,6 @@ from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.orc import describe, hashes, statistics
 from bloomcli.formats.orc.bloom_filter import (
-    KINDS,
     ORIGINAL,
     UTF8,
     Filters,
@@ -52,7 +51,7 @@ class OrcFile(LocatedFile):
     def __init__(self, source: Source) -> None:
         self.source = source
         self.footer = Footer(source)
-        self.filters = Filters(source, self.footer)
+        self.filters = Filters(self.footer)
         self.rows = self.footer.rows
         self.row_group_count = sum(self.units())
         self.stripes = len(self.footer.stripes)
@@ -155,17 +154,14 @@ class OrcFile(LocatedFile):
         self.footer.will_read_stripes()
         stripes = [s for s in self.footer.stripes if units is None or s.ordinal in units]
         self.source.will_read(self._ranges_to_probe(orc.id, stripes))
-        indexed = bool(self.footer.stride)  # without a row index a stripe is one unit
         for stripe in stripes:
             streams = self.footer.stripe_footer(stripe)
             loaded, problem = self._usable(stripe, orc)
             index = self.filters.row_index(streams, orc.id)
             dictionary = StripeDictionary(self.filters, streams, orc, budget)
-            chunk = sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
-            for group in range(self.footer.row_groups(stripe) if indexed else min(stripe.rows, 1)):
-                rows = self.footer.rows_in(stripe, group) if indexed else stripe.rows
-                stats = index[group] if group < len(index) else None
-                bits = loaded.filters[group] if loaded is not None and indexed else None
+            chunk = sum(s.length for s in self.filters.value_streams(streams, orc.id))
+            for group, (rows, stats) in enumerate(zip(self.footer.units(stripe), index, strict=True)):
+                bits = loaded.filters[group] if loaded is not None and self.footer.stride else None
                 wrong = bits is not None and any(statistics.missing_bounds(stats, orc, typed, bits))
                 facts = UnitFacts(
                     stripe=stripe.ordinal,
@@ -206,7 +202,7 @@ class OrcFile(LocatedFile):
             streams = self.footer.stripe_footer(stripe)
             for stream in (self.filters.preferred(streams, column), streams.find("ROW_INDEX", column)):
                 if stream is not None:
-                    yield stream.offset, stream.length
+                    yield stream.range
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the row indexes that they are compared with."""
@@ -248,8 +244,8 @@ class OrcFile(LocatedFile):
         for streams, stream in self.filters.locations({column.index}):
             if stream is self.filters.preferred(streams, orc.id):
                 for group, found in enumerate(self.filters.row_index(streams, orc.id)):
-                    low, high = statistics.bounds(found, orc)
-                    yield FilterBounds(group, streams.stripe.ordinal, low, high)
+                    if found is not None:
+                        yield FilterBounds(group, streams.stripe.ordinal, *statistics.bounds(found, orc))
 
     def uncounted_nulls(self, column: Column) -> Iterator[tuple[int | None, int]]:
         """By the row indexes."""

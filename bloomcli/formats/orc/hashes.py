@@ -51,7 +51,6 @@ from bloomcli.formats.orc.values import (
     why_unreadable,
 )
 from bloomcli.model.file import Column
-from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
@@ -208,20 +207,18 @@ class ColumnHasher:
 
 
 def column_hasher(
-    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, repeats: bool = False
+    footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, repeats: bool = False
 ) -> ColumnHasher:
     """Hash a column of a stripe. Raises CorruptFile, UnsupportedError."""
-    return ColumnHasher(ValueReader(source, footer, streams, orc, Counted, stop), repeats=repeats)
+    return ColumnHasher(ValueReader(footer, streams, orc, Counted, stop), repeats=repeats)
 
 
-def row_groups(
-    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop
-) -> Iterator[Iterator[HashBatch]]:
+def row_groups(footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> Iterator[Iterator[HashBatch]]:
     """For each row group of a stripe, yield a column's hashes in batches. Consume each before the next.
 
     Raises CorruptFile if the stripe can't be decoded, UnsupportedError; Stopped soon after `stop` is set.
     """
-    hasher = column_hasher(source, footer, streams, orc, stop)
+    hasher = column_hasher(footer, streams, orc, stop)
     for group in range(footer.row_groups(streams.stripe)):
         yield hasher.take(footer.rows_in(streams.stripe, group))
 

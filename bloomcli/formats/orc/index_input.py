@@ -22,7 +22,7 @@ from bloomcli.formats.orc.arrow_forms import MOMENT_BYTES, forms_of
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
-from bloomcli.formats.orc.values import DIRECT, REPEATED, TIMESTAMPS, Counted, ValueReader, Values
+from bloomcli.formats.orc.values import DIRECT, REPEATED, TEXTS, TIMESTAMPS, Counted, ValueReader, Values
 from bloomcli.model.file import Column
 
 _LONGEST: Final = 64 << 20
@@ -56,11 +56,8 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
     readable = orc.id not in filters.unfilterable
     footer.will_read_stripes()
     if readable:
-        filters.source.will_read(
-            (s.offset, s.length)
-            for stripe in footer.stripes
-            for s in _streams(filters, footer.stripe_footer(stripe), orc)
-        )
+        stripes = map(footer.stripe_footer, footer.stripes)
+        filters.source.will_read(s.range for stripe in stripes for s in _streams(filters, stripe, orc))
     for stripe in footer.stripes:
         stop.check()
         none = RowGroupBits(stripe.ordinal, stripe.rows)
@@ -87,7 +84,7 @@ def _stripe(
     filters: Filters, streams: StripeFooter, orc: OrcType, fpp: float, stop: Stop, none: RowGroupBits
 ) -> RowGroupBits:
     footer, typed = filters.footer, literal_column(orc)
-    reader = ValueReader(filters.source, footer, streams, orc, Counted, stop, _LONGEST)
+    reader = ValueReader(footer, streams, orc, Counted, stop, _LONGEST)
     repeated = any(t.kind in REPEATED for t in footer.ancestors(orc))
     whole = _is_whole_dictionary(streams, orc)
     maker = BitsMaker(reader.leaf.entries if whole else None if repeated else streams.stripe.rows, fpp)
@@ -112,7 +109,7 @@ def _referred(reader: ValueReader[Counted], rows: int) -> Iterator[Values]:
 def _is_whole_dictionary(streams: StripeFooter, orc: OrcType) -> bool:
     """Whether every value is an entry of a dictionary that isn't empty."""
     columns = streams.message.columns
-    if orc.kind not in {"STRING", "VARCHAR", "CHAR"} or orc.id >= len(columns):
+    if orc.kind not in TEXTS or orc.id >= len(columns):
         return False
     found = columns[orc.id]
     return bool(found.dictionary_size) and spec.name_of("EncodingKind", found.kind) not in DIRECT

@@ -56,9 +56,7 @@ class Change(Plan):
             if stripe.offset < before.end:
                 raise CorruptFile(
                     f"stripe {stripe.ordinal} overlaps the one before it",
-                    path=footer.path,
-                    offset=stripe.offset,
-                    field=stripe.field,
+                    **footer.place(stripe),
                     hint="the file is damaged; get it from its source again",
                 )
         self.filters = filters
@@ -234,16 +232,12 @@ class AddPlan(Change):
             raise UnsupportedError(
                 f"column {orc.path} has no row index in stripe {stripe.ordinal}: readers look at filters only "
                 "together with it",
-                path=self.footer.path,
-                offset=stripe.offset,
-                field=stripe.field,
+                **self.footer.place(stripe),
             )
         if orc.id >= len(streams.message.columns):
             raise CorruptFile(
                 f"stripe {stripe.ordinal} has {len(streams.message.columns)} encodings, none for column {orc.path}",
-                path=self.footer.path,
-                offset=stripe.offset,
-                field=f"{stripe.field}.footer",
+                **self.footer.place(stripe, ".footer"),
                 hint="the file is damaged; get it from its source again",
             )
         size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
@@ -252,13 +246,11 @@ class AddPlan(Change):
                 f"the filters of column {orc.path} would take {counted(size, 'byte')} in stripe"
                 f" {stripe.ordinal}, more than "
                 f"{orc_limits.FILTER_STREAM_MAX_BYTES}",
-                path=self.footer.path,
-                offset=stripe.offset,
-                field=stripe.field,
+                **self.footer.place(stripe),
                 hint="a higher --fpp or --max-bytes makes them smaller",
             )
         existing = self._replaced(stripe, orc)
-        self.bytes_to_decode += _data_bytes(streams, orc)
+        self.bytes_to_decode += self._data_bytes(streams, orc.id)
         return FilterChange(
             stripe=stripe.ordinal,
             row_group=None,
@@ -335,7 +327,7 @@ class AddPlan(Change):
                 found = queue.take()
                 changes.append(found.change)
                 filters.update({(stripe.ordinal, s.kind, column): s.checksum for s in found.streams})
-                tick(_data_bytes(self.footer.stripe_footer(stripe), self.footer.types[column]))
+                tick(self._data_bytes(self.footer.stripe_footer(stripe), column))
                 return found.streams
 
             try:
@@ -362,6 +354,9 @@ class AddPlan(Change):
         """Whether decoding a column has failed."""
         return self._queue is not None and self._queue.failed()
 
+    def _data_bytes(self, streams: StripeFooter, column: int) -> int:
+        return sum(s.length for s in self.filters.value_streams(streams, column))
+
     def _memory(self, stripe: Stripe, orc: OrcType) -> int:
         """Bytes that building a column's filters in a stripe takes."""
         size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
@@ -378,7 +373,7 @@ class AddPlan(Change):
         new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
         rate, count, size = 0.0, 0, self.sizes[orc.id]
         index = self.filters.row_index(streams, orc.id)
-        for group, batches in enumerate(hashes.row_groups(self.filters.source, self.footer, streams, orc, stop)):
+        for group, batches in enumerate(hashes.row_groups(self.footer, streams, orc, stop)):
             bits = KirschMitzenmacherFilter.empty(size.bits, size.functions)
             before = count
             for batch in batches:
@@ -387,8 +382,10 @@ class AddPlan(Change):
                     bits.insert_hashes(hashes.zero_hashes(), 2)
                 bits.insert_hashes(batch.other_hashes, len(batch.other_hashes) // 8)
                 count += batch.count
-            if count == before and group < len(index) and index[group].number_of_values:
-                raise _no_value_error(self.footer.path, stripe, orc, group, index[group].number_of_values)
+            claimed = 0 if index[group] is None else index[group].number_of_values
+            if count == before and claimed:
+                reason = f"row group {group} holds no value of {orc.label}, and its statistics count {claimed}"
+                raise NoValues(reason, column=orc.path, **self.footer.place(stripe))
             rate = max(rate, bits.fpp)
             for stream in new:
                 stream.add(bits)
@@ -415,22 +412,8 @@ class AddPlan(Change):
         )
 
 
-def _no_value_error(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) -> NoValues:
-    return NoValues(
-        f"row group {group} holds no value of {orc.label}, and its statistics count {count}",
-        column=orc.path,
-        path=path,
-        offset=stripe.offset,
-        field=stripe.field,
-    )
-
-
 def _result_bytes(built: _NewFilters) -> int:
     return sum(stream.length for stream in built.streams)
-
-
-def _data_bytes(streams: StripeFooter, orc: OrcType) -> int:
-    return sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
 
 
 class RemovePlan(Change):

@@ -32,6 +32,7 @@ from bloomcli.formats.orc.values import (
     REPEATED,
     SHOWN_BYTES,
     STRINGS,
+    TEXTS,
     TIMESTAMPS,
     Counted,
     SeekableStream,
@@ -60,7 +61,7 @@ _ZONE_MARGIN: Final = 86_400
 _PARTS: Final = {
     **dict.fromkeys((*INTEGERS, "BYTE"), "int_statistics"),
     **dict.fromkeys(FLOATS, "double_statistics"),
-    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), "string_statistics"),
+    **dict.fromkeys(TEXTS, "string_statistics"),
     **dict.fromkeys(TIMESTAMPS, "timestamp_statistics"),
     "DATE": "date_statistics",
     "DECIMAL": "decimal_statistics",
@@ -68,7 +69,7 @@ _PARTS: Final = {
 }
 """The field of statistics with the bounds of each kind."""
 _OTHER_MINIMA: Final = {
-    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), "lower_bound"),
+    **dict.fromkeys(TEXTS, "lower_bound"),
     **dict.fromkeys(TIMESTAMPS, "minimum_utc"),
 }
 """The other field that a minimum can be in. Of these kinds, and of decimals, orc-core reads row groups without a

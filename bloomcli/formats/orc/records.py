@@ -21,7 +21,6 @@ from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import file_end
 from bloomcli.formats.orc.values import GEOSPATIAL, TIMESTAMPS, ValueReader
-from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 8192
@@ -34,8 +33,8 @@ _HINT: Final = "--select names the columns to read"
 class Records:
     """Reads rows of an open file. The last stripe stays in memory."""
 
-    def __init__(self, source: Source, footer: Footer) -> None:
-        self._source, self._footer = source, footer
+    def __init__(self, footer: Footer) -> None:
+        self._source, self._footer = footer.source, footer
         self._held: tuple[int, frozenset[int] | None, pa.RecordBatch] | None = None
 
     def rows(self, stripe: Stripe, rows: pa.Int64Array, chosen: frozenset[int] | None) -> Iterator[pa.RecordBatch]:
@@ -69,9 +68,7 @@ class Records:
             raise UnsupportedError(
                 f"the rows of stripe {stripe.ordinal} can't be read: it has {stripe.rows}, more than the "
                 f"{orc_limits.VALUES_MAX} that are read",
-                path=self._source.path,
-                offset=stripe.offset,
-                field=stripe.field,
+                **self._footer.place(stripe),
                 hint="write the file with smaller stripes",
             )
         found = self._read(stripe, chosen)
@@ -107,7 +104,7 @@ class Records:
     def _micros(self, stripe: Stripe, orc: OrcType) -> pa.Array:
         """The timestamps of a column of a stripe."""
         footer = self._footer
-        reader = ValueReader(self._source, footer, footer.stripe_footer(stripe), orc, Numbered, Stop())
+        reader = ValueReader(footer, footer.stripe_footer(stripe), orc, Numbered, Stop())
         kind = pa.timestamp("us", "UTC" if orc.kind == "TIMESTAMP_INSTANT" else None)
         found, rows = [], []
         for values, numbered in reader.take(stripe.rows):
@@ -153,13 +150,8 @@ class Records:
             raise self._fault(stripe, " ".join(str(error).split())[:200]) from None
 
     def _fault(self, stripe: Stripe, said: str) -> CorruptFile:
-        return CorruptFile(
-            f"the rows of stripe {stripe.ordinal} can't be read: {said}",
-            path=self._source.path,
-            offset=stripe.offset,
-            field=stripe.field,
-            hint=_HINT,
-        )
+        reason = f"the rows of stripe {stripe.ordinal} can't be read: {said}"
+        return CorruptFile(reason, **self._footer.place(stripe), hint=_HINT)
 
     def _names(self, chosen: frozenset[int] | None) -> list[str] | None:
         """The paths that select columns in pyarrow; None for all columns, which is needed if names are ambiguous."""

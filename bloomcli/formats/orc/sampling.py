@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.orc import hashes, statistics
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.bloom_filter import KINDS, Filters
+from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.hashes import HashBatch
 from bloomcli.formats.orc.schema import OrcType
@@ -25,12 +25,9 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
     for stripe in footer.stripes:
         streams = footer.stripe_footer(stripe)
         index = filters.row_index(streams, orc.id)
-        chunk = sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
+        chunk = sum(s.length for s in filters.value_streams(streams, orc.id))
         used = filters.preferred(streams, orc.id)
-        groups = footer.row_groups(stripe) if footer.stride else min(stripe.rows, 1)
-        for group in range(groups):
-            rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
-            found = index[group] if group < len(index) else None
+        for rows, found in zip(footer.units(stripe), index, strict=True):
             counted = found is not None and found.HasField("number_of_values")
             low, high = (None, None) if found is None or orc.fault else statistics.comparable_bounds(found, orc)
             yield Extent(
@@ -42,7 +39,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
                 low=low,
                 high=high,
                 empty=bool(found is not None and counted and not found.number_of_values),
-                filter_bytes=None if used is None else used.length // max(groups, 1),
+                filter_bytes=None if used is None else used.length // len(index),
             )
 
 
@@ -51,7 +48,7 @@ def _indexes(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
     for stripe in filters.footer.stripes:
         stream = filters.footer.stripe_footer(stripe).find("ROW_INDEX", column)
         if stream is not None:
-            yield stream.offset, stream.length
+            yield stream.range
 
 
 def unit_values(
@@ -86,7 +83,7 @@ def _row_groups(
             yield SampleBatch(one.hashes, one.count, before.__add__, bytes(zeros) + bytes(one.other_hashes))
             before += one.count
 
-    for taken in hashes.row_groups(filters.source, filters.footer, streams, orc, stop):
+    for taken in hashes.row_groups(filters.footer, streams, orc, stop):
         yield RowGroupValues(KirschMitzenmacherBuilder(stride, rates), batches(taken))
 
 
@@ -94,7 +91,7 @@ class _PlainValues:
     """Returns values of a stripe by their numbers among its non-null values: reads the column again."""
 
     def __init__(self, filters: Filters, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
-        self._streams = ColumnStreams(filters.source, filters.footer, stripe, orc, stop)
+        self._streams = ColumnStreams(filters.footer, stripe, orc, stop)
 
     def __call__(self, keys: Sequence[object]) -> Sequence[bytes | None]:
         found = LeafReader(self._streams).plain(sorted({key for key in keys if isinstance(key, int)}))

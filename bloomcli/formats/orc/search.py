@@ -100,7 +100,7 @@ class StripeColumn:
             longest = pc.max(pc.binary_length(self.wanted.forms)).as_py()
         filters = self._filters
         self._next = 0
-        return ValueReader(filters.source, filters.footer, self._stripe, self._orc, Numbered, Stop(), longest)
+        return ValueReader(filters.footer, self._stripe, self._orc, Numbered, Stop(), longest)
 
     def _dictionary_positions(self) -> pa.Int64Array | None:
         """For each entry of the dictionary, the position of its form or null; None without a dictionary."""
@@ -124,8 +124,9 @@ class StripeColumn:
             self._reader = self._open()
         if self._next is None or group < self._next:
             self._reader = self._open()
+        units = self._filters.footer.units(self._stripe.stripe)
         for before in range(self._next or 0, group):
-            for _ in self._values(before, self._rows_in(before)):
+            for _ in self._values(before, units[before]):
                 pass
         self._read_until(self._positions(group + 1) if self._trusts_positions else None)
         yield from self._values(group, rows)
@@ -146,10 +147,6 @@ class StripeColumn:
         except IndexError:
             raise self._reader.leaf.fault("an index beyond the dictionary's entries") from None
 
-    def _rows_in(self, group: int) -> int:
-        footer = self._filters.footer
-        return footer.rows_in(self._stripe.stripe, group) if footer.stride else self._stripe.stripe.rows
-
     def _is_whole(self, group: int, count: int) -> bool:
         """Whether as many values were read as the row index counts. If not, its positions may be wrong."""
         stats = self._entries[-1][group].statistics
@@ -159,7 +156,7 @@ class StripeColumn:
     def _entries(self) -> list[Sequence[Any]]:
         """The row indexes of all types from the root down to the column."""
         streams = (self._stripe.find("ROW_INDEX", t.id) for t in self._types)
-        self._filters.source.will_read((s.offset, s.length) for s in streams if s is not None)
+        self._filters.source.will_read(s.range for s in streams if s is not None)
         return [self._filters.index_entries(self._stripe, t.id) for t in self._types]
 
     def _positions(self, group: int) -> list[dict[str, Position]] | None:
@@ -289,7 +286,7 @@ class OrcSearch(ColumnSearch):
         found = self.of_units(wanted, literals, answers)
         for stripe in footer.stripes:
             if stripe.ordinal in stripes:
-                yield from islice(found, self._row_groups_in(stripe))
+                yield from islice(found, len(footer.units(stripe)))
             else:
                 yield from self._without_values(stripe)
 
@@ -297,13 +294,8 @@ class OrcSearch(ColumnSearch):
         """Yield the row groups of a stripe that has none of the values."""
         footer = self._filters.footer
         chunk = self._scanned_in(footer.stripe_footer(stripe), self._column.index)
-        for group in range(self._row_groups_in(stripe)):
-            rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
+        for group, rows in enumerate(footer.units(stripe)):
             yield Candidates(group, rows, chunk * rows // stripe.rows, int64s(()), stripe=stripe.ordinal)
-
-    def _row_groups_in(self, stripe: Stripe) -> int:
-        footer = self._filters.footer
-        return footer.row_groups(stripe) if footer.stride else min(stripe.rows, 1)
 
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
         """The column's row groups."""
@@ -375,7 +367,7 @@ class OrcSearch(ColumnSearch):
 
     @cached_property
     def _records(self) -> Records:
-        return Records(self._file.source, self._filters.footer)
+        return Records(self._filters.footer)
 
     def _stripe_column(self, wanted: WantedValues, ordinal: int) -> StripeColumn:
         """The column in a stripe. The last one stays in memory."""
