@@ -31,7 +31,6 @@ CONSTANT: Final = 1
 DICTIONARY: Final = 2
 ONLY_NULLS: Final = 3
 
-_VARINT_BYTES: Final = 5
 _START_BYTES: Final = 256 << 10
 """Compressed bytes of a slot that are read: the dictionary is at its start, and writers stop at 32 KiB of entries."""
 

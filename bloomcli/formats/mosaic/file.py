@@ -37,7 +37,7 @@ class MosaicFile(LocatedFile):
     def __init__(self, source: Source) -> None:
         self.source = source
         self.footer = Footer(source)
-        self.filters = Filters(source, self.footer)
+        self.filters = Filters(self.footer)
         self.rows = sum(group.rows for group in self.footer.row_groups)
         self.row_group_count = len(self.footer.row_groups)
         self.column_count = len(self.footer.columns)
@@ -169,10 +169,8 @@ class MosaicFile(LocatedFile):
         """The statistics' bounds in each row group with a filter."""
         mosaic = self.footer.columns[column.index]
         for group in self.footer.row_groups:
-            found = group.statistics.get(column.index)
             if self.filters.preferred(group, column.index) is not None:
-                low, high = (None, None) if found is None else (found.minimum, found.maximum)
-                yield FilterBounds(group.ordinal, None, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
+                yield FilterBounds(group.ordinal, None, *statistics.bounds(group, mosaic))
 
 
 def _contents(group: RowGroup, column: int) -> Contents:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
@@ -22,14 +23,15 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
         found = group.statistics.get(column.index)
         used = filters.preferred(group, column.index)
         count = group.non_null(column.index)
+        low, high = statistics.bounds(group, mosaic)
         yield Extent(
             rows=group.rows,
             row_group_bytes=group.data_bytes,
             chunk_bytes=group.bucket_bytes(mosaic.bucket),
             values=count,
             nulls=None if found is None else found.nulls,
-            low=None if found is None else statistics.plain(found.minimum, mosaic),
-            high=None if found is None else statistics.plain(found.maximum, mosaic),
+            low=low,
+            high=high,
             empty=not count,
             filter_bytes=None if used is None else used.length,
         )
@@ -44,11 +46,8 @@ def unit_values(
     group = filters.footer.row_groups[unit]
     chosen = [filters.footer.columns[c.index] for c in columns]
     filters.source.will_read(filters.value_ranges(group, {c.index for c in chosen}))
-    reader = values.ColumnReader(filters.footer, chosen)
-    try:
+    with closing(values.ColumnReader(filters.footer, chosen)) as reader:
         decoded = reader.row_group(group)
-    finally:
-        reader.close()
     for column, mosaic in zip(columns, chosen, strict=True):
         hashed = decoded[mosaic.index]
         most = values.distinct_bound(mosaic, group.non_null(mosaic.index))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import pyarrow as pa
@@ -105,11 +106,8 @@ class MosaicSearch(ColumnSearch):
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as paimon-mosaic reads them."""
-        reader = values.ColumnReader(self._filters.footer, self._chosen(columns))
-        try:
+        with closing(values.ColumnReader(self._filters.footer, self._chosen(columns))) as reader:
             return reader.no_rows()
-        finally:
-            reader.close()
 
     def _chosen(self, columns: Sequence[str] | None) -> list[MosaicColumn]:
         """Columns in the order that the writer was given."""
@@ -129,8 +127,5 @@ class MosaicSearch(ColumnSearch):
         footer = self._filters.footer
         group = footer.row_groups[ordinal]
         self._file.source.will_read(self._filters.value_ranges(group, {c.index for c in columns}))
-        reader = values.ColumnReader(footer, columns)
-        try:
+        with closing(values.ColumnReader(footer, columns)) as reader:
             return reader.decoded(group)
-        finally:
-            reader.close()

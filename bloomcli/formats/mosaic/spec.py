@@ -52,7 +52,7 @@ TYPES: Final = {
 
 HINT_DAMAGED: Final = "the file is damaged; get it from its source again"
 
-_VARINT_BYTES: Final = 5
+VARINT_BYTES: Final = 5
 _U32: Final = 0xFFFFFFFF
 _LONG_BYTES: Final = 10
 _U64: Final = (1 << 64) - 1
@@ -104,7 +104,7 @@ class Cursor:
 
     def varint(self, what: str) -> int:
         """An unsigned varint of 32 bits."""
-        return self._leb128(what, _VARINT_BYTES, _U32)
+        return self._leb128(what, VARINT_BYTES, _U32)
 
     def zigzag(self, what: str) -> int:
         """A signed varint of 64 bits."""

@@ -86,12 +86,8 @@ class Layout:
             if location in removed:
                 continue  # one that can't be cut out loses its entry, its bytes stay
             if not movable:
-                raise problem(
-                    "the filter overlaps something else or lies outside the data: it can't stay in a changed file",
-                    footer,
-                    location,
-                    "filter-offset",
-                )
+                reason = "the filter overlaps something else or lies outside the data:"
+                raise problem(footer, location, f"{reason} it can't stay in a changed file", "filter-offset")
             self._kept.setdefault(location.row_group, []).append(location)
         self._cuts = sorted(cuts)
         self.steps: list[tuple[int, RowGroup]] = self._insertion_points()
@@ -102,7 +98,11 @@ class Layout:
         self._moves: list[tuple[int, int]] = []
         self._entries: dict[int, list[tuple[int, int, int]]] = {}
         self._written: list[tuple[int, int, int]] = []
-        """(row group, offset, XXH64 of the bitset) of each new filter. The bits aren't kept, to save memory."""
+        """(row group, offset,                 reason = "the filter overlaps something else or lies outside the data:"
+                raise problem(footer, location, f"{reason} it can't stay in a changed file", "filter-offset")
+                reason = "the filter overlaps something else or lies outside the data:"
+                raise problem(footer, location, f"{reason} it can't stay in a changed file", "filter-offset")
+H64 of the bitset) of each new filter. The bits aren't kept, to save memory."""
         self._index = b""
 
     @property

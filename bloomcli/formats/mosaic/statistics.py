@@ -56,4 +56,4 @@ def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column
         return None
     if found.nulls >= group.rows:
         return True
-    return excluded_by(literal, plain(found.minimum, column), plain(found.maximum, column), typed)
+    return excluded_by(literal, *bounds(group, column), typed)

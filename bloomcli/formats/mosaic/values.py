@@ -225,9 +225,6 @@ def hash_column(array: Any, column: MosaicColumn) -> HashedColumn:
     return HashedColumn(count=count, hashes=out, has_zero=zero, values=shown)
 
 
-_VARINT_BYTES = 5
-
-
 def check_buckets(footer: Footer, group: RowGroup, columns: Sequence[MosaicColumn]) -> None:
     """Check the sizes that a row group's buckets claim for these columns. Raises CorruptFile."""
     wanted = {c.bucket for c in columns}
@@ -275,7 +272,7 @@ def _check_paged(footer: Footer, bucket: Bucket, columns: Sequence[MosaicColumn]
     at = bucket.offset + start
     for column, size in zip(members, sizes, strict=False):  # the parts' slots follow the columns'
         if size and column.index in chosen:
-            head = footer.source.read_at(at, min(size, _VARINT_BYTES))
+            head = footer.source.read_at(at, min(size, spec.VARINT_BYTES))
             slot = Cursor(head, base=at, path=footer.path, field=f"{field}.columns[{column.index}]")
             _check_size(footer, slot.varint("a column's size, unpacked"), at, slot.field)
         at += size

@@ -316,8 +316,8 @@ def _usable(
             loaded = filters.load(location)
         except FilterProblem:
             continue  # structure reports it
-        if loaded.untrusted is not None and not holds_lengths(filters.footer, orc):
-            continue
+        if not loaded.filters or (loaded.untrusted is not None and not holds_lengths(filters.footer, orc)):
+            continue  # without a row index no row group has a filter
         if location.stream.kind == ORIGINAL and orc.kind == "TIMESTAMP":
             continue  # in the writer's local time, which can't be computed from the values
         why = filters.not_comparable.get(orc.id) or why_zone_unknown(streams, orc)
