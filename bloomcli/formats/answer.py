@@ -120,6 +120,9 @@ class UnitFacts(NamedTuple):
     """For each lookup, whether the statistics exclude the value; None if that is unknown."""
     dictionary_excludes: DictionaryLookup | None = None
     """Looks a value up in the dictionary; None unless every value of the unit is an entry."""
+    low: bytes | None = None
+    """The minimum as PLAIN bytes of the literals' column, for lookups in batches; None if unknown."""
+    high: bytes | None = None
 
     @property
     def has_filter(self) -> bool:

@@ -22,7 +22,7 @@ from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
-    from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
+    from bloomcli.formats.column_search import ColumnSearch
 
 
 class MosaicFile(LocatedFile):
@@ -87,7 +87,7 @@ class MosaicFile(LocatedFile):
         groups = [g for g in self.footer.row_groups if units is None or g.ordinal in units]
         self.source.will_read(self.filters.ranges_to_look_up(column.index, hashed, groups))
         for group in groups:
-            yield self._unit(group, mosaic, len(hashed))._replace(
+            yield self._unit(group, len(hashed), mosaic)._replace(
                 lookups=lookups,
                 stats_skip=[statistics.skips(group, literal, mosaic, typed) for literal in literals],
                 dictionary_excludes=dictionary.lookup_of(self.footer, group, mosaic, budget),
@@ -97,27 +97,24 @@ class MosaicFile(LocatedFile):
         """The search for rows by a column's filters, statistics and dictionaries."""
         from bloomcli.formats.mosaic.search import MosaicSearch
 
-        return MosaicSearch(self, self.filters, column, partial(self._bounded_units, column))
-
-    def _bounded_units(self, column: Column, count: int) -> Iterator[BoundedUnit]:
-        """The facts of each row group, for `count` values, without lookups, and its bounds."""
-        from bloomcli.formats.column_search import BoundedUnit
-
         mosaic = self.footer.columns[column.index]
-        for group in self.footer.row_groups:
-            yield BoundedUnit(self._unit(group, mosaic, count), *statistics.bounds(group, mosaic))
+        return MosaicSearch(self, self.filters, column, partial(self._unit, mosaic=mosaic))
 
-    def _unit(self, group: RowGroup, mosaic: MosaicColumn, hashes: int) -> UnitFacts:
+    def _unit(self, group: RowGroup, hashes: int, mosaic: MosaicColumn) -> UnitFacts:
         """The facts of a row group, for lookups of a number of hashes. A column's bytes are those of its bucket."""
         bits, problem = self._usable(group, mosaic.index, hashes)
+        low, high = statistics.bounds(group, mosaic)
+        contents = Contents.VALUES if group.non_null(mosaic.index) else Contents.ONLY_NULLS
         return UnitFacts(
             row_group=group.ordinal,
             rows=group.rows,
             chunk_bytes=group.bucket_bytes(mosaic.bucket),
             row_group_bytes=group.data_bytes,
-            contents=_contents(group, mosaic.index),
+            contents=contents if group.rows else Contents.NOTHING,
             bits=bits,
             problem=problem,
+            low=low,
+            high=high,
         )
 
     def row_group_rows(self) -> Sequence[int]:
@@ -171,9 +168,3 @@ class MosaicFile(LocatedFile):
         for group in self.footer.row_groups:
             if self.filters.preferred(group, column.index) is not None:
                 yield FilterBounds(group.ordinal, None, *statistics.bounds(group, mosaic))
-
-
-def _contents(group: RowGroup, column: int) -> Contents:
-    if not group.rows:
-        return Contents.NOTHING
-    return Contents.VALUES if group.non_null(column) else Contents.ONLY_NULLS

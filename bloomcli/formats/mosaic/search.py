@@ -11,10 +11,12 @@ import pyarrow.compute as pc
 
 from bloomcli.errors import UsageError
 from bloomcli.formats import arrays, wanted_values
+from bloomcli.formats.answer import UnitFacts
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.column_search import BoundedUnit, Candidates, ColumnSearch, FoundRows, Matches, is_nan
+from bloomcli.formats.column_search import Candidates, ColumnSearch, FoundRows, Matches, is_nan
 from bloomcli.formats.mosaic import schema, values
 from bloomcli.formats.mosaic.bloom_filter import Filters
+from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
@@ -30,18 +32,14 @@ class MosaicSearch(ColumnSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: yields the column's row groups, for a number of values.
+        facts_of: returns the facts of a row group, for a number of values.
 
     Raises:
         UsageError: the column is a list or a map.
     """
 
     def __init__(
-        self,
-        file: FilterFile,
-        filters: Filters,
-        column: Column,
-        units: Callable[[int], Iterator[BoundedUnit]],
+        self, file: FilterFile, filters: Filters, column: Column, facts_of: Callable[[RowGroup, int], UnitFacts]
     ) -> None:
         self._mosaic = filters.footer.columns[column.index]
         typed = schema.literal_column(self._mosaic)
@@ -50,7 +48,7 @@ class MosaicSearch(ColumnSearch):
         super().__init__(file.source, file.look_up, column, typed)
         self._file = file
         self._filters = filters
-        self._units = units
+        self._facts_of = facts_of
         if self._mosaic.kind in COMPOUND:
             raise UsageError(
                 f"column {column.path} is a {self._mosaic.kind.lower()}, and has no values to find",
@@ -69,15 +67,13 @@ class MosaicSearch(ColumnSearch):
         narrow = {"INT8": pa.int8(), "INT16": pa.int16()}.get(self._mosaic.family)
         return wanted_values.xxh64_of(forms if narrow is None else forms.cast(narrow))
 
-    def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
-        """The column's row groups."""
-        for facts, low, high in self._units(count):
-            yield BoundedUnit(facts, self._turned(low), self._turned(high))
-
-    def _turned(self, bound: bytes | None) -> bytes | None:
-        """A bound in the form that is compared: those of small decimals are INT64s."""
+    def bounded_units(self, count: int) -> Iterator[UnitFacts]:
+        """The column's row groups. The bounds of small decimals are INT64s, and are compared like those of others."""
         small = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None
-        return bound[::-1] if small and bound is not None else bound
+        for group in self._filters.footer.row_groups:
+            facts = self._facts_of(group, count)
+            low, high = (end if end is None or not small else end[::-1] for end in (facts.low, facts.high))
+            yield facts._replace(low=low, high=high)
 
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
         """The rows of row groups that have one of their candidates."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from bloomcli import limits
 from bloomcli.errors import UnsupportedError
@@ -30,7 +30,7 @@ from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
-    from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
+    from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.model.inspect import FilterSummary
     from bloomcli.model.schema import ColumnNames
 
@@ -116,33 +116,17 @@ class OrcFile(LocatedFile):
         """By column and kind."""
         return describe.summary(facts)
 
-    def unit_facts(
-        self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
-    ) -> Iterator[UnitFacts]:
-        """Yield the facts of each row group. Its bytes are its share of its stripe."""
-        return (facts for facts, _ in self._facts_and_statistics(column, literals, units))
-
     def search(self, column: Column) -> ColumnSearch:
         """The search for rows by a column's filters, statistics, dictionaries and row index. Raises UnsupportedError
         for a file of an unknown version, and for a column of an unknown type."""
         from bloomcli.formats.orc.search import OrcSearch
 
-        return OrcSearch(self, self.filters, column, partial(self._bounded_units, column))
+        return OrcSearch(self, self.filters, column)
 
-    def _bounded_units(self, column: Column) -> Iterator[BoundedUnit]:
-        """The facts of each row group, without lookups, and its bounds."""
-        from bloomcli.formats.column_search import BoundedUnit
-
-        orc = self.footer.types[column.index]
-        blind = orc.id in self.footer.encrypted_columns or orc.fault is not None
-        for facts, found in self._facts_and_statistics(column, ()):
-            low, high = (None, None) if blind or found is None else statistics.comparable_bounds(found, orc)
-            yield BoundedUnit(facts, low, high)
-
-    def _facts_and_statistics(
+    def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
-    ) -> Iterator[tuple[UnitFacts, Any]]:
-        """The facts of each row group, and its statistics or None."""
+    ) -> Iterator[UnitFacts]:
+        """Yield the facts of each row group. Its bytes are its share of its stripe."""
         from bloomcli.formats.orc.dictionary import StripeDictionary
 
         orc = self.footer.types[column.index]
@@ -163,22 +147,25 @@ class OrcFile(LocatedFile):
             for group, (rows, stats) in enumerate(zip(self.footer.units(stripe), index, strict=True)):
                 bits = loaded.filters[group] if loaded is not None and self.footer.stride else None
                 wrong = bits is not None and any(statistics.missing_bounds(stats, orc, typed, bits))
-                facts = UnitFacts(
+                known = stats is not None and not blind and orc.kind not in COMPOUND
+                low, high = statistics.comparable_bounds(stats, orc) if known else (None, None)
+                yield UnitFacts(
                     stripe=stripe.ordinal,
                     row_group=group,
                     rows=rows,
                     chunk_bytes=chunk * rows // stripe.rows,
                     row_group_bytes=stripe.data_length * rows // stripe.rows,
-                    contents=_contents(stats),
+                    contents=Contents.VALUES if statistics.has_values(stats) else Contents.ONLY_NULLS,
                     type_fault=orc.fault,
                     encrypted=encrypted,
                     bits=None if wrong else bits,
                     problem=WRONG if wrong else problem,
                     lookups=lookups,
-                    stats_skip=[None] * len(literals) if blind else statistics.skips(stats, literals, orc, typed),
+                    stats_skip=statistics.skips(stats if known else None, (low, high), literals, typed),
                     dictionary_excludes=dictionary.lookup_of(stats, typed),
+                    low=low,
+                    high=high,
                 )
-                yield facts, stats
 
     def row_group_rows(self) -> Sequence[int]:
         """The rows of each stripe."""
@@ -262,11 +249,6 @@ class OrcFile(LocatedFile):
         """BLOOM_FILTER_UTF8; for the option "both" also BLOOM_FILTER, where it means the same to old readers."""
         both = kind == "both" and sound_for_old_readers(self.footer, self.footer.types[column.index])
         return (UTF8, ORIGINAL) if both else (UTF8,)
-
-
-def _contents(statistics: Any) -> Contents:
-    known = statistics is not None and statistics.HasField("number_of_values")
-    return Contents.ONLY_NULLS if known and statistics.number_of_values == 0 else Contents.VALUES
 
 
 def _lookups(literals: Sequence[Literal], orc: OrcType, typed: Column, *, hashed: bool) -> list[Lookup]:

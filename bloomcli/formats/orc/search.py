@@ -6,7 +6,7 @@ pyarrow decodes the stripe's top-level column, and their values and rows are ext
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice, pairwise
@@ -22,7 +22,6 @@ from bloomcli.formats.arrays import int64s
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_search import (
     SCOPE,
-    BoundedUnit,
     Candidates,
     ColumnSearch,
     FoundRows,
@@ -221,24 +220,16 @@ class OrcSearch(ColumnSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: yields the column's row groups.
 
     Raises:
         UsageError: the column is a list, a map or a union.
     """
 
-    def __init__(
-        self,
-        file: FilterFile,
-        filters: Filters,
-        column: Column,
-        units: Callable[[], Iterator[BoundedUnit]],
-    ) -> None:
+    def __init__(self, file: FilterFile, filters: Filters, column: Column) -> None:
         self._orc = filters.footer.types[column.index]
         super().__init__(file.source, file.look_up, column, literal_column(self._orc))
         self._file = file
         self._filters = filters
-        self._units = units
         if self._orc.kind in COMPOUND:
             raise _compound(filters, self._orc)
         self._refuse_unknown()
@@ -297,11 +288,11 @@ class OrcSearch(ColumnSearch):
         for group, rows in enumerate(footer.units(stripe)):
             yield Candidates(group, rows, chunk * rows // stripe.rows, int64s(()), stripe=stripe.ordinal)
 
-    def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
+    def bounded_units(self, count: int) -> Iterator[answer.UnitFacts]:
         """The column's row groups."""
         del count
-        for unit in self._units():
-            yield unit._replace(facts=unit.facts._replace(bits=None)) if self._ignores_filters else unit
+        for facts in self._file.unit_facts(self._column, ()):
+            yield facts._replace(bits=None) if self._ignores_filters else facts
 
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
         """Yield the rows of row groups that have one of their candidates."""

@@ -113,13 +113,14 @@ def _unscaled(text: str, scale: int) -> bytes:
     return int(value).to_bytes(33, "big", signed=True)
 
 
-def skips(statistics: Any, literals: Sequence[Literal], orc: OrcType, typed: Column) -> list[bool | None]:
-    """For each value, whether statistics alone exclude it; None if unknown."""
-    if statistics is None or orc.kind in {"LIST", "MAP", "UNION", "STRUCT"}:
-        return [None] * len(literals)
-    if statistics.HasField("number_of_values") and statistics.number_of_values == 0:
-        return [True] * len(literals)
-    return exclusions(literals, *comparable_bounds(statistics, orc), typed)
+def has_values(statistics: Any | None) -> bool:
+    """Whether there may be values by the statistics, if there are any."""
+    return statistics is None or not statistics.HasField("number_of_values") or bool(statistics.number_of_values)
+
+
+def skips(statistics: Any | None, ends: Bounds, literals: Sequence[Literal], typed: Column) -> Sequence[bool | None]:
+    """For each value, whether statistics with these `comparable_bounds` exclude it; None if that is unknown."""
+    return exclusions(literals, *ends, typed) if has_values(statistics) else [True] * len(literals)
 
 
 def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
