@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
@@ -21,6 +21,7 @@ from bloomcli.storage.base import KeptRange, Pieces, Source
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
+    from bloomcli.formats.filters_in_flight import BuildQueue
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.change import FilterChange, StructureChange
@@ -164,6 +165,8 @@ class Plan(ABC):
     _estimated: tuple[FilterChange, ...]
     """The planned changes, without the columns that globs left out. A format sets `estimate`, or overrides this with
     a cached property if computing the sizes is costly."""
+    _queue: BuildQueue[Any] | None = None
+    """What reads columns while the body is copied."""
     _result: ChangeResult | None = None
     _left_out: tuple[FilterChange, ...] = ()
 
@@ -210,9 +213,8 @@ class Plan(ABC):
         """The new file, in order. If the change needs column values, `threads` threads read them at the same time."""
 
     def failed(self) -> bool:
-        """Whether reading a column has failed: the next piece raises the error, so copying may stop. By default
-        False: no column is read while the body is copied."""
-        return False
+        """Whether reading a column has failed: the next piece raises the error, so copying may stop."""
+        return self._queue is not None and self._queue.failed()
 
     def result(self) -> ChangeResult:
         """Return the result. Raises ValueError before all pieces are consumed."""

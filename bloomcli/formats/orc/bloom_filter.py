@@ -143,11 +143,14 @@ def why_untrusted(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kin
     return None
 
 
-def sound_for_old_readers(footer: Footer, orc: OrcType) -> bool:
-    """Whether old readers may use a BLOOM_FILTER stream with the bits of the BLOOM_FILTER_UTF8 stream."""
+def kinds_of_option(footer: Footer, orc: OrcType, option: str | None) -> tuple[str, ...]:
+    """The kinds of streams that are written for the option `kind`: with "both" also BLOOM_FILTER, if old readers may
+    use the bits of a BLOOM_FILTER_UTF8 stream."""
     if orc.kind in TEXTS:
-        return int(footer.postscript.writer_version) >= _HIVE_12055
-    return orc.kind not in {"DECIMAL", "TIMESTAMP"}
+        sound = footer.postscript.writer_version >= _HIVE_12055
+    else:
+        sound = orc.kind not in {"DECIMAL", "TIMESTAMP"}
+    return (UTF8, ORIGINAL) if option == "both" and sound else (UTF8,)
 
 
 def unfilterable_types(footer: Footer) -> dict[int, str]:

@@ -16,11 +16,10 @@ from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.orc import describe, hashes, statistics
 from bloomcli.formats.orc.bloom_filter import (
     ORIGINAL,
-    UTF8,
     Filters,
     LoadedStream,
     Location,
-    sound_for_old_readers,
+    kinds_of_option,
 )
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
@@ -247,8 +246,7 @@ class OrcFile(LocatedFile):
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
         """BLOOM_FILTER_UTF8; for the option "both" also BLOOM_FILTER, where it means the same to old readers."""
-        both = kind == "both" and sound_for_old_readers(self.footer, self.footer.types[column.index])
-        return (UTF8, ORIGINAL) if both else (UTF8,)
+        return kinds_of_option(self.footer, self.footer.types[column.index], kind)
 
 
 def _lookups(literals: Sequence[Literal], orc: OrcType, typed: Column, *, hashed: bool) -> list[Lookup]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -20,15 +21,13 @@ from bloomcli.formats.orc import hashes, spec
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.bloom_filter import (
     KINDS,
-    ORIGINAL,
-    UTF8,
     Filters,
     FilterStream,
     Location,
     NewStream,
     bad_writer,
+    kinds_of_option,
     most_bytes,
-    sound_for_old_readers,
 )
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
@@ -157,7 +156,6 @@ class AddPlan(Change):
         self, filters: Filters, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
     ) -> None:
         super().__init__(filters)
-        self.rule = rule
         self.chosen = [filters.footer.types[i] for i in sorted({c.index for c in columns})]
         for orc in self.chosen:
             self._refuse(orc)
@@ -169,8 +167,8 @@ class AddPlan(Change):
                 hint="write the file with a row index (orc.create.index)",
             )
         self.sizes = {c.index: self._size(rule, c) for c in columns}
+        self._kinds = {c.id: kinds_of_option(self.footer, c, rule.choice("kind")) for c in self.chosen}
         self.replace = replace
-        self._queue: BuildQueue[_NewFilters] | None = None
         self.new_version: str | None = None
         bad = bad_writer(self.footer)
         self._todo = {
@@ -178,9 +176,10 @@ class AddPlan(Change):
             for s in self.footer.stripes
             if s.rows
         }
-        estimate = [self._estimate(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
+        todo = [(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
+        self._planned = {(s.ordinal, c.id): self._estimate(s, c) for s, c in todo}
         self._dropped = self._drop_from_empty_stripes() + (self._drop_untrusted() if bad else [])
-        self._estimated = (*estimate, *self._dropped)
+        self._estimated = (*self._planned.values(), *self._dropped)
         self._count()
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
         streams = 2 if rule.choice("kind") == "both" else 1
@@ -318,7 +317,9 @@ class AddPlan(Change):
         self.filters.source.will_read(self.reads())
         todo = ((s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ()))
         jobs = (Job(self._memory(s, c), partial(self._build, s, c, stop)) for s, c in todo)
-        with BuildQueue(jobs, threads, _result_bytes, max_jobs=threads + 1) as queue:
+        with BuildQueue(
+            jobs, threads, lambda built: sum(s.length for s in built.streams), max_jobs=threads + 1
+        ) as queue:
             self._queue = queue
 
             def built(column: int) -> Sequence[NewStream]:
@@ -350,10 +351,6 @@ class AddPlan(Change):
             verify=lambda written: self.verify(written, layout, filters),
         )
 
-    def failed(self) -> bool:
-        """Whether decoding a column has failed."""
-        return self._queue is not None and self._queue.failed()
-
     def _data_bytes(self, streams: StripeFooter, column: int) -> int:
         return sum(s.length for s in self.filters.value_streams(streams, column))
 
@@ -361,16 +358,12 @@ class AddPlan(Change):
         """Bytes that building a column's filters in a stripe takes."""
         size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
         one = self.sizes[orc.id].bits // 8
-        return size * len(self._kinds(orc)) + one + hashes.memory(self.footer.stripe_footer(stripe), orc)
-
-    def _kinds(self, orc: OrcType) -> list[str]:
-        both = self.rule.choice("kind") == "both" and sound_for_old_readers(self.footer, orc)
-        return [UTF8, ORIGINAL] if both else [UTF8]
+        return size * len(self._kinds[orc.id]) + one + hashes.memory(self.footer.stripe_footer(stripe), orc)
 
     def _build(self, stripe: Stripe, orc: OrcType, stop: Stop) -> _NewFilters:
         """Decode a column of a stripe and build its filters."""
         streams = self.footer.stripe_footer(stripe)
-        new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
+        new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds[orc.id]]
         rate, count, size = 0.0, 0, self.sizes[orc.id]
         index = self.filters.row_index(streams, orc.id)
         for group, batches in enumerate(hashes.row_groups(self.footer, streams, orc, stop)):
@@ -389,31 +382,9 @@ class AddPlan(Change):
             rate = max(rate, bits.fpp)
             for stream in new:
                 stream.add(bits)
-        return _NewFilters([stream.finish() for stream in new], self._changed(stripe, orc, count, rate))
-
-    def _changed(self, stripe: Stripe, orc: OrcType, count: int, rate: float) -> FilterChange:
-        replaced = any(
-            s.position in self.removed.get(stripe.ordinal, ())
-            for s in self.footer.stripe_footer(stripe).of_column(orc.id)
-        )
-        size = self.sizes[orc.id]
-        return FilterChange(
-            stripe=stripe.ordinal,
-            row_group=None,
-            filters=self.footer.row_groups(stripe),
-            column=orc.path,
-            action="replace" if replaced else "add",
-            bitset_bytes=size.bits // 8,
-            values=count,
-            fpp=rate,
-            target_fpp=size.fpp,
-            misses_target=size.reports_misses and rate > size.fpp,
-            source="stripe",
-        )
-
-
-def _result_bytes(built: _NewFilters) -> int:
-    return sum(stream.length for stream in built.streams)
+        missed = size.reports_misses and rate > size.fpp
+        change = replace(self._planned[stripe.ordinal, orc.id], values=count, fpp=rate, misses_target=missed)
+        return _NewFilters([stream.finish() for stream in new], change)
 
 
 class RemovePlan(Change):
