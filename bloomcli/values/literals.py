@@ -35,6 +35,12 @@ def kind_of(column: Column) -> str:
     return (column.logical or column.physical).partition("(")[0]
 
 
+def as_integer(column: Column, bits: int) -> Column:
+    """The column with Parquet's type of signed integers of so many bits."""
+    physical = "INT64" if bits == 64 else "INT32"
+    return replace(column, physical=physical, logical=f"INTEGER({bits},signed)", bit_width=bits)
+
+
 WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
 """A context that raises an exception for numbers that it can't represent exactly."""
 

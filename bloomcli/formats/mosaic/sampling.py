@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
@@ -54,20 +55,16 @@ def unit_values(
         zeros = array("Q", values.zero_hashes(mosaic)).tobytes() if hashed.has_zero else b""
         batch = SampleBatch(hashed.hashes, hashed.count, int, zeros)
         row_group = RowGroupValues(SplitBlockBuilder(most, rates, least), iter([batch]))
-        yield UnitValues(column, iter([row_group]), _PlainValues(hashed, schema.literal_column(mosaic)))
+        yield UnitValues(column, iter([row_group]), partial(_plain, hashed, schema.literal_column(mosaic)))
 
 
-class _PlainValues:
-    """Returns the PLAIN bytes of values by their numbers."""
-
-    def __init__(self, hashed: HashedColumn, typed: Column) -> None:
-        self._hashed, self._typed = hashed, typed
-
-    def __call__(self, keys: Sequence[object]) -> Sequence[bytes | None]:
-        return [self._one(key) for key in keys if isinstance(key, int)]
-
-    def _one(self, key: int) -> bytes | None:
-        try:
-            return next(iter(parse(self._hashed.value(key), self._typed).encodings), None)
-        except LiteralError:
-            return None
+def _plain(hashed: HashedColumn, typed: Column, keys: Sequence[object]) -> Sequence[bytes | None]:
+    """Values by their numbers; None for one whose text isn't a value of the type."""
+    found: list[bytes | None] = []
+    for key in keys:
+        if isinstance(key, int):
+            encodings: Sequence[bytes] = ()
+            with suppress(LiteralError):
+                encodings = parse(hashed.value(key), typed).encodings
+            found.append(next(iter(encodings), None))
+    return found

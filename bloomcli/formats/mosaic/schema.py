@@ -17,6 +17,7 @@ from bloomcli import limits
 from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.spec import TYPES, Cursor
 from bloomcli.model.file import Column
+from bloomcli.values.literals import as_integer
 from bloomcli.words import are, counted
 
 _TOKEN: Final = 0x80
@@ -266,9 +267,7 @@ def literal_column(mosaic: MosaicColumn) -> Column:
     column = replace(column_of(mosaic), type_name=mosaic.type_name)
     kind = mosaic.family
     if kind in _BITS:
-        bits = _BITS[kind]
-        physical = "INT64" if bits == 64 else "INT32"
-        return replace(column, physical=physical, logical=f"INTEGER({bits},signed)", bit_width=bits)
+        return as_integer(column, _BITS[kind])
     if kind in {"FLOAT", "DOUBLE", "BOOLEAN"}:
         return replace(column, physical=kind)
     if kind == "DATE":

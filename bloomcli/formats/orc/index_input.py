@@ -18,7 +18,7 @@ from bloomcli.formats import index_bits, wanted_values
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.arrow_forms import MOMENT_BYTES, forms_of
+from bloomcli.formats.orc.arrow_forms import MOMENT, forms_of
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
@@ -132,5 +132,5 @@ def _hashes(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
     count = len(forms)
     wide = bytearray(count * _WIDE)
     data = memoryview(forms.buffers()[2] or b"").cast("B")
-    kernels.index_moments(data[forms.offset * MOMENT_BYTES :], count, wide)
+    kernels.index_moments(data[forms.offset * MOMENT.size :], count, wide)
     return wanted_values.xxh64_of(pa.Array.from_buffers(pa.binary(_WIDE), count, [None, pa.py_buffer(wide)]))

@@ -85,6 +85,21 @@ class _Fault(NamedTuple):
     severity: Severity
     message: str
 
+    def finding(
+        self, orc: OrcType, offset: int | None, *, stripe: int | None = None, row_group: int | None = None
+    ) -> Finding:
+        """The finding about it."""
+        return Finding(
+            id=self.id,
+            severity=self.severity,
+            message=self.message,
+            stripe=stripe,
+            row_group=row_group,
+            column=orc.label,
+            offset=offset,
+            hint=HINT,
+        )
+
 
 def why_unproven(footer: Footer, streams: StripeFooter, orc: OrcType) -> str | None:
     """Why a column's values in a stripe aren't compared with its statistics; None if they are."""
@@ -348,15 +363,7 @@ class Metadata:
 
     def finding(self, orc: OrcType, fault: _Fault, *, stripe: int | None = None) -> Finding:
         """A finding about statistics of the file or of a stripe."""
-        return Finding(
-            id=fault.id,
-            severity=fault.severity,
-            message=fault.message,
-            stripe=stripe,
-            column=orc.label,
-            offset=self.footer.footer_at if stripe is None else self.at,
-            hint=HINT,
-        )
+        return fault.finding(orc, self.footer.footer_at if stripe is None else self.at, stripe=stripe)
 
 
 class Index:
@@ -395,16 +402,8 @@ class Index:
 
     def finding(self, fault: _Fault, row_group: int | None) -> Finding:
         """A finding about the row index."""
-        return Finding(
-            id=fault.id,
-            severity=fault.severity,
-            message=fault.message,
-            stripe=self._streams.stripe.ordinal,
-            row_group=row_group,
-            column=self._orc.label,
-            offset=None if self.stream is None else self.stream.offset,
-            hint=HINT,
-        )
+        offset = None if self.stream is None else self.stream.offset
+        return fault.finding(self._orc, offset, stripe=self._streams.stripe.ordinal, row_group=row_group)
 
     def statistics(self, group: int) -> Any | None:
         """The statistics of a row group; None if there are none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any, Final
@@ -16,7 +15,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.arrays import SourceStream
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.arrow_forms import Numbered, forms_of
+from bloomcli.formats.orc.arrow_forms import MOMENT, Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import file_end
@@ -26,7 +25,6 @@ from bloomcli.words import counted
 _ROWS_AT_ONCE: Final = 8192
 _TOO_FAR: Final = "out of range for nanosecond"
 """Part of pyarrow's error about timestamps before 1677 or after 2262."""
-_MOMENT: Final = struct.Struct("<qi")
 _HINT: Final = "--select names the columns to read"
 
 
@@ -110,7 +108,7 @@ class Records:
         for values, numbered in reader.take(stripe.rows):
             moments = forms_of(values, reader.leaf).to_pylist()
             try:
-                micros = [millis * 1000 + rest // 1000 for millis, rest in map(_MOMENT.unpack, moments)]
+                micros = [millis * 1000 + rest // 1000 for millis, rest in map(MOMENT.unpack, moments)]
                 found.append(pa.array(micros, pa.int64()))
             except OverflowError:
                 raise self._fault(stripe, f"a timestamp of column {orc.label} is out of range") from None

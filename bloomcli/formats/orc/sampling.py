@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.orc import hashes, statistics
@@ -21,7 +22,8 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
     footer = filters.footer
     orc = footer.types[column.index]
     footer.will_read_stripes()
-    filters.source.will_read(_indexes(filters, column.index))
+    indexes = (footer.stripe_footer(stripe).find("ROW_INDEX", column.index) for stripe in footer.stripes)
+    filters.source.will_read(index.range for index in indexes if index is not None)
     for stripe in footer.stripes:
         streams = footer.stripe_footer(stripe)
         index = filters.row_index(streams, orc.id)
@@ -43,14 +45,6 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
             )
 
 
-def _indexes(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
-    """The row index of a column in all stripes."""
-    for stripe in filters.footer.stripes:
-        stream = filters.footer.stripe_footer(stripe).find("ROW_INDEX", column)
-        if stream is not None:
-            yield stream.range
-
-
 def unit_values(
     filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
 ) -> Iterator[UnitValues]:
@@ -63,9 +57,8 @@ def unit_values(
         orc = footer.types[column.index]
         if orc.id in footer.encrypted_columns or orc.fault is not None or not footer.stride:
             continue
-        yield UnitValues(
-            column, _row_groups(filters, streams, orc, rates, stop), _PlainValues(filters, streams, orc, stop)
-        )
+        plain = partial(_plain, ColumnStreams(footer, streams, orc, stop))
+        yield UnitValues(column, _row_groups(filters, streams, orc, rates, stop), plain)
 
 
 def _row_groups(
@@ -87,12 +80,8 @@ def _row_groups(
         yield RowGroupValues(KirschMitzenmacherBuilder(stride, rates), batches(taken))
 
 
-class _PlainValues:
-    """Returns values of a stripe by their numbers among its non-null values: reads the column again."""
-
-    def __init__(self, filters: Filters, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
-        self._streams = ColumnStreams(filters.footer, stripe, orc, stop)
-
-    def __call__(self, keys: Sequence[object]) -> Sequence[bytes | None]:
-        found = LeafReader(self._streams).plain(sorted({key for key in keys if isinstance(key, int)}))
-        return [found[key] for key in keys if isinstance(key, int)]
+def _plain(streams: ColumnStreams, keys: Sequence[object]) -> Sequence[bytes | None]:
+    """Values of a stripe by their numbers among its non-null values: reads the column again."""
+    numbers = [key for key in keys if isinstance(key, int)]
+    found = LeafReader(streams).plain(sorted(set(numbers)))
+    return [found[number] for number in numbers]
