@@ -89,7 +89,7 @@ class MosaicFile(LocatedFile):
         for group in groups:
             yield self._unit(group, len(hashed), mosaic)._replace(
                 lookups=lookups,
-                stats_skip=[statistics.skips(group, literal, mosaic, typed) for literal in literals],
+                stats_skip=statistics.skips(group, literals, mosaic, typed),
                 dictionary_excludes=dictionary.lookup_of(self.footer, group, mosaic, budget),
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 from bloomcli import kernels
 from bloomcli.formats.deep_check import has_two_forms
@@ -10,7 +11,7 @@ from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.model.file import Column
-from bloomcli.values.literals import Literal, excluded_by
+from bloomcli.values.literals import Literal, exclusions
 
 _NANOS_PER_MILLI = 1_000_000
 
@@ -49,11 +50,11 @@ def bounds(group: RowGroup, column: MosaicColumn) -> tuple[bytes | None, bytes |
     return (None, None) if found is None else (plain(found.minimum, column), plain(found.maximum, column))
 
 
-def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column) -> bool | None:
-    """Whether statistics alone exclude a value; None if unknown."""
+def skips(group: RowGroup, literals: Sequence[Literal], column: MosaicColumn, typed: Column) -> Sequence[bool | None]:
+    """For each value, whether statistics alone exclude it; None if unknown."""
     found = group.statistics.get(column.index)
     if found is None or column.family == "BOOLEAN":
-        return None
+        return [None] * len(literals)
     if found.nulls >= group.rows:
-        return True
-    return excluded_by(literal, *bounds(group, column), typed)
+        return [True] * len(literals)
+    return exclusions(literals, *bounds(group, column), typed)
