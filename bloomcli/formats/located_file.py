@@ -20,7 +20,7 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError, UsageError
@@ -65,12 +65,10 @@ class LocatedFile(FilterFile):
     """An open file whose format has the modules above.
 
     Attributes:
-        title: the format's name in messages.
         footer: the metadata.
         filters: the filters that the metadata list.
     """
 
-    title: ClassVar[str]
     footer: Any
     filters: Filters
     chunks_read_whole: int = 0
@@ -138,7 +136,8 @@ class LocatedFile(FilterFile):
     def _refuse_unknown_unit(self, row_group: int, stripe: int) -> None:
         count, where, whole = self.row_group_count, "", "the file"
         if self.stripes is None and stripe:
-            raise UsageError(f"{self.title} files have no stripes", path=self.source.path, hint="leave --stripe out")
+            title = format_named(self.format).title
+            raise UsageError(f"{title} files have no stripes", path=self.source.path, hint="leave --stripe out")
         if self.stripes is not None:
             if not 0 <= stripe < self.stripes:
                 raise UsageError(

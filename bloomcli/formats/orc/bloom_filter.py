@@ -216,6 +216,14 @@ class Filters:
             if index is not None:
                 yield index.range
 
+    def ranges_to_look_up(self, column: int, stripes: Sequence[Stripe]) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of the filters that readers use and of the row indexes in these stripes. Filter
+        streams are usually compressed, so each is read whole."""
+        for streams in map(self.footer.stripe_footer, stripes):
+            for stream in (self.preferred(streams, column), streams.find("ROW_INDEX", column)):
+                if stream is not None:
+                    yield stream.range
+
     def value_ranges(self, streams: StripeFooter, column: int) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of the streams with a column's values in a stripe, and of its row index."""
         above = self.footer.ancestors(self.footer.types[column])

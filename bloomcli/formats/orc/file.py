@@ -41,7 +41,6 @@ class OrcFile(LocatedFile):
     """An open ORC file. Opening reads the tail; stripe footers and filters are read on demand."""
 
     format = "orc"
-    title = "ORC"
     searched = True
     footer: Footer
     filters: Filters
@@ -133,10 +132,19 @@ class OrcFile(LocatedFile):
         encrypted = orc.id in self.footer.encrypted_columns
         blind = encrypted or orc.fault is not None
         budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)
-        lookups = _lookups(literals, orc, typed, hashed=orc.kind in _PROBED and not blind)
+        hashed = orc.kind in _PROBED and not blind
+        lookups = [
+            Lookup(
+                literal.impossible,
+                literal.unknowable,
+                literal.encodings,
+                tuple(hashes.encoded_hash(form, orc, typed) for form in literal.encodings) if hashed else (),
+            )
+            for literal in literals
+        ]
         self.footer.will_read_stripes()
         stripes = [s for s in self.footer.stripes if units is None or s.ordinal in units]
-        self.source.will_read(self._ranges_to_probe(orc.id, stripes))
+        self.source.will_read(self.filters.ranges_to_look_up(orc.id, stripes))
         for stripe in stripes:
             streams = self.footer.stripe_footer(stripe)
             loaded, problem = self._usable(stripe, orc)
@@ -180,15 +188,6 @@ class OrcFile(LocatedFile):
         from bloomcli.formats.orc import index_input
 
         return index_input.column_of(self.footer.types[column.index])
-
-    def _ranges_to_probe(self, column: int, stripes: Sequence[Stripe]) -> Iterator[tuple[int, int]]:
-        """The filters that readers use and the row indexes, in these stripes. Filter streams are usually compressed,
-        so each is read whole."""
-        for stripe in stripes:
-            streams = self.footer.stripe_footer(stripe)
-            for stream in (self.filters.preferred(streams, column), streams.find("ROW_INDEX", column)):
-                if stream is not None:
-                    yield stream.range
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the row indexes that they are compared with."""
@@ -247,15 +246,3 @@ class OrcFile(LocatedFile):
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
         """BLOOM_FILTER_UTF8; for the option "both" also BLOOM_FILTER, where it means the same to old readers."""
         return kinds_of_option(self.footer, self.footer.types[column.index], kind)
-
-
-def _lookups(literals: Sequence[Literal], orc: OrcType, typed: Column, *, hashed: bool) -> list[Lookup]:
-    return [
-        Lookup(
-            literal.impossible,
-            literal.unknowable,
-            literal.encodings,
-            tuple(hashes.literal_hashes(literal, orc, typed)) if hashed else (),
-        )
-        for literal in literals
-    ]

@@ -53,7 +53,7 @@ from bloomcli.formats.orc.values import (
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
-    from bloomcli.values.literals import Literal
+    pass
 
 _HASH_BYTES: Final = 8
 _NANOS_PER_MILLI: Final = 1_000_000
@@ -79,11 +79,6 @@ def zero_hashes() -> bytearray:
     out = bytearray(16)
     kernels.orc_hash_double(b"".join(_ZEROS), 8, 0, 2, out)
     return out
-
-
-def literal_hashes(literal: Literal, orc: OrcType, typed: Column) -> list[int]:
-    """The hashes to look up for a typed value."""
-    return [encoded_hash(encoded, orc, typed) for encoded in literal.encodings]
 
 
 def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:

@@ -31,7 +31,7 @@ from bloomcli.formats.orc.bloom_filter import (
 )
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.splice import Layout, kept_bytes, rebuild
+from bloomcli.formats.orc.splice import Layout, rebuild
 from bloomcli.formats.orc.values import REPEATED, TIMESTAMPS
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import listed
@@ -73,13 +73,12 @@ class Change(Plan):
         yield share
 
     def _count(self) -> None:
-        streams = [
-            (s.offset, s.length)
-            for stripe in self.footer.stripes
-            for s in self.footer.stripe_footer(stripe).streams
-            if s.position in self.removed.get(stripe.ordinal, ())
-        ]
-        self.bytes_to_copy = kept_bytes(self.footer, streams)
+        """Count the bytes to copy, when `removed` is known."""
+        self.bytes_to_copy = self.footer.footer_at
+        for stripe in self.footer.stripes:
+            removed = self.removed.get(stripe.ordinal, ())
+            gone = (s.length for s in self.footer.stripe_footer(stripe).streams if s.position in removed)
+            self.bytes_to_copy -= stripe.footer_length + sum(gone)
 
     def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
         """Re-read the finished file: every stripe has the planned streams, and the new filters have the planned

@@ -15,6 +15,7 @@ Source: the Apache ORC specification, Row Group Index; orc-core's RecordReaderIm
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from bloomcli.errors import BloomError
@@ -124,13 +125,8 @@ def _index_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
     """Yield the offset and length of what `index` reads of each stripe: the row index, and the filters."""
     filters.footer.will_read_stripes()
     for stripe in filters.footer.stripes:
-        try:
-            found = filters.footer.stripe_footer(stripe)
-        except BloomError:  # reading the index reports it
-            continue
-        for stream in (found.find("ROW_INDEX", column), filters.preferred(found, column)):
-            if stream is not None:
-                yield stream.range
+        with suppress(BloomError):  # reading the index reports it
+            yield from filters.ranges_to_look_up(column, [stripe])
 
 
 def _entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[IndexEntry]:

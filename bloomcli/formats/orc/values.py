@@ -220,7 +220,7 @@ class LeafReader:
         self.parts: dict[str, SeekableStream] = {}
         """The column's streams with positions, by kind, without PRESENT."""
         self._decode = self._opened()
-        self._entry_text = lru_cache(maxsize=_TEXTS_HELD)(self._read_entry_text)
+        self._entry_text = lru_cache(maxsize=_TEXTS_HELD)(lambda at: _picked(self.dictionary(), [at], self._text)[at])
 
     def take(self, count: int) -> Iterator[Values]:
         """Yield the next `count` values; with a dictionary, indexes of its entries. Consume all of them before the
@@ -273,9 +273,6 @@ class LeafReader:
         """The text of a value that `take` returned. Bytes that aren't UTF-8 are escaped, and a long string is cut
         off. With a dictionary, it is read up to the value's entry: all entries may not fit in memory."""
         return self._text(values, at) if self.entries is None else self._entry_text(_integer(values, at))
-
-    def _read_entry_text(self, index: int) -> str:
-        return _picked(self.dictionary(), [index], self._text)[index]
 
     def _plain(self, values: Values, at: int) -> bytes | None:
         kind = self.orc.kind

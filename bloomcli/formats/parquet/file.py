@@ -61,7 +61,6 @@ class ParquetFile(LocatedFile):
     """An open Parquet file. Opening reads the tail and the footer; filters are read on demand."""
 
     format = "parquet"
-    title = "Parquet"
     searched = True
     unrepairable = None
     footer: Footer
