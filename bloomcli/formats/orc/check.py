@@ -23,7 +23,7 @@ from bloomcli.formats.deep_check import (
     missing_values_message,
     stray_bits_message,
 )
-from bloomcli.formats.filters_in_flight import BuildQueue, Job
+from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.orc import hashes, proof, spec, statistics
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.bloom_filter import (
@@ -213,22 +213,15 @@ def deep(
     jobs = (job for s in stripes for job in check.jobs(footer.stripe_footer(s)))
     measured: dict[int, list[Measured]] = {}
     misplaced: set[Finding] = set()
-    with BuildQueue(jobs, threads, lambda _: 0, max_jobs=threads + 1) as queue:
-        try:
-            while queue:
-                queue.start_jobs()
-                checked = queue.take()
-                for each in checked.checks:
-                    if each.finding is None or each.finding not in misplaced:
-                        yield each
-                    if each.finding is not None and each.finding.id == proof.POSITIONS:
-                        misplaced.add(each.finding)  # columns share the streams of the types above them
-                if checked.measured is not None:
-                    measured.setdefault(checked.column, []).append(checked.measured)
-                tick(checked.read)
-        except BaseException:
-            stop.requested = True
-            raise
+    for checked in in_order(jobs, threads, stop):
+        for each in checked.checks:
+            if each.finding is None or each.finding not in misplaced:
+                yield each
+            if each.finding is not None and each.finding.id == proof.POSITIONS:
+                misplaced.add(each.finding)  # columns share the streams of the types above them
+        if checked.measured is not None:
+            measured.setdefault(checked.column, []).append(checked.measured)
+        tick(checked.read)
     for column, parts in measured.items():
         for part in parts:
             yield DeepCheck(measured=part.of_column(footer.types[column]))
