@@ -267,7 +267,6 @@ class FilterFile(ABC):
                 table's names, which is the default.
             CorruptFile: several columns of the file have the field id of one column.
         """
-        del names
         raise UnsupportedError(
             f"columns of {self.format} files can't be found by a table's names", path=self.source.path
         )
@@ -275,7 +274,6 @@ class FilterFile(ABC):
     def companion(self, output: str) -> tuple[str, str] | None:
         """The path of a file that readers need next to this one, and its path next to `output`; None if there is
         none."""
-        del output
         return None
 
     def with_lineage(self, lineage: RowLineage) -> ExtendedSource | None:
@@ -284,7 +282,6 @@ class FilterFile(ABC):
         Raises:
             UnsupportedError: the format can't add columns to a file, which is the default.
         """
-        del lineage
         raise UnsupportedError(
             f"the rows of {self.format} files can't keep the row ids that the table's metadata give them",
             path=self.source.path,
@@ -322,22 +319,18 @@ class FilterFile(ABC):
 
     def why_unfilterable(self, column: Column) -> str | None:
         """Return why a leaf can't have a filter, if only its chunks show it; None otherwise. Slow."""
-        del column
         return None
 
     def why_unreadable(self, column: Column) -> str | None:
         """Return why a leaf's values can't be read, if metadata show it; None otherwise. Slow."""
-        del column
         return None
 
     def is_encrypted(self, column: Column) -> bool:
         """Whether a leaf is encrypted, and its values can be read all the same, by its key."""
-        del column
         return False
 
     def properties(self, column: Column) -> frozenset[str]:
         """What not every reader copes with in a leaf, of `bloomcli.rules.reader_table.NEWER`."""
-        del column
         return frozenset()
 
     def literal_column(self, column: Column) -> Column:
@@ -346,7 +339,6 @@ class FilterFile(ABC):
 
     def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
         """Sum facts up, in a format that has a filter for every few thousand rows; empty in others."""
-        del facts
         return ()
 
     @abstractmethod
@@ -364,23 +356,19 @@ class FilterFile(ABC):
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """The metadata's facts about these columns (None: all), in schema order; none by default."""
-        del columns
         return iter(())
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The pages, streams or buckets that store a column. One that can't be read has a `problem`. None by
         default."""
-        del column
         return iter(())
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The index entries of a column, by page or row group; none by default."""
-        del column
         return iter(())
 
     def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
         """Each stripe's filters of the column, merged; none in formats without stripes."""
-        del column
         return iter(())
 
     def schema_tree(self) -> Iterator[SchemaNode]:
@@ -408,14 +396,12 @@ class FilterFile(ABC):
         """The values of leaf columns in one of `units`, with empty filters for these rates of at least `least` bytes.
         Columns whose values can't be read are left out; by default all are. Raises CorruptFile, UnsupportedError;
         Stopped soon after `stop` is set."""
-        del columns, unit, rates, least, stop
         return iter(())
 
     def page_reads(self, column: Column, unit: int, stop: Stop) -> tuple[int, int] | None:
         """The bytes of a leaf column's pages in one of `units`, and the mean bytes of those that a lookup of a value
         would read if the file had a page index for it. None if it has one, or can't have one. Raises CorruptFile,
         UnsupportedError; Stopped soon after `stop` is set."""
-        del column, unit, stop
         return None
 
     @abstractmethod
@@ -427,7 +413,6 @@ class FilterFile(ABC):
     def other_types(self, column: Column) -> Mapping[int, str]:
         """The row groups that may have values of the column's path in a VARIANT (`Column.variant_path`) which the
         column doesn't have, as they have another type; each with the reason. None by default."""
-        del column
         return {}
 
     @property
@@ -454,7 +439,6 @@ class FilterFile(ABC):
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
         """Estimate the reads of `row_group_bits` for each row group. Raises UnsupportedError, CorruptFile."""
-        del column
         raise self._unindexable()
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
@@ -462,7 +446,6 @@ class FilterFile(ABC):
 
         Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
         """
-        del column, fpp, stop
         raise self._unindexable()
 
     def _unindexable(self) -> UnsupportedError:
@@ -471,7 +454,6 @@ class FilterFile(ABC):
     def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
         """The ranges of the file that an index of these columns keeps, to save a search the request that opens it:
         offsets and lengths in order, the last one up to the file's end. By default none."""
-        del columns
         return ()
 
     def total_bytes(self) -> int:
@@ -485,28 +467,23 @@ class FilterFile(ABC):
     def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
         """Yield what the statistics and indexes of these columns (None: of those with filters) show to be wrong by
         themselves, without values."""
-        del columns
         return iter(())
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups (in ORC stripes) with values in which a column has no filter."""
-        del column
         return []
 
     def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """The bounds of the values in each filter of a column, in order."""
-        del column
         return iter(())
 
     def without_normal_forms(self, column: Column) -> Sequence[int]:
         """Row groups whose filter has no normal form of an interval, though the footer says that filters do. Reads
         the values of an interval column in such a file."""
-        del column
         return ()
 
     def uncounted_nulls(self, column: Column) -> Iterator[tuple[int | None, int]]:
         """Yield (stripe, row group) where statistics deny nulls of a field, and a struct that it lies in is null."""
-        del column
         return iter(())
 
     def units(self) -> Sequence[int]:
@@ -525,18 +502,15 @@ class FilterFile(ABC):
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""
-        del columns, units
         return 0
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether another file's metadata equal this file's except for filters of these columns (None: all)."""
-        del other, columns
         return False
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
         """The kinds of filter, as `facts` name them, that `bloom add` makes for the option `kind`; for None the kind
         that readers prefer. (None,) in a format with one kind."""
-        del column, kind
         return (None,)
 
     @abstractmethod
@@ -553,13 +527,11 @@ class FilterFile(ABC):
 
     def differs_only_in_structures(self, other: FilterFile) -> bool:
         """Whether another file's metadata equal this file's except for statistics and page indexes."""
-        del other
         return False
 
     def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
         """Plan to mend or to add statistics and page indexes of these columns (None: all). Raises UnsupportedError by
         default."""
-        del columns, repair
         raise UnsupportedError(
             str(self.unrepairable),
             path=self.source.path,

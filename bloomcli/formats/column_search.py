@@ -157,7 +157,6 @@ class ColumnSearch(ABC):
 
     def hashed_alike(self, literal: Literal) -> bool:
         """Whether all writers of the format hash a value alike; by default they do."""
-        del literal
         return True
 
     def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
@@ -167,7 +166,6 @@ class ColumnSearch(ABC):
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """For each row group, the values that it may have: a few by `FilterFile.look_up`, many in batches."""
-        del scope
         if wanted.literals is not None:
             units = self._look_up(self._column, wanted.literals, explain=False)
             yield from self.of_units(wanted, wanted.literals, units)
@@ -229,7 +227,6 @@ class ColumnSearch(ABC):
 
         Raises CorruptFile, UnsupportedError.
         """
-        del columns
         raise UnsupportedError("the columns of this format's records aren't known before they are read")
 
     def record_schema(self) -> pa.Schema:
@@ -239,7 +236,6 @@ class ColumnSearch(ABC):
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
         """The lookup of the same values in files with the same schema, for records of these columns (None: all); None
         if the format or the values don't allow it."""
-        del wanted, columns
         return None
 
     @abstractmethod

@@ -47,13 +47,7 @@ class Records:
 
     def none(self, chosen: frozenset[int] | None) -> pa.RecordBatch:
         """No rows of the columns with these ids (None: all). Raises CorruptFile."""
-        try:
-            schema = self._reader.schema
-        except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
-            if isinstance(error, BloomError):
-                raise
-            said = " ".join(str(error).split())[:200]
-            raise CorruptFile(f"the schema can't be read: {said}", path=self._source.path, hint=_HINT) from None
+        schema = self.guarded(None, lambda: self._reader.schema)
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
         return self._pruned(empty, chosen)
 
@@ -134,20 +128,22 @@ class Records:
             message.types[each].kind = spec.value_of("TypeKind", "BINARY")
         return SourceStream(self._source, footer.footer_at, file_end(footer, message))
 
-    def guarded(self, stripe: Stripe, read: Callable[[], Any]) -> Any:
-        """Call a function of pyarrow. Raises CorruptFile, UnsupportedError if it refuses the stripe."""
+    def guarded(self, stripe: Stripe | None, read: Callable[[], Any]) -> Any:
+        """Call a function of pyarrow. Raises CorruptFile, UnsupportedError if it refuses the stripe or, for None, the
+        schema."""
         try:
             return read()
         except (pa.ArrowException, OSError, ValueError, IndexError, NotImplementedError, MemoryError) as error:
             if isinstance(error, BloomError):
                 raise
             if isinstance(error, MemoryError):
-                raise UnsupportedError(
-                    f"the rows of stripe {stripe.ordinal} don't fit in memory", path=self._source.path, hint=_HINT
-                ) from None
+                what = "the schema doesn't" if stripe is None else f"the rows of stripe {stripe.ordinal} don't"
+                raise UnsupportedError(f"{what} fit in memory", path=self._source.path, hint=_HINT) from None
             raise self._fault(stripe, " ".join(str(error).split())[:200]) from None
 
-    def _fault(self, stripe: Stripe, said: str) -> CorruptFile:
+    def _fault(self, stripe: Stripe | None, said: str) -> CorruptFile:
+        if stripe is None:
+            return CorruptFile(f"the schema can't be read: {said}", path=self._source.path, hint=_HINT)
         reason = f"the rows of stripe {stripe.ordinal} can't be read: {said}"
         return CorruptFile(reason, **self._footer.place(stripe), hint=_HINT)
 

@@ -87,6 +87,7 @@ class StripeColumn:
         self.wanted = wanted
         self._filters, self._stripe, self._orc, self._typed = filters, stripe, orc, typed
         self._types = [*filters.footer.ancestors(orc), orc]
+        self._units = filters.footer.units(stripe.stripe)
         self._trusts_positions = True
         self._next: int | None = 0
         """The row group at which the reader is; None while one is read."""
@@ -123,9 +124,8 @@ class StripeColumn:
             self._reader = self._open()
         if self._next is None or group < self._next:
             self._reader = self._open()
-        units = self._filters.footer.units(self._stripe.stripe)
         for before in range(self._next or 0, group):
-            for _ in self._values(before, units[before]):
+            for _ in self._values(before, self._units[before]):
                 pass
         self._read_until(self._positions(group + 1) if self._trusts_positions else None)
         yield from self._values(group, rows)
@@ -136,15 +136,12 @@ class StripeColumn:
             if self.dictionary is None:
                 forms = forms_of(values, self._reader.leaf)
             else:
-                forms = self._forms(indexes_of(values))
+                try:
+                    forms = self.dictionary.take(indexes_of(values))
+                except IndexError:
+                    raise self._reader.leaf.fault("an index beyond the dictionary's entries") from None
             yield RowForms(forms, found.numbers)
         self._next = group + 1
-
-    def _forms(self, indexes: pa.Int64Array) -> pa.Int64Array:
-        try:
-            return self.dictionary.take(indexes)  # type: ignore[union-attr]
-        except IndexError:
-            raise self._reader.leaf.fault("an index beyond the dictionary's entries") from None
 
     def _is_whole(self, group: int, count: int) -> bool:
         """Whether as many values were read as the row index counts. If not, its positions may be wrong."""
