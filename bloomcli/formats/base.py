@@ -8,13 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.hints import quoted
+from bloomcli.hints import quoted, replacing
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
@@ -223,10 +223,24 @@ class Plan(ABC):
         return self._result._replace(changes=self._result.changes + self._left_out)
 
 
+HINT_REPLACE: Final = replacing()
+
+
 class FilterProblem(CorruptFile):
     """The error about a filter that can't be used. `id` is the finding's stable id."""
 
-    id: str = "filter-header"
+    def __init__(
+        self,
+        reason: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+        hint: str | None = HINT_REPLACE,
+        id: str = "filter-header",  # noqa: A002
+    ) -> None:
+        super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
+        self.id = id
 
 
 class FilterFile(ABC):

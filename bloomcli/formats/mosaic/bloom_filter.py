@@ -59,9 +59,7 @@ class LoadedFilter:
 def problem(footer: Footer, location: FilterLocation, reason: str, id: str, at: int | None = None) -> FilterProblem:  # noqa: A002
     """The error about a filter."""
     offset = location.offset if at is None else at
-    error = FilterProblem(reason, path=footer.path, offset=offset, field=location.field, hint=HINT_REPLACE)
-    error.id = id
-    return error
+    return FilterProblem(reason, path=footer.path, offset=offset, field=location.field, hint=HINT_REPLACE, id=id)
 
 
 def in_data(footer: Footer, location: FilterLocation) -> bool:

@@ -23,13 +23,13 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.base import HINT_REPLACE, FilterProblem
 from bloomcli.formats.orc import hashes, spec, statistics
 from bloomcli.formats.orc.compression import Codec, Packer
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.values import TEXTS, TIMESTAMPS, why_zone_unknown
-from bloomcli.hints import removing, replacing
+from bloomcli.hints import removing
 from bloomcli.rules.writer_table import Part, faults
 from bloomcli.words import counted
 
@@ -44,7 +44,6 @@ BLOOM_ENCODING: Final = 1
 _HIVE_12055: Final = 3
 _ORC_135: Final = 6
 _FUNCTIONS_MAX: Final = 1024
-HINT_REPLACE: Final = replacing()
 
 
 class LoadedStream(NamedTuple):
@@ -72,9 +71,7 @@ def problem(
 ) -> FilterProblem:
     """The error about a filter stream."""
     field = f"{stripe.field}.streams[{stream.position}]"
-    error = FilterProblem(reason, path=footer.path, offset=stream.offset, field=field, hint=hint)
-    error.id = id
-    return error
+    return FilterProblem(reason, path=footer.path, offset=stream.offset, field=field, hint=hint, id=id)
 
 
 def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedStream:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
+from bloomcli.formats.base import HINT_REPLACE, DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import (
     NEGATIVE_ZERO,
     FilterComparison,
@@ -28,7 +28,6 @@ from bloomcli.formats.orc import hashes, proof, spec, statistics
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.bloom_filter import (
     BLOOM_ENCODING,
-    HINT_REPLACE,
     KINDS,
     ORIGINAL,
     Filters,

@@ -15,7 +15,7 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import WRONG
-from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
+from bloomcli.formats.base import HINT_REPLACE, DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import (
     NEGATIVE_ZERO,
     FilterComparison,
@@ -26,7 +26,7 @@ from bloomcli.formats.deep_check import (
 )
 from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.parquet import page_index, proof, statistics, values
-from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, HINT_REPLACE, Filters, LoadedFilter, is_usual
+from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, Filters, LoadedFilter, is_usual
 from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers

@@ -14,7 +14,7 @@ from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FooterEntry, Plan, Repair, Tick
+from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FilterProblem, FooterEntry, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.located_file import LocatedFile
@@ -22,7 +22,6 @@ from bloomcli.formats.parquet import describe, sampling, statistics, values
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import (
     DRAFT_REASON,
-    FilterProblem,
     Filters,
     LoadedFilter,
     ProbedFilter,
