@@ -116,7 +116,7 @@ def read_schema(cursor: Cursor) -> Schema:
     if not 1 <= buckets <= max(count, 1):
         raise cursor.fault(f"{counted(buckets, 'bucket')} for {counted(count, 'column')}")
     encoding = cursor.byte("the names' encoding")
-    rules = _read_rules(cursor) if encoding == 1 else None
+    rules = _Rules(cursor) if encoding == 1 else None
     if encoding > 1:
         raise cursor.fault(f"column names in the unknown encoding {encoding}")
     names: set[str] = set()
@@ -154,11 +154,15 @@ def read_schema(cursor: Cursor) -> Schema:
 class _Rules:
     """Byte-pair rules: the two bytes that each byte from 0x80 on is replaced by."""
 
-    def __init__(self, pairs: list[bytes], cursor: Cursor) -> None:
-        self.pairs = pairs
+    def __init__(self, cursor: Cursor) -> None:
+        """Parse the rules. Raises CorruptFile."""
+        count = cursor.count("rules", 2)
+        if count > _RULES_MAX:
+            raise cursor.fault(f"{counted(count, 'rule')} for names; a byte has room for {_RULES_MAX}")
+        self.pairs = [cursor.take(2, "a rule") for _ in range(count)]
         self.lengths = [1] * _TOKEN
         self._texts: dict[int, bytes] = {}
-        for index, pair in enumerate(pairs):
+        for index, pair in enumerate(self.pairs):
             if max(pair) >= _TOKEN + index:
                 raise cursor.fault(f"rule {index} of the names is made of rules that come after it")
             self.lengths.append(self.lengths[pair[0]] + self.lengths[pair[1]])
@@ -180,13 +184,6 @@ class _Rules:
         return self._texts[token]
 
 
-def _read_rules(cursor: Cursor) -> _Rules:
-    count = cursor.count("rules", 2)
-    if count > _RULES_MAX:
-        raise cursor.fault(f"{counted(count, 'rule')} for names; a byte has room for {_RULES_MAX}")
-    return _Rules([cursor.take(2, "a rule") for _ in range(count)], cursor)
-
-
 def _read_type(cursor: Cursor, depth: int) -> MosaicColumn:
     """Parse a type, as a column without a name."""
     if depth > limits.SCHEMA_MAX_DEPTH:
@@ -202,7 +199,8 @@ def _read_type(cursor: Cursor, depth: int) -> MosaicColumn:
         precision, scale = cursor.varint("a precision"), cursor.varint("a scale")
         if not 1 <= precision <= 38:
             raise cursor.fault(f"a decimal of {counted(precision, 'digit')}")
-        return replace(column, precision=precision, scale=_signed(scale))
+        # the scale is one byte, two's complement, widened to 32 bits
+        return replace(column, precision=precision, scale=(scale & 0xFF) - (0x100 if scale & 0x80 else 0))
     if kind in {"TIME", "TIMESTAMP"}:
         return replace(column, precision=cursor.varint("a precision"))
     if kind == "TIMESTAMP_LTZ":
@@ -222,11 +220,6 @@ def _read_type(cursor: Cursor, depth: int) -> MosaicColumn:
         value = _read_type(cursor, depth + 1)
         return replace(column, inner=f"{key.type_name},{value.type_name}", parts=2 + value.parts)
     return column
-
-
-def _signed(scale: int) -> int:
-    """Decode a scale: one byte, two's complement, widened to 32 bits."""
-    return (scale & 0xFF) - (0x100 if scale & 0x80 else 0)
 
 
 def _text(cursor: Cursor, what: str) -> str:

@@ -227,9 +227,22 @@ class OrcSearch(ColumnSearch):
         super().__init__(file.source, file.look_up, column, literal_column(self._orc))
         self._file = file
         self._filters = filters
-        if self._orc.kind in COMPOUND:
-            raise _compound(filters, self._orc)
-        self._refuse_unknown()
+        orc = self._orc
+        if orc.kind in COMPOUND:
+            leaves = [t.path for t in filters.footer.types[orc.id + 1 : orc.last + 1] if t.kind not in COMPOUND]
+            raise UsageError(
+                f"column {orc.label} is a {orc.name}, and has no values to find",
+                path=filters.source.path,
+                hint=f"its columns with values: {', '.join(leaves[:3])}" + (", ..." if len(leaves) > 3 else ""),
+            )
+        filters.footer.refuse_unknown_version()
+        # neither statistics nor the type's range rule out values whose meaning isn't known
+        if orc.fault is not None or (orc.kind not in hashes.HASHABLE and orc.kind != "BOOLEAN"):
+            raise UnsupportedError(
+                f"column {orc.label} can't be searched: " + (orc.fault or f"values of {orc.name} aren't read here"),
+                path=file.source.path,
+                hint="--column names the column to search",
+            )
         self._stripe: StripeColumn | None = None
         self._within_union = any(t.kind == "UNION" for t in filters.footer.ancestors(self._orc))
         self._ignores_filters = False
@@ -379,25 +392,12 @@ class OrcSearch(ColumnSearch):
         read = partial(_union_values, whole.column(at), above)
         return _StripeValues(self._records.guarded(stripe, read), footer.stride)
 
-    def _refuse_unknown(self) -> None:
-        """Raise UnsupportedError if bloom doesn't know what values of the column are: neither its statistics nor its
-        type's range then rule a value out."""
-        self._filters.footer.refuse_unknown_version()
-        orc = self._orc
-        if orc.fault is not None or (orc.kind not in hashes.HASHABLE and orc.kind != "BOOLEAN"):
-            raise UnsupportedError(
-                f"column {orc.label} can't be searched: " + (orc.fault or f"values of {orc.name} aren't read here"),
-                path=self._file.source.path,
-                hint="--column names the column to search",
-            )
-
     def _refuse_unreadable(self) -> None:
         """Raise UnsupportedError where values can't be read."""
-        footer, orc, path = self._filters.footer, self._orc, self._file.source.path
-        if orc.id in footer.encrypted_columns:
+        if self._orc.id in self._filters.footer.encrypted_columns:
             raise UnsupportedError(
-                f"column {orc.label} is encrypted",
-                path=path,
+                f"column {self._orc.label} is encrypted",
+                path=self._file.source.path,
                 hint="bloom has no keys; decrypt the file with the engine that wrote it",
             )
 
@@ -413,13 +413,3 @@ class _StripeValues(NamedTuple):
         first = group * self.stride
         inside = pc.and_(pc.greater_equal(self.values.rows, first), pc.less(self.values.rows, first + rows))
         yield RowForms(self.values.forms.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
-
-
-def _compound(filters: Filters, orc: OrcType) -> UsageError:
-    types = filters.footer.types
-    leaves = [t.path for t in types[orc.id + 1 : orc.last + 1] if t.kind not in COMPOUND]
-    return UsageError(
-        f"column {orc.label} is a {orc.name}, and has no values to find",
-        path=filters.source.path,
-        hint=f"its columns with values: {', '.join(leaves[:3])}" + (", ..." if len(leaves) > 3 else ""),
-    )
