@@ -74,9 +74,7 @@ def column_of(footer: Footer, location: FilterLocation) -> MosaicColumn | None:
 def load(footer: Footer, location: FilterLocation) -> LoadedFilter:
     """Read a filter in one read. Raises FilterProblem."""
     data, start, size = _start(footer, location, bits=True)
-    return LoadedFilter(
-        location=location, header_raw=data[:start], bits=SplitBlockFilter.from_bytes(data[start : start + size])
-    )
+    return LoadedFilter(location=location, header_raw=data[:start], bits=SplitBlockFilter(data[start : start + size]))
 
 
 def ranges_for(location: FilterLocation, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -101,7 +101,16 @@ class MosaicFile(LocatedFile):
 
     def _unit(self, group: RowGroup, hashes: int, mosaic: MosaicColumn) -> UnitFacts:
         """The facts of a row group, for lookups of a number of hashes. A column's bytes are those of its bucket."""
-        bits, problem = self._usable(group, mosaic.index, hashes)
+        location, own = self.filters.preferred(group, mosaic.index), statistics.bound_hashes(group, mosaic)
+        bits: Bits | None = None
+        problem = None
+        if location is not None:
+            try:
+                bits = self.filters.load_for(location, hashes + len(own))
+                if not all(map(bits.check, own)):
+                    bits, problem = None, WRONG
+            except FilterProblem as error:
+                bits, problem = None, error.reason
         low, high = statistics.bounds(group, mosaic)
         contents = Contents.VALUES if group.non_null(mosaic.index) else Contents.ONLY_NULLS
         return UnitFacts(
@@ -125,19 +134,6 @@ class MosaicFile(LocatedFile):
         from bloomcli.formats.mosaic import index_input
 
         return index_input.column_of(self.footer.columns[column.index])
-
-    def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[Bits | None, str | None]:
-        """The filter that readers use in a row group, or why it can't be used; both None without a filter."""
-        location = self.filters.preferred(group, column)
-        if location is None:
-            return None, None
-        own = statistics.bound_hashes(group, self.footer.columns[column])
-        try:
-            found = self.filters.load_for(location, hashes + len(own))
-            wrong = not all(map(found.check, own))
-        except FilterProblem as problem:
-            return None, problem.reason
-        return (None, WRONG) if wrong else (found, None)
 
     def _lookup(self, literal: Literal, column: MosaicColumn) -> Lookup:
         encodings = values.literal_encodings(literal, column)

@@ -150,28 +150,6 @@ def kinds_of_option(footer: Footer, orc: OrcType, option: str | None) -> tuple[s
     return (UTF8, ORIGINAL) if option == "both" and sound else (UTF8,)
 
 
-def unfilterable_types(footer: Footer) -> dict[int, str]:
-    """Types that can't have a filter, by column id, each with the reason as a noun phrase."""
-    found: dict[int, str] = {}
-    for orc in footer.types:
-        if orc.id in footer.encrypted_columns:
-            found[orc.id] = "encrypted: ORC's filters aren't, so that one would give the column's values away"
-        elif orc.kind == "BOOLEAN":
-            found[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
-        elif not orc.id:
-            found[orc.id] = f"{orc.name} at the file's root, which is no struct: readers look columns up by name"
-        elif any(t.kind == "UNION" for t in footer.ancestors(orc)):
-            found[orc.id] = "within a union: its values can't be hashed exactly"
-        elif orc.kind not in hashes.HASHABLE or orc.fault is not None:
-            found[orc.id] = f"{orc.name}: its values can't be hashed exactly"
-        elif orc.kind in TIMESTAMPS:
-            stripes = (footer.stripe_footer(s) for s in footer.stripes if s.rows)
-            reason = next((why for s in stripes if (why := why_zone_unknown(s, orc)) is not None), None)
-            if reason is not None:
-                found[orc.id] = f"{orc.name}: {reason}"
-    return found
-
-
 class Location(NamedTuple):
     """The location of one column's filters in one stripe."""
 
@@ -299,14 +277,40 @@ class Filters:
 
     @cached_property
     def unfilterable(self) -> dict[int, str]:
-        """Why types can't have a filter, by id. Types that can have one are left out."""
-        return unfilterable_types(self.footer)
+        """Why types can't have a filter, by id, each as a noun phrase. Types that can have one are left out."""
+        found: dict[int, str] = {}
+        for orc in self.footer.types:
+            if orc.id in self.footer.encrypted_columns:
+                found[orc.id] = "encrypted: ORC's filters aren't, so that one would give the column's values away"
+            elif orc.kind == "BOOLEAN":
+                found[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
+            elif not orc.id:
+                found[orc.id] = f"{orc.name} at the file's root, which is no struct: readers look columns up by name"
+            elif any(t.kind == "UNION" for t in self.footer.ancestors(orc)):
+                found[orc.id] = "within a union: its values can't be hashed exactly"
+            elif orc.kind not in hashes.HASHABLE or orc.fault is not None:
+                found[orc.id] = f"{orc.name}: its values can't be hashed exactly"
+            elif orc.kind in TIMESTAMPS:
+                stripes = (self.footer.stripe_footer(s) for s in self.footer.stripes if s.rows)
+                reason = next((why for s in stripes if (why := why_zone_unknown(s, orc)) is not None), None)
+                if reason is not None:
+                    found[orc.id] = f"{orc.name}: {reason}"
+        return found
 
     @cached_property
     def not_comparable(self) -> dict[int, str]:
         """Why the values of columns can't be compared with their filters, by id. Others are left out."""
-        found = ((t.id, hashes.why_not_comparable(self.footer, t)) for t in self.footer.types)
-        return {column: why for column, why in found if why is not None}
+        found: dict[int, str] = {}
+        for orc in self.footer.types:
+            if orc.kind == "UNION":
+                found[orc.id] = "they are a union's tags, which no reader asks for"
+            elif orc.kind == "DECIMAL" and orc.fault is not None:
+                found[orc.id] = orc.fault
+            elif any(t.kind == "UNION" for t in self.footer.ancestors(orc)):
+                found[orc.id] = "it lies within a union"
+            elif orc.kind not in hashes.READABLE:
+                found[orc.id] = f"how values of {orc.name} are hashed isn't known"
+        return found
 
     def checkable(self, stream: Stream, columns: set[int] | None) -> bool:
         """Whether a stream holds filters of these columns (None: all) that can be compared with the values."""

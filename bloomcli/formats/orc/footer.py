@@ -187,6 +187,13 @@ class Footer:
         """Rows of a row group; 0 if the file has no row index."""
         return int(self.message.row_index_stride)
 
+    @cached_property
+    def sizing_rows(self) -> int:
+        """Rows by which filters are sized: the stride, or with a very large one those of the largest row group."""
+        if self.stride <= orc_limits.STRIDE_TRUSTED:
+            return self.stride
+        return max((min(stripe.rows, self.stride) for stripe in self.stripes), default=0)
+
     def row_groups(self, stripe: Stripe) -> int:
         """The number of row groups of a stripe."""
         return -(-stripe.rows // self.stride) if self.stride else 0

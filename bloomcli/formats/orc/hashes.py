@@ -48,7 +48,6 @@ from bloomcli.formats.orc.values import (
     LeafReader,
     ValueReader,
     Values,
-    why_unreadable,
 )
 from bloomcli.model.file import Column
 
@@ -65,13 +64,6 @@ HASHABLE: Final = frozenset((*INTEGERS, *FLOATS, *STRINGS, *TIMESTAMPS, "BYTE", 
 """Kinds of leaf columns that can have filters."""
 READABLE: Final = HASHABLE | {*REPEATED}
 """Kinds whose filters can be checked against the column."""
-
-
-def why_not_comparable(footer: Footer, orc: OrcType) -> str | None:
-    """Why a column's values can't be compared with its filters; None if they can."""
-    if orc.kind == "UNION":
-        return "they are a union's tags, which no reader asks for"
-    return why_unreadable(footer, orc)
 
 
 def zero_hashes() -> bytearray:

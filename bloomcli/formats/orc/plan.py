@@ -198,9 +198,7 @@ class AddPlan(Change):
         """
         limit = rule.limit(column.path)
         rule = rule.of(column.path)
-        stride = self.footer.stride
-        if stride > orc_limits.STRIDE_TRUSTED:
-            stride = max((min(s.rows, stride) for s in self.footer.stripes), default=0)
+        stride = self.footer.sizing_rows
         repeated = any(t.kind in REPEATED for c in self.chosen for t in self.footer.ancestors(c))
         count = rule.ndv or stride
         count = count if repeated else min(count, stride)  # a row has a value

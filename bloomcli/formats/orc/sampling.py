@@ -7,7 +7,6 @@ from functools import partial
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.orc import hashes, statistics
-from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.hashes import HashBatch
@@ -64,9 +63,6 @@ def unit_values(
 def _row_groups(
     filters: Filters, streams: StripeFooter, orc: OrcType, rates: Sequence[float], stop: Stop
 ) -> Iterator[RowGroupValues]:
-    stride = filters.footer.stride
-    if stride > orc_limits.STRIDE_TRUSTED:
-        stride = max((min(s.rows, stride) for s in filters.footer.stripes), default=0)
     before = 0
 
     def batches(taken: Iterator[HashBatch]) -> Iterator[SampleBatch]:
@@ -77,7 +73,7 @@ def _row_groups(
             before += one.count
 
     for taken in hashes.row_groups(filters.footer, streams, orc, stop):
-        yield RowGroupValues(KirschMitzenmacherBuilder(stride, rates), batches(taken))
+        yield RowGroupValues(KirschMitzenmacherBuilder(filters.footer.sizing_rows, rates), batches(taken))
 
 
 def _plain(streams: ColumnStreams, keys: Sequence[object]) -> Sequence[bytes | None]:

@@ -50,7 +50,6 @@ TEXTS: Final = ("STRING", "VARCHAR", "CHAR")
 STRINGS: Final = (*TEXTS, *BINARIES)
 REPEATED: Final = ("LIST", "MAP")
 TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
-_KINDS: Final = frozenset((*INTEGERS, *FLOATS, *STRINGS, *REPEATED, *TIMESTAMPS, "BYTE", "DECIMAL"))
 
 VERSIONS: Final = {"DIRECT": 1, "DIRECT_V2": 2, "DICTIONARY": 1, "DICTIONARY_V2": 2}
 DIRECT: Final = ("DIRECT", "DIRECT_V2")
@@ -75,15 +74,6 @@ _EXACT: Final = Context(prec=200)
 """Enough digits for any decimal that is read."""
 
 T = TypeVar("T")
-
-
-def why_unreadable(footer: Footer, orc: OrcType) -> str | None:
-    """Why a column's values can't be read; None where they can."""
-    if orc.kind == "DECIMAL" and orc.fault is not None:
-        return orc.fault
-    if any(t.kind == "UNION" for t in footer.ancestors(orc)):
-        return "it lies within a union"
-    return None if orc.kind in _KINDS else f"how values of {orc.name} are hashed isn't known"
 
 
 def _batches(count: int) -> Iterator[int]:

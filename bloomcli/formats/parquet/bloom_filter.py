@@ -245,7 +245,7 @@ def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
         offset=offset,
         header=header,
         header_raw=data[:start],
-        bits=filter_class(header.variant).from_bytes(
+        bits=filter_class(header.variant)(
             data[start : start + size] if whole else source.read_at(offset + start, size)
         ),
     )
@@ -332,7 +332,7 @@ def load_for(source: Source, chunk: ColumnChunk, data_end: int, hashes: int) -> 
     if is_sparse(hashes, size):
         bits: Bits = UnreadFilter(kind, size, lambda at, length: source.read_at(start + at, length))
     else:
-        bits = kind.from_bytes(source.read_at(start, size))
+        bits = kind(source.read_at(start, size))
     return ProbedFilter(header, bits)
 
 

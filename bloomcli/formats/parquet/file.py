@@ -453,7 +453,7 @@ class BareFilter(FilterFile):
         self._unknown = unknown_kind(header)
         raw, bitset = data[: header.header_bytes], data[header.header_bytes :]
         try:
-            bits = filter_class(header.variant).from_bytes(bitset)
+            bits = filter_class(header.variant)(bitset)
         except ValueError as error:
             raise CorruptFile(str(error), path=source.path, offset=0, field="header.numBytes") from None
         self._loaded = LoadedFilter(0, header, raw, bits)
