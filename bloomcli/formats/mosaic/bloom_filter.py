@@ -22,7 +22,7 @@ from bloomcli.formats.answer import Bits
 from bloomcli.formats.base import FilterProblem, varint
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
 from bloomcli.formats.mosaic.limits import FILTER_MAX_BYTES
-from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
 from bloomcli.formats.mosaic.statistics import bound_hashes
 from bloomcli.hints import replacing
@@ -35,9 +35,7 @@ _HEADER_MIN: Final = 5
 HEADER_BOUND: Final = 9
 """The maximum size of a filter's header."""
 
-HASHED: Final = frozenset(
-    ("BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "STRING"),
-)
+HASHED: Final = frozenset((*WIDTHS, "STRING"))
 """Families of types that the draft has filters for."""
 
 

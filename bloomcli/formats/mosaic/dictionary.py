@@ -23,7 +23,7 @@ from bloomcli.formats.answer import DictionaryLookup, Lookup
 from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
 from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
-from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
 
 PLAIN: Final = 0
@@ -62,7 +62,7 @@ def entries(footer: Footer, group: RowGroup, column: MosaicColumn) -> list[bytes
 
 def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: ReadBudget) -> DictionaryLookup | None:
     """Return the lookup in a column's dictionary in a row group; None for types whose values can't be compared."""
-    if column.family not in {*values.WIDTHS, "STRING", "BYTES"} or not group.rows:
+    if column.family not in {*WIDTHS, "STRING", "BYTES"} or not group.rows:
         return None
 
     @cache
@@ -73,7 +73,7 @@ def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: Rea
         if stored is None:
             return None
         known = group.statistics.get(column.index)
-        exact = column.family in values.WIDTHS.keys() - {"BOOLEAN", "FLOAT", "DOUBLE"}  # zeros have two encodings
+        exact = column.family in WIDTHS.keys() - {"BOOLEAN", "FLOAT", "DOUBLE"}  # zeros have two encodings
         ends = {known.minimum, known.maximum} - {None} if known is not None and exact else set()
         return _hashed(stored, column) if ends <= set(stored) else None  # dictionary or statistics are wrong
 
@@ -86,7 +86,7 @@ def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: Rea
 
 def _hashed(stored: Sequence[bytes], column: MosaicColumn) -> DictionaryEntries:
     """The hashes that a filter would have: of little-endian bytes, and of both zeros if there is one."""
-    if column.family not in values.WIDTHS:
+    if column.family not in WIDTHS:
         return DictionaryEntries(b"", map(kernels.xxh64, stored))
     hashes = {kernels.xxh64(entry[::-1]) for entry in stored}
     zeros = set(values.zero_hashes(column))

@@ -28,7 +28,7 @@ _COMPACT_DIGITS: Final = 18
 _TEXTS: Final = ("CHAR", "VARCHAR", "STRING")
 _BYTES: Final = ("BINARY", "VARBINARY", "BYTES")
 _BITS: Final = {"INT8": 8, "INT16": 16, "INT32": 32, "INT64": 64}
-_FIXED: Final = {
+WIDTHS: Final = {
     "BOOLEAN": 1,
     "INT8": 1,
     "INT16": 2,
@@ -37,8 +37,8 @@ _FIXED: Final = {
     "FLOAT": 4,
     "DOUBLE": 8,
     "DATE": 4,
-    "TIME": 4,
 }
+"""Bytes of a value of each family of numbers that the draft hashes."""
 COMPOUND: Final = ("LIST", "MAP")
 
 
@@ -94,7 +94,7 @@ class MosaicColumn:
             return 8 if self.precision <= _COMPACT_DIGITS else None
         if self.kind in {"TIMESTAMP", "TIMESTAMP_LTZ"}:
             return 12 if self.unit == "NANOS" else 8
-        return _FIXED.get(self.kind)
+        return 4 if self.kind == "TIME" else WIDTHS.get(self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,9 @@ from bloomcli.words import are, counted
 
 MAGIC: Final = b"MOSA"
 FOOTER_BYTES: Final = 32
+COMPRESSION_AT: Final = 24
 VERSION_AT: Final = 25
-"""The position of the version byte in the footer."""
+"""The positions of these bytes in the footer."""
 
 RELEASED: Final = 1
 """The version of released readers and writers."""

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from bloomcli import kernels
 from bloomcli.formats.deep_check import has_two_forms
-from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.footer import RowGroup
-from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal, exclusions
 
@@ -22,7 +21,7 @@ def bound_hashes(group: RowGroup, column: MosaicColumn) -> list[int]:
     found = group.statistics.get(column.index)
     if found is None or found.nulls >= group.rows:
         return []
-    text, width = column.family == "STRING", values.WIDTHS.get(column.family)
+    text, width = column.family == "STRING", WIDTHS.get(column.family)
     known = [bound for bound in (found.minimum, found.maximum) if bound is not None]
     forms = known if text else [bound[::-1] for bound in known if len(bound) == width]
     return [kernels.xxh64(form) for form in forms if text or not has_two_forms(form, column.family)]

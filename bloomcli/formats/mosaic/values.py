@@ -34,7 +34,7 @@ from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.decoder import Decoder
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
-from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
 from bloomcli.words import are, counted
 
@@ -42,17 +42,6 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 
-WIDTHS: Final = {
-    "BOOLEAN": 1,
-    "INT8": 1,
-    "INT16": 2,
-    "INT32": 4,
-    "INT64": 8,
-    "FLOAT": 4,
-    "DOUBLE": 8,
-    "DATE": 4,
-}
-"""Bytes of a value of each family of numbers."""
 _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 _BOOLEANS: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
 
