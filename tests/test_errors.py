@@ -11,7 +11,7 @@ import pytest
 
 from bloomcli import errors
 from bloomcli.errors import BloomError
-from bloomcli.formats.parquet.bloom_filter import FilterProblem
+from bloomcli.formats.base import FilterProblem
 from bloomcli.hints import removing
 from bloomcli.tables.base import Conflict
 

@@ -41,10 +41,6 @@ def next_power_of_two(value: int) -> int:
     return 1 << max(value - 1, 0).bit_length()
 
 
-def _clamp(size: int) -> int:
-    return min(max(next_power_of_two(size), limits.FILTER_MIN_BYTES), limits.FILTER_MAX_BYTES)
-
-
 def bytes_for_ndv(ndv: int, fpp: float) -> int:
     """Return bitset bytes by arrow-rs's formula: NP2(m / 8), m = -8 n / ln(1 - fpp^(1/8)) bits, 32 B to 128 MiB.
 
@@ -60,7 +56,8 @@ def bytes_for_ndv(ndv: int, fpp: float) -> int:
     """
     _check(ndv, fpp)
     bits = -WORDS * ndv / math.log1p(-(fpp ** (1 / WORDS)))
-    return _clamp(int(min(bits, 1 << 62)) // 8)
+    size = next_power_of_two(int(min(bits, 1 << 62)) // 8)
+    return min(max(size, limits.FILTER_MIN_BYTES), limits.FILTER_MAX_BYTES)
 
 
 def expected_fpp(values: int, nbytes: int) -> float:
@@ -100,16 +97,15 @@ def upper_bound_bytes(values: int, fpp: float) -> int:
     """
     _check(values, fpp)
     size = limits.FILTER_MIN_BYTES
-    while size < limits.FILTER_MAX_BYTES and expected_fpp(values, size) * (1 + _headroom(size, fpp)) > fpp:
+    small = _SMALL_BLOCKS * BLOCK_BYTES
+    while size < limits.FILTER_MAX_BYTES:
+        headroom = 0.0 if size < small else _DEVIATIONS * _deviation(size, fpp)
+        if expected_fpp(values, size) * (1 + headroom) <= fpp:
+            break
         size *= 2
-    if values and size < _SMALL_BLOCKS * BLOCK_BYTES:
+    if values and size < small:
         size *= 2
     return size
-
-
-def _headroom(nbytes: int, fpp: float) -> float:
-    """Return how far a filter's measured rate may exceed the expected one, as a share of it; 0 for small filters."""
-    return 0.0 if nbytes // BLOCK_BYTES < _SMALL_BLOCKS else _DEVIATIONS * _deviation(nbytes, fpp)
 
 
 def _deviation(nbytes: int, fpp: float) -> float:

@@ -47,7 +47,10 @@ _LOW: Final = 0xFFFFFFFF
 
 
 class SplitBlockFilter:
-    """A filter of z * 32 bytes: insertion, lookup, folding and measured figures."""
+    """A filter of z * 32 bytes: insertion, lookup, folding and measured figures.
+
+    The first insertion copies an immutable bitset.
+    """
 
     __slots__ = ("_stats", "bitset")
 
@@ -61,11 +64,6 @@ class SplitBlockFilter:
     def empty(cls, nbytes: int) -> Self:
         """Return a filter of `nbytes` bytes without values."""
         return cls(bytearray(nbytes))
-
-    @classmethod
-    def from_bytes(cls, bitset: bytes | bytearray) -> Self:
-        """Return a filter with the given bits. The first insertion copies an immutable `bitset`."""
-        return cls(bitset)
 
     def emptied(self) -> Self:
         """Return a filter of the same size without values."""

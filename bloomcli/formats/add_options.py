@@ -24,7 +24,7 @@ def checked_options(values: OptionValues) -> OptionValues:
         owners = _owners(name)
         if not owners:
             raise UsageError(f"no format has an option {name!r}")
-        if not any(_takes(option, value) for _, option in owners):
+        if not any(value in option.choices if option.choices else value is True for _, option in owners):
             record, option = owners[0]
             raise UsageError(
                 f"no {option.noun} is called {value!r}",
@@ -70,7 +70,3 @@ def _owners(name: str) -> list[tuple[Format, Option]]:
         if found:
             return found
     return []
-
-
-def _takes(option: Option, value: str | bool) -> bool:
-    return value in option.choices if option.choices else value is True

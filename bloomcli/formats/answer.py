@@ -64,11 +64,15 @@ class Contents(Enum):
     NOTHING = "no values, not even nulls"
 
 
-class Bits(Protocol):
-    """A filter's bits."""
+class HashLookup(Protocol):
+    """The bits of a filter, or the entries of a dictionary."""
 
     def check(self, value: int) -> bool:
-        """Whether all bits of a hash are set."""
+        """Whether a hash may be present."""
+
+
+class Bits(HashLookup, Protocol):
+    """A filter's bits."""
 
     def trail(self, value: int) -> tuple[int | None, tuple[int, ...], tuple[bool, ...]]:
         """The block of a hash (None where a filter has no blocks), its bits, and whether each is set."""
@@ -116,6 +120,9 @@ class UnitFacts(NamedTuple):
     """For each lookup, whether the statistics exclude the value; None if that is unknown."""
     dictionary_excludes: DictionaryLookup | None = None
     """Looks a value up in the dictionary; None unless every value of the unit is an entry."""
+    low: bytes | None = None
+    """The minimum as PLAIN bytes of the literals' column, for lookups in batches; None if unknown."""
+    high: bytes | None = None
 
     @property
     def has_filter(self) -> bool:

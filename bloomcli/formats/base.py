@@ -8,20 +8,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
-from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.hints import quoted
+from bloomcli.hints import quoted, replacing
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
+    from bloomcli.formats.filters_in_flight import BuildQueue
+    from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.change import FilterChange, StructureChange
     from bloomcli.model.inspect import FilterDump, FilterSummary
@@ -95,7 +96,7 @@ def of_columns(parts: Iterable[MeasuredColumn]) -> dict[int, MeasuredColumn]:
 class DeepCheck(NamedTuple):
     """The outcome of reading every value of a column chunk, and of looking it up in the chunk's filter."""
 
-    values: int
+    values: int = 0
     finding: Finding | None = None
     negative_zero: Finding | None = None
     """Set if a value is -0.0 and the filter doesn't hold +0.0. Readers that look up +0.0 alone lose the value."""
@@ -124,47 +125,6 @@ Tick = Callable[[int], None]
 """Called with the number of bytes processed since the last call."""
 
 
-class Plan(Protocol):
-    """A change to a file, planned from its metadata alone. It is executed once, by reading its pieces."""
-
-    bytes_to_copy: int
-    bytes_to_decode: int
-
-    @property
-    def new_bytes_bound(self) -> int:
-        """Upper bound of the bytes of the new file that aren't copied."""
-
-    @property
-    def estimate(self) -> tuple[FilterChange, ...]:
-        """The planned changes; sizes are upper bounds."""
-
-    @property
-    def structures(self) -> tuple[StructureChange, ...]:
-        """The planned changes of statistics and page indexes."""
-
-    @property
-    def measured(self) -> Mapping[int, MeasuredColumn]:
-        """The columns whose values were read for the plan, by ordinal."""
-
-    remarks: tuple[str, ...]
-    """Remarks for the user about the file."""
-
-    def reads(self) -> Iterable[tuple[int, int]]:
-        """The offset and length of each range of column values that `pieces` reads."""
-
-    def outline(self) -> Iterable[KeptRange | int]:
-        """The approximate new file: kept ranges and, between and after them, numbers of new bytes."""
-
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """The new file, in order. If the change needs column values, `threads` threads read them at the same time."""
-
-    def failed(self) -> bool:
-        """Whether reading a column has failed. The next piece raises the error, so copying may stop."""
-
-    def result(self) -> ChangeResult:
-        """Return the result. Raises ValueError before all pieces are consumed."""
-
-
 class Repair(NamedTuple):
     """What `repair` does to a file."""
 
@@ -185,10 +145,19 @@ class ColumnSelection(list[Column]):
     """Columns that a glob selects but that can't have a filter, or whose filter makes a reader lose rows."""
 
 
-class PlanBase:
-    """The base class of the formats' plans: reports the columns that globs left out, and keeps the result."""
+class Plan(ABC):
+    """A change to a file, planned from its metadata alone. It is executed once, by reading its pieces.
+
+    Attributes:
+        bytes_to_copy, bytes_to_decode: bytes of the file.
+        new_bytes_bound: upper bound of the bytes of the new file that aren't copied.
+        remarks: remarks for the user about the file.
+        structures: the planned changes of statistics and page indexes.
+        measured: the columns whose values were read for the plan, by ordinal.
+    """
 
     bytes_to_copy: int
+    bytes_to_decode: int
     new_bytes_bound: int
     remarks: tuple[str, ...] = ()
     structures: tuple[StructureChange, ...] = ()
@@ -196,6 +165,8 @@ class PlanBase:
     _estimated: tuple[FilterChange, ...]
     """The planned changes, without the columns that globs left out. A format sets `estimate`, or overrides this with
     a cached property if computing the sizes is costly."""
+    _queue: BuildQueue[Any] | None = None
+    """What reads columns while the body is copied."""
     _result: ChangeResult | None = None
     _left_out: tuple[FilterChange, ...] = ()
 
@@ -228,17 +199,22 @@ class PlanBase:
         self._estimated = changes
 
     def reads(self) -> Iterable[tuple[int, int]]:
-        """Nothing: no column is read."""
+        """The offset and length of each range of column values that `pieces` reads. By default none."""
         return ()
 
     def outline(self) -> Iterable[KeptRange | int]:
-        """The kept bytes, then the new bytes."""
+        """The approximate new file: kept ranges and, between and after them, numbers of new bytes. By default the
+        kept bytes, then the new bytes."""
         yield KeptRange(0, self.bytes_to_copy)
         yield self.new_bytes_bound
 
+    @abstractmethod
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The new file, in order. If the change needs column values, `threads` threads read them at the same time."""
+
     def failed(self) -> bool:
-        """False: no column is read while the body is copied."""
-        return False
+        """Whether reading a column has failed: the next piece raises the error, so copying may stop."""
+        return self._queue is not None and self._queue.failed()
 
     def result(self) -> ChangeResult:
         """Return the result. Raises ValueError before all pieces are consumed."""
@@ -247,13 +223,27 @@ class PlanBase:
         return self._result._replace(changes=self._result.changes + self._left_out)
 
 
+HINT_REPLACE: Final = replacing()
+
+
 class FilterProblem(CorruptFile):
     """The error about a filter that can't be used. `id` is the finding's stable id."""
 
-    id: str = "filter-header"
+    def __init__(
+        self,
+        reason: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+        hint: str | None = HINT_REPLACE,
+        id: str = "filter-header",  # noqa: A002
+    ) -> None:
+        super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
+        self.id = id
 
 
-class FilterFile(Indexable, ABC):
+class FilterFile(ABC):
     """An open file that has filters, or could have them. The defaults of methods fit most formats."""
 
     format: ClassVar[str]
@@ -272,6 +262,8 @@ class FilterFile(Indexable, ABC):
     """Whether the new file should begin with this whole file, if the change allows it (`Store.appends_only`)."""
     searched: ClassVar[bool] = False
     """Whether the format supports `search`."""
+    indexable: ClassVar[bool] = False
+    """Whether `row_group_bits` is implemented. In ORC its row groups are the stripes."""
     unfoldable: str | None = None
     """Why the format's filters can't be folded; None where they can."""
     unrepairable: str | None = "only Parquet files can be repaired: other formats have statistics between the data"
@@ -289,7 +281,6 @@ class FilterFile(Indexable, ABC):
                 table's names, which is the default.
             CorruptFile: several columns of the file have the field id of one column.
         """
-        del names
         raise UnsupportedError(
             f"columns of {self.format} files can't be found by a table's names", path=self.source.path
         )
@@ -297,7 +288,6 @@ class FilterFile(Indexable, ABC):
     def companion(self, output: str) -> tuple[str, str] | None:
         """The path of a file that readers need next to this one, and its path next to `output`; None if there is
         none."""
-        del output
         return None
 
     def with_lineage(self, lineage: RowLineage) -> ExtendedSource | None:
@@ -306,7 +296,6 @@ class FilterFile(Indexable, ABC):
         Raises:
             UnsupportedError: the format can't add columns to a file, which is the default.
         """
-        del lineage
         raise UnsupportedError(
             f"the rows of {self.format} files can't keep the row ids that the table's metadata give them",
             path=self.source.path,
@@ -344,22 +333,18 @@ class FilterFile(Indexable, ABC):
 
     def why_unfilterable(self, column: Column) -> str | None:
         """Return why a leaf can't have a filter, if only its chunks show it; None otherwise. Slow."""
-        del column
         return None
 
     def why_unreadable(self, column: Column) -> str | None:
         """Return why a leaf's values can't be read, if metadata show it; None otherwise. Slow."""
-        del column
         return None
 
     def is_encrypted(self, column: Column) -> bool:
         """Whether a leaf is encrypted, and its values can be read all the same, by its key."""
-        del column
         return False
 
     def properties(self, column: Column) -> frozenset[str]:
         """What not every reader copes with in a leaf, of `bloomcli.rules.reader_table.NEWER`."""
-        del column
         return frozenset()
 
     def literal_column(self, column: Column) -> Column:
@@ -368,7 +353,6 @@ class FilterFile(Indexable, ABC):
 
     def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
         """Sum facts up, in a format that has a filter for every few thousand rows; empty in others."""
-        del facts
         return ()
 
     @abstractmethod
@@ -386,23 +370,19 @@ class FilterFile(Indexable, ABC):
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """The metadata's facts about these columns (None: all), in schema order; none by default."""
-        del columns
         return iter(())
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The pages, streams or buckets that store a column. One that can't be read has a `problem`. None by
         default."""
-        del column
         return iter(())
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The index entries of a column, by page or row group; none by default."""
-        del column
         return iter(())
 
     def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
         """Each stripe's filters of the column, merged; none in formats without stripes."""
-        del column
         return iter(())
 
     def schema_tree(self) -> Iterator[SchemaNode]:
@@ -430,14 +410,12 @@ class FilterFile(Indexable, ABC):
         """The values of leaf columns in one of `units`, with empty filters for these rates of at least `least` bytes.
         Columns whose values can't be read are left out; by default all are. Raises CorruptFile, UnsupportedError;
         Stopped soon after `stop` is set."""
-        del columns, unit, rates, least, stop
         return iter(())
 
     def page_reads(self, column: Column, unit: int, stop: Stop) -> tuple[int, int] | None:
         """The bytes of a leaf column's pages in one of `units`, and the mean bytes of those that a lookup of a value
         would read if the file had a page index for it. None if it has one, or can't have one. Raises CorruptFile,
         UnsupportedError; Stopped soon after `stop` is set."""
-        del column, unit, stop
         return None
 
     @abstractmethod
@@ -449,7 +427,6 @@ class FilterFile(Indexable, ABC):
     def other_types(self, column: Column) -> Mapping[int, str]:
         """The row groups that may have values of the column's path in a VARIANT (`Column.variant_path`) which the
         column doesn't have, as they have another type; each with the reason. None by default."""
-        del column
         return {}
 
     @property
@@ -466,6 +443,33 @@ class FilterFile(Indexable, ABC):
         hint = f"`bloom probe` with --column {column.path} says which row groups may have the values"
         raise UnsupportedError(f"find reads no files of the format {self.format}", path=self.source.path, hint=hint)
 
+    def row_group_rows(self) -> Sequence[int]:
+        """The rows of each row group, in order. Raises UnsupportedError if the format isn't `indexable`."""
+        raise self._unindexable()
+
+    def indexed_column(self, column: Column) -> Column:
+        """The Parquet type by which the column's values are hashed for an index. By default the column itself."""
+        return column
+
+    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
+        """Estimate the reads of `row_group_bits` for each row group. Raises UnsupportedError, CorruptFile."""
+        raise self._unindexable()
+
+    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+        """The bits of a column in each row group, from its filter or from its values, at a false-positive rate.
+
+        Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
+        """
+        raise self._unindexable()
+
+    def _unindexable(self) -> UnsupportedError:
+        return UnsupportedError(f"files of the format {self.format} can't be indexed")
+
+    def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
+        """The ranges of the file that an index of these columns keeps, to save a search the request that opens it:
+        offsets and lengths in order, the last one up to the file's end. By default none."""
+        return ()
+
     def total_bytes(self) -> int:
         """Compressed bytes of all units."""
         return 0
@@ -477,28 +481,23 @@ class FilterFile(Indexable, ABC):
     def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
         """Yield what the statistics and indexes of these columns (None: of those with filters) show to be wrong by
         themselves, without values."""
-        del columns
         return iter(())
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups (in ORC stripes) with values in which a column has no filter."""
-        del column
         return []
 
     def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """The bounds of the values in each filter of a column, in order."""
-        del column
         return iter(())
 
     def without_normal_forms(self, column: Column) -> Sequence[int]:
         """Row groups whose filter has no normal form of an interval, though the footer says that filters do. Reads
         the values of an interval column in such a file."""
-        del column
         return ()
 
     def uncounted_nulls(self, column: Column) -> Iterator[tuple[int | None, int]]:
         """Yield (stripe, row group) where statistics deny nulls of a field, and a struct that it lies in is null."""
-        del column
         return iter(())
 
     def units(self) -> Sequence[int]:
@@ -517,18 +516,15 @@ class FilterFile(Indexable, ABC):
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""
-        del columns, units
         return 0
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether another file's metadata equal this file's except for filters of these columns (None: all)."""
-        del other, columns
         return False
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
         """The kinds of filter, as `facts` name them, that `bloom add` makes for the option `kind`; for None the kind
         that readers prefer. (None,) in a format with one kind."""
-        del column, kind
         return (None,)
 
     @abstractmethod
@@ -545,13 +541,11 @@ class FilterFile(Indexable, ABC):
 
     def differs_only_in_structures(self, other: FilterFile) -> bool:
         """Whether another file's metadata equal this file's except for statistics and page indexes."""
-        del other
         return False
 
     def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
         """Plan to mend or to add statistics and page indexes of these columns (None: all). Raises UnsupportedError by
         default."""
-        del columns, repair
         raise UnsupportedError(
             str(self.unrepairable),
             path=self.source.path,
@@ -571,3 +565,13 @@ def binary(value: bytes, *, text: bool) -> Tree:
         except UnicodeDecodeError:
             pass
     return {"hex": value.hex()}
+
+
+def varint(value: int) -> bytes:
+    """Encode an unsigned number in LEB128, its shortest form, as Thrift, Protocol Buffers and Mosaic have it."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

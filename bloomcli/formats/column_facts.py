@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from operator import gt
 from typing import Any, Final, NamedTuple
 
 from bloomcli.model.file import Column
@@ -66,14 +67,14 @@ def merged_bounds(
         exact: whether each bound is a value of the column, by the statistics.
     """
     low_keys, high_keys = _keys(lows, typed), _keys(highs, typed)
-    if low_keys is not None and high_keys is not None and any(map(_above, low_keys, high_keys)):
+    if low_keys is not None and high_keys is not None and any(map(gt, low_keys, high_keys)):
         return Bounds(problem=MISORDERED)
     problem = None
     for values, keys in ((lows, low_keys), (highs, high_keys)):
-        if keys is None and values and None not in values and not _is_orderless(typed):
+        if keys is None and values and None not in values and kind_of(typed) not in _ORDERLESS:
             problem = UNORDERED
-    low = _extreme(low_keys, min)
-    high = _extreme(high_keys, max)
+    low = low_keys.index(min(low_keys)) if low_keys else None
+    high = high_keys.index(max(high_keys)) if high_keys else None
     return Bounds(
         None if low is None else lows[low],
         None if high is None else highs[high],
@@ -81,15 +82,6 @@ def merged_bounds(
         None if high is None or exact is None else exact[1][high],
         problem,
     )
-
-
-def _above(low: Any, high: Any) -> bool:
-    return bool(low > high)
-
-
-def _extreme(keys: Sequence[Any] | None, pick: Any) -> int | None:
-    """The position of the lowest or the highest key."""
-    return keys.index(pick(keys)) if keys else None
 
 
 def _keys(values: Sequence[bytes | None], typed: Column) -> Sequence[Any] | None:
@@ -107,8 +99,3 @@ def _keys(values: Sequence[bytes | None], typed: Column) -> Sequence[Any] | None
         return values
     keys = [decode_bound(v, typed) for v in values if v is not None]
     return None if None in keys else keys
-
-
-def _is_orderless(typed: Column) -> bool:
-    """Whether the type has no order: its bounds mean nothing."""
-    return kind_of(typed) in _ORDERLESS

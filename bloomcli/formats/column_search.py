@@ -118,16 +118,6 @@ SCOPE: Final = Scope()
 """Nothing is known of the file."""
 
 
-class BoundedUnit(NamedTuple):
-    """A row group, for values that are looked up in batches."""
-
-    facts: answer.UnitFacts
-    """Without lookups."""
-    low: bytes | None
-    """The minimum as PLAIN bytes of the literals' column; None if unknown."""
-    high: bytes | None
-
-
 class ColumnSearch(ABC):
     """Finds the rows that have values of one column of an open file.
 
@@ -154,8 +144,8 @@ class ColumnSearch(ABC):
         self.pages_read = self.pages_left_out = 0
 
     @abstractmethod
-    def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
-        """Each row group, for a lookup of `count` values."""
+    def bounded_units(self, count: int) -> Iterator[answer.UnitFacts]:
+        """Each row group with its bounds and without lookups, for a lookup of `count` values."""
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
         """All forms that the file may store for a value; by default the literal's encodings."""
@@ -167,7 +157,6 @@ class ColumnSearch(ABC):
 
     def hashed_alike(self, literal: Literal) -> bool:
         """Whether all writers of the format hash a value alike; by default they do."""
-        del literal
         return True
 
     def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
@@ -177,12 +166,12 @@ class ColumnSearch(ABC):
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """For each row group, the values that it may have: a few by `FilterFile.look_up`, many in batches."""
-        del scope
         if wanted.literals is not None:
-            yield from self._by_literals(wanted, wanted.literals)
+            units = self._look_up(self._column, wanted.literals, explain=False)
+            yield from self.of_units(wanted, wanted.literals, units)
             return
-        for facts, low, high in self.bounded_units(len(wanted.forms)):
-            bounds = decoded(low, self._typed), decoded(high, self._typed)
+        for facts in self.bounded_units(len(wanted.forms)):
+            bounds = decoded(facts.low, self._typed), decoded(facts.high, self._typed)
             remaining = answer.may_have(facts, wanted.hashes, len(wanted.forms))
             positions = wanted.every if remaining.positions is None else as_int64s(remaining.positions)
             yield Candidates(
@@ -194,10 +183,6 @@ class ColumnSearch(ABC):
                 trusted=facts.problem != answer.WRONG,
                 stripe=facts.stripe,
             )
-
-    def _by_literals(self, wanted: WantedValues, literals: Sequence[Any]) -> Iterator[Candidates]:
-        units = self._look_up(self._column, literals, explain=False)
-        yield from self.of_units(wanted, literals, units)
 
     def of_units(
         self, wanted: WantedValues, literals: Sequence[Any], units: Iterable[answer.UnitAnswers]
@@ -242,7 +227,6 @@ class ColumnSearch(ABC):
 
         Raises CorruptFile, UnsupportedError.
         """
-        del columns
         raise UnsupportedError("the columns of this format's records aren't known before they are read")
 
     def record_schema(self) -> pa.Schema:
@@ -252,7 +236,6 @@ class ColumnSearch(ABC):
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
         """The lookup of the same values in files with the same schema, for records of these columns (None: all); None
         if the format or the values don't allow it."""
-        del wanted, columns
         return None
 
     @abstractmethod

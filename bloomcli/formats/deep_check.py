@@ -10,17 +10,14 @@ from __future__ import annotations
 import math
 import struct
 from array import array
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import compress
 from operator import or_
 from typing import Final, Generic, TypeVar
 
-from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.words import are, counted
 
 _WINDOW: Final = 1 << 20
@@ -86,34 +83,6 @@ def _windows(*filters: SplitBlockFilter | KirschMitzenmacherFilter) -> Iterator[
     views = [memoryview(bits.bitset) for bits in filters]
     for at in range(0, len(views[0]), _WINDOW):
         yield [int.from_bytes(view[at : at + _WINDOW], "little") for view in views]
-
-
-def run_in_order(
-    work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick, stop: Stop | None = None
-) -> Iterator[DeepCheck]:
-    """Run pieces of work in `threads` threads, and yield their findings in order. Each piece comes with its bytes.
-
-    `stop` is set if the caller ends early: running work must check it.
-    """
-    with Threads(threads, "bloom-check") as pool:
-        running: deque[tuple[Future[Sequence[DeepCheck]], int]] = deque()
-
-        def first() -> Iterator[DeepCheck]:
-            future, count = running.popleft()
-            yield from pool.result(future)
-            tick(count)
-
-        try:
-            for piece, count in work:
-                running.append((pool.submit(piece), count))
-                if len(running) > threads:  # one more than threads: no thread waits, and few filters are in memory
-                    yield from first()
-            while running:
-                yield from first()
-        except BaseException:
-            if stop is not None:
-                stop.requested = True
-            raise
 
 
 def add_missing(missing: list[str], flags: bytearray, text_of: Callable[[int], str]) -> None:

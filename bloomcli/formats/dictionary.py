@@ -9,16 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Final, Protocol
+from typing import Final
 
 _HASH_BYTES: Final = 8
-
-
-class HashLookup(Protocol):
-    """The bits of a filter, or the entries of a dictionary."""
-
-    def check(self, value: int) -> bool:
-        """Whether a hash may be present."""
 
 
 class DictionaryEntries:

@@ -1,4 +1,4 @@
-"""Builds filters ahead of the writer, within a memory limit.
+"""Builds filters ahead of the writer, or checks them, within a memory limit.
 
     jobs, in order     built by threads          written, in order
     f0 f1 f2 ...  ->   |<- being built, or waiting to be written: at most the ceiling           ->|  -> file
@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from bloomcli import limits
-from bloomcli.concurrency.threads import REFUSED, Future, Threads
+from bloomcli.concurrency.threads import REFUSED, Future, Stop, Threads
 
 T = TypeVar("T")
 
@@ -62,8 +62,6 @@ class BuildQueue(Generic[T]):
         self._used = 0
         self._taken = 0
         self._failed = False
-        self.peak = 0
-        """The highest number of bytes that were counted at one time."""
         self._threads = Threads(threads, "bloom-decode")
 
     def __enter__(self) -> Self:
@@ -82,7 +80,6 @@ class BuildQueue(Generic[T]):
             job = self._next
             with self._lock:
                 self._used += job.bytes
-                self.peak = max(self.peak, self._used)
             self._running.append(self._threads.submit(partial(self._build, job)))
             self._next = next(self._jobs, None)
 
@@ -129,3 +126,18 @@ class BuildQueue(Generic[T]):
         with self._lock:
             self._used += self._result_bytes(result) - job.bytes
         return result
+
+
+def in_order(jobs: Iterable[Job[T]], threads: int, stop: Stop) -> Iterator[T]:
+    """Run jobs, one more than `threads` at a time so that no thread waits, and yield their results in order.
+
+    `stop` is set if the caller ends early: running jobs must check it.
+    """
+    with BuildQueue(jobs, threads, lambda _: 0, max_jobs=threads + 1) as queue:
+        try:
+            while queue:
+                queue.start_jobs()
+                yield queue.take()
+        except BaseException:
+            stop.requested = True
+            raise

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import ClassVar, NamedTuple
-
-from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import UnsupportedError
-from bloomcli.model.file import Column
+from typing import NamedTuple
 
 
 class RowGroupBits(NamedTuple):
@@ -41,38 +36,3 @@ class HashedValues(NamedTuple):
     """XXH64 of all forms that files may store for the values, uint64s in native order."""
     unhashed: bool = False
     """Whether a value isn't in filters, such as NaN: every row group with values may have it."""
-
-
-class Indexable:
-    """The methods of `bloomcli.formats.base.FilterFile` that build an index of many files."""
-
-    format: ClassVar[str]
-    indexable: ClassVar[bool] = False
-    """Whether `row_group_bits` is implemented. In ORC its row groups are the stripes."""
-
-    def row_group_rows(self) -> Sequence[int]:
-        """The rows of each row group, in order. Raises UnsupportedError."""
-        raise UnsupportedError(f"files of the format {self.format} can't be indexed")
-
-    def indexed_column(self, column: Column) -> Column:
-        """The Parquet type by which the column's values are hashed. By default the column itself."""
-        return column
-
-    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """Estimate the reads of `row_group_bits` for each row group. Raises UnsupportedError, CorruptFile."""
-        del column
-        raise UnsupportedError(f"files of the format {self.format} can't be indexed")
-
-    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """The bits of a column in each row group, from its filter or from its values, at a false-positive rate.
-
-        Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
-        """
-        del column, fpp, stop
-        raise UnsupportedError(f"files of the format {self.format} can't be indexed")
-
-    def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
-        """The ranges of the file that an index of these columns keeps, to save a search the request that opens it:
-        offsets and lengths in order, the last one up to the file's end. By default none."""
-        del columns
-        return ()

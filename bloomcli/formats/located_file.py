@@ -1,26 +1,41 @@
-"""A file whose metadata contain the location of each filter, and the loops over filters that all formats share.
+"""A file whose metadata contain the location of each filter, and the operations that such formats share.
 
-The loops call modules that have the same functions in each format's folder: `filters` (locates and reads filters),
-`describe` (a filter's facts), `check` (its faults), `splice` and `plan`. The last three are imported when they are
-needed. Each format defines its own types of locations and loaded filters; the loops only pass them on.
+They call modules that have the same functions in each format's folder, and are imported when they are needed:
+
+    bloom_filter   Filters: locates and reads filters
+    describe       ordinal, facts, problem_facts, raw: a filter's facts; column_facts
+    check          unusable, sound, overlaps, contradictions: faults by the metadata; deep: by the values
+    footer         schema_tree, footer_tree
+    index_input    row_groups, sources
+    plan           AddPlan, RemovePlan, and FoldPlan where filters can be folded
+    sampling       extents, unit_values
+    splice         differs_only_in_filters
+
+Each format defines its own types of locations and loaded filters; the operations only pass them on.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Container, Iterator, Sequence
+from functools import cached_property
+from importlib import import_module
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, Tick
+from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, Tick, Tree
 from bloomcli.formats.registry import format_named
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import NAME, adding
 from bloomcli.model.file import Column, FilterFacts
 
 if TYPE_CHECKING:
+    from bloomcli.formats.column_facts import ColumnFacts
+    from bloomcli.formats.index_input import BitsSource, RowGroupBits
+    from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.inspect import FilterDump
+    from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding
 
 
@@ -46,76 +61,28 @@ class Filters(Protocol):
         """Compressed bytes of the values that are compared with the filters of these columns in these units."""
 
 
-class DescribeModule(Protocol):
-    """A format's `describe` module."""
-
-    def ordinal(self, location: Any, /) -> int:
-        """The ordinal of a location's column, as the metadata claim it."""
-
-    def facts(self, filters: Any, location: Any, loaded: Any, /) -> Iterator[FilterFacts]:
-        """A filter's facts; in ORC those of each row group."""
-
-    def problem_facts(self, filters: Any, location: Any, problem: FilterProblem, /) -> FilterFacts:
-        """The facts of a filter that can't be used, with the problem."""
-
-    def raw(self, loaded: Any, row_group: int, /) -> tuple[bytes, bytes]:
-        """A filter's header and bitset."""
-
-
-class CheckModule(Protocol):
-    """A format's `check` module."""
-
-    def unusable(self, filters: Any, location: Any, problem: FilterProblem, /) -> Iterator[Finding]:
-        """Yield the faults of an unusable filter."""
-
-    def sound(self, filters: Any, location: Any, loaded: Any, facts: Sequence[FilterFacts], /) -> Iterator[Finding]:
-        """Yield the faults of a usable filter."""
-
-    def overlaps(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
-        """Filters of these columns (None: all) that share bytes with something else."""
-
-    def contradictions(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
-        """Faults of statistics and row indexes of these columns (None: of those with filters) that show without
-        values."""
-
-    def deep(
-        self, filters: Any, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, /
-    ) -> Iterator[DeepCheck]:
-        """Look up every value of every column in its usable filters."""
-
-
-class SpliceModule(Protocol):
-    """A format's `splice` module."""
-
-    def differs_only_in_filters(self, before: Any, after: Any, columns: set[int] | None, /) -> bool:
-        """Whether two footers are equal except for the filters of these columns (None: all)."""
-
-
 class LocatedFile(FilterFile):
     """An open file whose format has the modules above.
 
     Attributes:
-        title: the format's name in messages.
         footer: the metadata.
         filters: the filters that the metadata list.
-        describe: the format's `describe` module.
     """
 
-    title: ClassVar[str]
-    describe: ClassVar[DescribeModule]
     footer: Any
     filters: Filters
     chunks_read_whole: int = 0
     """Maximum bytes of a chunk that is read without looking the value up in its dictionary first, which would take
     another request to a store."""
 
-    @abstractmethod
-    def check(self) -> CheckModule:
-        """The format's `check` module."""
+    def part(self, name: str) -> Any:
+        """A module of the format's folder."""
+        return import_module(f"{type(self).__module__.rpartition('.')[0]}.{name}")
 
-    @abstractmethod
-    def splice(self) -> SpliceModule:
-        """The format's `splice` module."""
+    @cached_property
+    def describe(self) -> Any:
+        """The module with the facts of filters, which is asked for each of them."""
+        return self.part("describe")
 
     def filtered_columns(self) -> set[int]:
         """Ordinals of the columns that have a filter anywhere."""
@@ -169,7 +136,8 @@ class LocatedFile(FilterFile):
     def _refuse_unknown_unit(self, row_group: int, stripe: int) -> None:
         count, where, whole = self.row_group_count, "", "the file"
         if self.stripes is None and stripe:
-            raise UsageError(f"{self.title} files have no stripes", path=self.source.path, hint="leave --stripe out")
+            title = format_named(self.format).title
+            raise UsageError(f"{title} files have no stripes", path=self.source.path, hint="leave --stripe out")
         if self.stripes is not None:
             if not 0 <= stripe < self.stripes:
                 raise UsageError(
@@ -187,7 +155,7 @@ class LocatedFile(FilterFile):
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
         """Yield every filter, and the faults of filters and their locations. Reads each filter once, no column."""
-        check = self.check()
+        check = self.part("check")
         self.source.will_read(self.ranges_to_examine(columns))
         for location in self.filters.locations(columns):
             yield from self.examine_one(check, location)
@@ -195,13 +163,13 @@ class LocatedFile(FilterFile):
 
     def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
         """What the statistics and indexes show to be wrong by themselves."""
-        return self.check().contradictions(self.filters, columns)
+        yield from self.part("check").contradictions(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of what `examine` reads."""
         return self.filters.ranges(columns)
 
-    def examine_one(self, check: CheckModule, location: Any) -> Iterator[FilterFacts | Finding]:
+    def examine_one(self, check: Any, location: Any) -> Iterator[FilterFacts | Finding]:
         """Yield the filters of one location, and their faults."""
         filters = self.filters
         try:
@@ -218,7 +186,7 @@ class LocatedFile(FilterFile):
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
         """Look up every value of every column in its usable filters, in these units only (None: all)."""
-        return self.check().deep(self.filters, columns, tick, units, threads)
+        yield from self.part("check").deep(self.filters, columns, tick, units, threads)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""
@@ -226,15 +194,60 @@ class LocatedFile(FilterFile):
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether another file's metadata equal this file's except for filters of these columns (None: all)."""
-        return isinstance(other, type(self)) and self.splice().differs_only_in_filters(
-            self.footer, other.footer, columns
-        )
+        if not isinstance(other, type(self)):
+            return False
+        return bool(self.part("splice").differs_only_in_filters(self.footer, other.footer, columns))
+
+    def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
+        """The metadata's facts about these columns (None: all), in schema order."""
+        yield from self.describe.column_facts(self.footer, columns)
+
+    def schema_tree(self) -> Iterator[SchemaNode]:
+        """The format's own schema elements, in preorder."""
+        yield from self.part("footer").schema_tree(self.footer)
+
+    def footer_tree(self) -> dict[str, Tree] | None:
+        """The whole footer as a JSON object. Raises UnsupportedError if the object would take too much memory."""
+        tree: dict[str, Tree] = self.part("footer").footer_tree(self.footer)
+        return tree
+
+    indexable = True
+
+    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+        """The bits of a column in each row group, from its filter or from its values."""
+        yield from self.part("index_input").row_groups(self.filters, column, fpp, stop)
+
+    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
+        """Estimate the reads of `row_group_bits` for each row group."""
+        yield from self.part("index_input").sources(self.filters, column)
+
+    def extents(self, column: Column) -> Iterator[Extent]:
+        """The metadata's facts about a column in each row group, in order."""
+        yield from self.part("sampling").extents(self.filters, column)
+
+    def unit_values(
+        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
+    ) -> Iterator[UnitValues]:
+        """The values of leaf columns in one of `units`."""
+        yield from self.part("sampling").unit_values(self.filters, columns, unit, rates, least, stop)
+
+    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
+        """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
+        plan: Plan = self.part("plan").AddPlan(self.filters, columns, rule, replace=replace, missing=missing)
+        return plan.with_left_out(columns)
+
+    def plan_remove(self, columns: set[int] | None) -> Plan:
+        """Plan to remove filters."""
+        plan: Plan = self.part("plan").RemovePlan(self.filters, columns)
+        return plan
 
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
-        """Raises UnsupportedError: the format's filters can't be folded."""
-        del columns
+        """Plan to shrink filters. Raises UnsupportedError if the format's filters can't be folded."""
+        if self.unfoldable is None:
+            plan: Plan = self.part("plan").FoldPlan(self.filters, columns, rule)
+            return plan
         raise UnsupportedError(
-            str(self.unfoldable),
+            self.unfoldable,
             path=self.source.path,
             hint=adding(
                 NAME, "--replace", "--fpp", f"{rule.fpp:g}", after=" builds a column's filters anew, at this rate"

@@ -196,7 +196,8 @@ def wanted(
     for at in range(0, len(texts), _PARSED_TOGETHER):
         if stop is not None:
             stop.check()
-        literals += [parse(_decoded(text), column, path=path) for text in texts[at : at + _PARSED_TOGETHER]]
+        some = (text.decode("utf-8", "surrogateescape") for text in texts[at : at + _PARSED_TOGETHER].to_pylist())
+        literals += [parse(text, column, path=path) for text in some]
     if column.physical == "BOOLEAN":
         return _booleans(texts, literals, column, path)
     forms: dict[bytes, tuple[int, Any]] = {}
@@ -213,7 +214,11 @@ def wanted(
     ordered = all(key is not None for key, *_ in found)
     if ordered:
         found.sort(key=itemgetter(0))
-    stored = _stored([form for *_, form in found], column)
+    number, ordered_forms = _NUMBERS.get(column.physical), [form for *_, form in found]
+    if number is None:
+        stored: pa.Array = binaries(ordered_forms)
+    else:
+        stored = pa.Array.from_buffers(number, len(found), [None, pa.py_buffer(b"".join(ordered_forms))])
     return WantedValues(
         texts,
         stored,
@@ -222,7 +227,7 @@ def wanted(
         [key for key, *_ in found] if ordered else None,
         nan,
         None if many else tuple(literals),  # a tuple, for which `lookups_of` keeps its results
-        sharing.by_position([*(form for *_, form in found), None]),
+        sharing.by_position([*ordered_forms, None]),
     )
 
 
@@ -306,11 +311,6 @@ def _hex_made_negative(texts: pa.LargeBinaryArray, numbers: pa.Array) -> bool:
     return bool(has_hex)
 
 
-def _decoded(text: pa.Scalar) -> str:
-    data: bytes = text.as_py()
-    return data.decode("utf-8", "surrogateescape")
-
-
 def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Column, path: str) -> WantedValues:
     forms: dict[bool, int] = {}
     sharing = _Sharing(literals)
@@ -327,13 +327,6 @@ def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Colum
     stored = int64s(map(int, forms)).cast(pa.uint8())
     shared = sharing.by_position(list(forms))
     return WantedValues(texts, stored, int64s(forms.values()), b"", None, literals=tuple(literals), sharing=shared)
-
-
-def _stored(forms: list[bytes], column: Column) -> pa.Array:
-    number = _NUMBERS.get(column.physical)
-    if number is None:
-        return binaries(forms)
-    return pa.Array.from_buffers(number, len(forms), [None, pa.py_buffer(b"".join(forms))])
 
 
 def comparable(values: pa.Array, column: Column) -> pa.Array:

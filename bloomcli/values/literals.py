@@ -35,6 +35,12 @@ def kind_of(column: Column) -> str:
     return (column.logical or column.physical).partition("(")[0]
 
 
+def as_integer(column: Column, bits: int) -> Column:
+    """The column with Parquet's type of signed integers of so many bits."""
+    physical = "INT64" if bits == 64 else "INT32"
+    return replace(column, physical=physical, logical=f"INTEGER({bits},signed)", bit_width=bits)
+
+
 WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
 """A context that raises an exception for numbers that it can't represent exactly."""
 
@@ -127,7 +133,7 @@ def _integer(text: str, column: Column) -> bytes:
         if number != number.to_integral_value(context=WIDE):
             raise _Impossible(f"{type_name(column)} holds whole numbers, not {text}")
         if number.adjusted() > WIDE.prec:
-            raise _Impossible(f"{type_name(column)} can't hold {text}")
+            raise _too_far(text, column)
         value = int(number)
     width = 4 if column.physical == "INT32" else 8
     bits = column.bit_width or width * 8
@@ -154,25 +160,21 @@ def _decimal_text(text: str, column: Column, example: str) -> Decimal:
 def _decimal(text: str, column: Column) -> bytes:
     number = _decimal_text(text, column, "12.34")
     if abs(number.adjusted()) + column.scale > WIDE.prec:
-        raise _Impossible(f"{type_name(column)} can't hold {text}")
+        raise _too_far(text, column)
     scaled = number.scaleb(column.scale, context=WIDE)
     if scaled != scaled.to_integral_value(context=WIDE):
-        raise _Impossible(f"{type_name(column)} can't hold {text}")
+        raise _too_far(text, column)
     unscaled = int(scaled)
     fixed = _fixed_width(column)
     # values of a fixed width can have more digits than the column's type says: pandas wrote such files
     if not fixed and column.precision and len(str(abs(unscaled))) > column.precision:
         raise _Impossible(f"{type_name(column)} has {counted(column.precision, 'digit')}, too few for {text}")
-    width = fixed or _signed_width(unscaled)
+    # the shortest two's complement form
+    width = fixed or (unscaled.bit_length() if unscaled >= 0 else (-unscaled - 1).bit_length()) // 8 + 1
     try:
         return unscaled.to_bytes(width, "little" if column.physical in {"INT32", "INT64"} else "big", signed=True)
     except OverflowError:
         raise _Impossible(f"{type_name(column)} in {counted(width, 'byte')} can't hold {text}") from None
-
-
-def _signed_width(value: int) -> int:
-    """Return the bytes of the shortest two's complement form."""
-    return (value.bit_length() if value >= 0 else (-value - 1).bit_length()) // 8 + 1
 
 
 def _number(text: str) -> float:
@@ -189,20 +191,16 @@ def _float(text: str, column: Column) -> Literal:
     value = _number(text)
     if math.isnan(value):
         return Literal(text=text, unknowable="NaN has many bit patterns, and each hashes differently")
-    width = {"FLOAT": 4, "DOUBLE": 8}.get(column.physical, 2)
-    if value == 0:
-        zeros = (struct.pack(_FLOATS[width], 0.0), struct.pack(_FLOATS[width], -0.0))
-        return Literal(text=text, encodings=zeros, order_key=0.0)
+    form = _FLOATS[{"FLOAT": 4, "DOUBLE": 8}.get(column.physical, 2)]
     try:
-        encoded = struct.pack(_FLOATS[width], value)
+        encoded = struct.pack(form, value)
     except OverflowError:
-        return Literal(text=text, impossible=f"{type_name(column)} can't hold {text}")
-    (held,) = struct.unpack(_FLOATS[width], encoded)
+        raise _too_far(text, column) from None
+    (held,) = struct.unpack(form, encoded)
     if math.isinf(value) and "inf" not in text.lower():
-        return Literal(text=text, impossible=f"{type_name(column)} can't hold {text}")
-    if held == 0:  # the value rounds to a zero of its sign, and the column may contain either zero
-        zeros = (struct.pack(_FLOATS[width], 0.0), struct.pack(_FLOATS[width], -0.0))
-        return Literal(text=text, encodings=zeros, order_key=0.0)
+        raise _too_far(text, column)
+    if held == 0:  # or the value rounds to a zero of its sign: the column may contain either zero
+        return Literal(text=text, encodings=(struct.pack(form, 0.0), struct.pack(form, -0.0)), order_key=0.0)
     return Literal(text=text, encodings=(encoded,), order_key=held)
 
 
@@ -299,16 +297,12 @@ def _uuid(text: str, column: Column) -> bytes:
         raise _Malformed("123e4567-e89b-12d3-a456-426614174000") from None
 
 
-def _interval(text: str, column: Column) -> bytes:
-    if text[:2].lower() != "0x":
+def _only_hex(text: str, column: Column) -> bytes:
+    if text[:2].lower() == "0x":
+        return _hex(text, column, column.type_length)
+    if kind_of(column) == "INTERVAL":
         raise _Malformed("0x, then 24 hexadecimal digits: months, days, milliseconds, each u32 little-endian")
-    return _hex(text, column, column.type_length)
-
-
-def _geometry(text: str, column: Column) -> bytes:
-    if text[:2].lower() != "0x":
-        raise _Malformed("0x, then the hexadecimal digits of its well-known binary (WKB)")
-    return _hex(text, column, column.type_length)
+    raise _Malformed("0x, then the hexadecimal digits of its well-known binary (WKB)")
 
 
 def _text(text: str, column: Column) -> bytes:
@@ -383,8 +377,7 @@ _PARSERS: Final[dict[str, Callable[[str, Column], bytes]]] = {
     "TIME": _time,
     "TIMESTAMP": _timestamp,
     "UUID": _uuid,
-    "INTERVAL": _interval,
-    **dict.fromkeys(_GEOSPATIAL, _geometry),
+    **dict.fromkeys(("INTERVAL", *_GEOSPATIAL), _only_hex),
     **dict.fromkeys(_TEXTS, _text),
 }
 
@@ -397,7 +390,7 @@ def _float_of_double(text: str, column: Column) -> str:
     except OverflowError:
         held = None
     if held != value and not math.isnan(value):
-        raise _Impossible(f"{type_name(column)} can't hold {text}")
+        raise _too_far(text, column)
     return text
 
 
@@ -407,7 +400,7 @@ def _integer_of_double(text: str, column: Column) -> str:
     if not value.is_integer():  # NaN and infinities aren't
         raise _Impossible(f"{type_name(column)} holds whole numbers, not {text}")
     if abs(value) > 1 << 63:
-        raise _Impossible(f"{type_name(column)} can't hold {text}")
+        raise _too_far(text, column)
     return str(int(value))
 
 
@@ -515,19 +508,14 @@ def _render(encoded: bytes, column: Column) -> str:
 _IN_HEX: Final = ("INTERVAL", "FLOAT16", "DECIMAL", *_GEOSPATIAL)
 
 
-def excluded_by(literal: Literal, min_value: bytes | None, max_value: bytes | None, column: Column) -> bool | None:
-    """Return whether min/max statistics alone rule out the value; None if they can't decide.
+def exclusions(
+    literals: Sequence[Literal], min_value: bytes | None, max_value: bytes | None, column: Column
+) -> list[bool | None]:
+    """For each value, return whether min/max statistics alone rule it out; None if they can't decide.
 
     Truncated bounds are still bounds. Positive and negative zero compare equal, so a bound of either doesn't rule out
     the other. A minimum above the maximum shows that the statistics are wrong: they can't decide.
     """
-    return exclusions([literal], min_value, max_value, column)[0]
-
-
-def exclusions(
-    literals: Sequence[Literal], min_value: bytes | None, max_value: bytes | None, column: Column
-) -> list[bool | None]:
-    """`excluded_by` for each of several values."""
     low = None if min_value is None else decode_bound(min_value, column)
     high = None if max_value is None else decode_bound(max_value, column)
     if (low is None and high is None) or (low is not None and high is not None and low > high):

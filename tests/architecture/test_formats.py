@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,28 @@ def test_a_record_describes_what_its_code_does(record: Format) -> None:
     assert opened.format == record.name
     for writer in record.writers:
         __import__(writer)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "describe.ordinal describe.facts describe.problem_facts describe.raw",
+        "check.unusable check.sound check.overlaps check.contradictions check.deep",
+        "index_input.row_groups index_input.sources",
+        "plan.AddPlan plan.RemovePlan plan.FoldPlan",
+        "sampling.extents sampling.unit_values",
+        "splice.differs_only_in_filters",
+    ],
+    ids=lambda names: names.partition(".")[0],
+)
+def test_functions_that_all_formats_have_take_the_same_arguments(name: str) -> None:
+    for module, function in (found.split(".") for found in name.split()):
+        modules = [import_module(f"bloomcli.formats.{folder.name}.{module}") for folder in FOLDERS]
+        found = [getattr(each, function) for each in modules if function != "FoldPlan" or hasattr(each, function)]
+        asked = [
+            [p.name for p in inspect.signature(each).parameters.values() if p.default is p.empty] for each in found
+        ]
+        assert len(asked) > 1 and len({len(names) for names in asked}) == 1, asked
 
 
 def test_records_are_found_by_name_and_without_the_code_of_their_formats() -> None:

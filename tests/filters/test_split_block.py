@@ -88,7 +88,7 @@ def test_the_rate_is_what_random_probes_meet() -> None:
 
 def test_every_pattern_of_a_word_weighs_by_its_bits() -> None:
     bitset = b"".join((2**ones - 1).to_bytes(4, "little") for ones in (1, 2, 4, 8, 16, 32, 31, 5))
-    assert SplitBlockFilter.from_bytes(bitset).fpp == (1 * 2 * 4 * 8 * 16 * 32 * 31 * 5) / 32**8
+    assert SplitBlockFilter(bitset).fpp == (1 * 2 * 4 * 8 * 16 * 32 * 31 * 5) / 32**8
 
 
 def test_figures_follow_later_insertions() -> None:
@@ -103,7 +103,7 @@ def test_figures_follow_later_insertions() -> None:
 
 def test_read_only_bits_are_copied_before_they_change() -> None:
     frozen = bytes(64)
-    built = SplitBlockFilter.from_bytes(frozen)
+    built = SplitBlockFilter(frozen)
     built.insert(HASHES[0])
     assert built.check(HASHES[0])
     assert not any(frozen)
@@ -116,7 +116,7 @@ def test_the_distinct_values_are_estimated_from_the_bits(count: int) -> None:
 
 def test_an_empty_filter_has_no_values_and_a_full_one_has_no_estimate() -> None:
     assert SplitBlockFilter.empty(64).ndv_estimate == 0
-    assert SplitBlockFilter.from_bytes(b"\xff" * 64).ndv_estimate is None
+    assert SplitBlockFilter(b"\xff" * 64).ndv_estimate is None
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 33, 100])

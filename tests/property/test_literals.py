@@ -75,7 +75,7 @@ def test_any_text_is_a_value_or_a_literal_error(text: str, of: Column) -> None:
         again = literals.parse(literals.render(encoding, of), of)
         assert encoding in again.encodings
         assert set(again.encodings) <= set(literal.encodings), "a UUID's text has its bytes, too"
-        assert literals.excluded_by(literal, encoding, encoding, of) in {False, None}
+        assert literals.exclusions([literal], encoding, encoding, of)[0] in {False, None}
 
 
 @settings(max_examples=500, deadline=None)
@@ -170,4 +170,4 @@ def test_statistics_rule_out_exactly_what_lies_outside(data: st.DataObject) -> N
         return found[math.copysign(1, given_value) < 0 if len(found) > 1 else 0]
 
     literal = literals.parse(str(value), of)
-    assert literals.excluded_by(literal, encode(low), encode(high), of) is (not low <= value <= high)
+    assert literals.exclusions([literal], encode(low), encode(high), of)[0] is (not low <= value <= high)

@@ -112,7 +112,7 @@ def compared(path: Path, columns: dict[str, list[Any]]) -> int:
                 continue
             row = 0
             for stripe in footer.stripes:
-                for group, hashed in enumerate(row_groups(source, footer, stripe, orc)):
+                for group, hashed in enumerate(row_groups(footer, stripe, orc)):
                     rows = footer.rows_in(stripe, group)
                     values = expected(columns[orc.steps[0]][row : row + rows], orc.path, orc.kind)
                     row += rows

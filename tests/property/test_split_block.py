@@ -83,7 +83,7 @@ def test_a_filter_folded_to_a_rate_loses_nothing(held: list[int], power: int, fp
 @QUICK
 @given(st.binary(min_size=32, max_size=512).map(lambda data: data[: len(data) // 32 * 32]))
 def test_figures_of_any_bits_stay_in_their_bounds(bitset: bytes) -> None:
-    made = SplitBlockFilter.from_bytes(bitset)
+    made = SplitBlockFilter(bitset)
     set_bits, fpp = reference.stats(bitset)
     assert made.set_bits == set_bits
     assert 0 <= made.fill <= 1

@@ -11,7 +11,6 @@ from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.hashes import column_hasher
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.values import Values
-from bloomcli.storage.base import Source
 
 
 @dataclass
@@ -32,10 +31,10 @@ class Hashed:
         return self.texts[index]()
 
 
-def row_groups(source: Source, footer: Footer, stripe: Stripe, orc: OrcType) -> Iterator[Hashed]:
+def row_groups(footer: Footer, stripe: Stripe, orc: OrcType) -> Iterator[Hashed]:
     """Yield every row group of a stripe, with its batches merged."""
     streams = footer.stripe_footer(stripe)
-    hasher = column_hasher(source, footer, streams, orc, Stop())
+    hasher = column_hasher(footer, streams, orc, Stop())
     for group in range(footer.row_groups(stripe)):
         found = Hashed(0, b"", has_zero=False, shifted=b"", owners=[], texts=[])
         for batch in hasher.take(footer.rows_in(stripe, group)):

@@ -130,7 +130,7 @@ def excluded(text: str, low: str | None, high: str | None, of: Column) -> bool |
     def bound(given: str | None) -> bytes | None:
         return None if given is None else literals.parse(given, of).encodings[0]
 
-    return literals.excluded_by(literals.parse(text, of), bound(low), bound(high), of)
+    return literals.exclusions([literals.parse(text, of)], bound(low), bound(high), of)[0]
 
 
 @pytest.mark.parametrize(
@@ -192,5 +192,5 @@ def test_bounds_compare_in_the_types_own_order(of: Column, text: str, low: str, 
 
 def test_bounds_that_are_not_numbers_rule_nothing_out() -> None:
     nan = struct.pack("<d", math.nan)
-    assert literals.excluded_by(literals.parse("1", kinds.DOUBLE), nan, nan, kinds.DOUBLE) is None
-    assert literals.excluded_by(literals.parse("1", INT32), b"\x09", b"\x09", INT32) is None
+    assert literals.exclusions([literals.parse("1", kinds.DOUBLE)], nan, nan, kinds.DOUBLE)[0] is None
+    assert literals.exclusions([literals.parse("1", INT32)], b"\x09", b"\x09", INT32)[0] is None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Final
 
@@ -19,28 +19,23 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import SplitBlockFilter, UnreadFilter, block_ranges, is_sparse
 from bloomcli.formats.answer import Bits
-from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.mosaic import limits as mosaic_limits
-from bloomcli.formats.mosaic import spec
+from bloomcli.formats.base import FilterProblem, varint
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
 from bloomcli.formats.mosaic.limits import FILTER_MAX_BYTES
-from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
 from bloomcli.formats.mosaic.statistics import bound_hashes
 from bloomcli.hints import replacing
-from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
 HINT_REPLACE: Final = replacing("--mosaic-draft")
 
 _HEAD: Final = bytes((1, 1, 1, 0))
 _HEADER_MIN: Final = 5
-_HEADER_MAX: Final = 9
-HEADER_BOUND: Final = _HEADER_MAX
+HEADER_BOUND: Final = 9
+"""The maximum size of a filter's header."""
 
-HASHED: Final = frozenset(
-    ("BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "STRING"),
-)
+HASHED: Final = frozenset((*WIDTHS, "STRING"))
 """Families of types that the draft has filters for."""
 
 
@@ -58,17 +53,10 @@ class LoadedFilter:
         return self.location.length - len(self.header_raw) - self.bits.nbytes
 
 
-def problem(reason: str, footer: Footer, location: FilterLocation, id: str, at: int | None = None) -> FilterProblem:  # noqa: A002
+def problem(footer: Footer, location: FilterLocation, reason: str, id: str, at: int | None = None) -> FilterProblem:  # noqa: A002
     """The error about a filter."""
-    error = FilterProblem(
-        reason,
-        path=footer.path,
-        offset=location.offset if at is None else at,
-        field=location.field,
-        hint=HINT_REPLACE,
-    )
-    error.id = id
-    return error
+    offset = location.offset if at is None else at
+    return FilterProblem(reason, path=footer.path, offset=offset, field=location.field, hint=HINT_REPLACE, id=id)
 
 
 def in_data(footer: Footer, location: FilterLocation) -> bool:
@@ -84,81 +72,53 @@ def column_of(footer: Footer, location: FilterLocation) -> MosaicColumn | None:
 def load(footer: Footer, location: FilterLocation) -> LoadedFilter:
     """Read a filter in one read. Raises FilterProblem."""
     data, start, size = _start(footer, location, bits=True)
-    return LoadedFilter(
-        location=location, header_raw=data[:start], bits=SplitBlockFilter.from_bytes(data[start : start + size])
-    )
+    return LoadedFilter(location=location, header_raw=data[:start], bits=SplitBlockFilter(data[start : start + size]))
 
 
 def ranges_for(location: FilterLocation, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the offset and length of what `load_for` reads."""
     # a header has 5 to 9 bytes and a bitset a multiple of 32, so the length of both determines each
     size = (location.length - _HEADER_MIN) // limits.FILTER_MIN_BYTES * limits.FILTER_MIN_BYTES
-    if not is_sparse(len(hashes), location.length) or size > mosaic_limits.FILTER_MAX_BYTES:
-        yield location.offset, min(location.length, mosaic_limits.FILTER_MAX_BYTES)
+    if not is_sparse(len(hashes), location.length) or size > FILTER_MAX_BYTES:
+        yield location.offset, min(location.length, FILTER_MAX_BYTES)
         return
-    yield location.offset, _HEADER_MAX
+    yield location.offset, HEADER_BOUND
     yield from block_ranges(SplitBlockFilter, size, hashes, location.end - size)
 
 
 def _start(footer: Footer, location: FilterLocation, *, bits: bool) -> tuple[bytes, int, int]:
     """(header, with the bitset if `bits` is set; start of the bitset; its length)."""
-    column = column_of(footer, location)
+    wrong = partial(problem, footer, location)
+    column, length = column_of(footer, location), counted(location.length, "byte")
     if column is None:
-        raise problem(
-            f"the filter is of column {location.column}, the file has {len(footer.columns)}",
-            footer,
-            location,
-            "filter-column",
-        )
+        columns = len(footer.columns)
+        raise wrong(f"the filter is of column {location.column}, the file has {columns}", "filter-column")
     if not in_data(footer, location):
-        raise problem(
-            f"the filter at {location.offset}, {counted(location.length, 'byte')}, runs past the data's end at"
-            f" {footer.schema_at}",
-            footer,
-            location,
-            "filter-offset",
-        )
+        where = f"the filter at {location.offset}, {length}"
+        raise wrong(f"{where}, runs past the data's end at {footer.schema_at}", "filter-offset")
     if column.family not in HASHED:
-        raise problem(
-            f"a filter on a column of the type {column.type_name}, whose values the draft doesn't hash",
-            footer,
-            location,
-            "filter-type",
-        )
-    if location.length > mosaic_limits.FILTER_MAX_BYTES + _HEADER_MAX:
-        raise problem(
-            f"the filter has {counted(location.length, 'byte')}, more than a filter may"
-            f" ({mosaic_limits.FILTER_MAX_BYTES})",
-            footer,
-            location,
-            "filter-too-large",
-        )
-    data = footer.source.read_at(location.offset, location.length if bits else min(location.length, _HEADER_MAX))
+        of = column.type_name
+        raise wrong(f"a filter on a column of the type {of}, whose values the draft doesn't hash", "filter-type")
+    if location.length > FILTER_MAX_BYTES + HEADER_BOUND:
+        raise wrong(f"the filter has {length}, more than a filter may ({FILTER_MAX_BYTES})", "filter-too-large")
+    data = footer.source.read_at(location.offset, location.length if bits else min(location.length, HEADER_BOUND))
     size, start = _parse_header(data, footer, location)
     if size > location.length - start:
-        raise problem(
-            f"header and bitset take {counted(start + size, 'byte')}, the index says {location.length}",
-            footer,
-            location,
-            "filter-length",
-        )
+        taken = counted(start + size, "byte")
+        raise wrong(f"header and bitset take {taken}, the index says {location.length}", "filter-length")
     return data, start, size
 
 
 def _parse_header(data: bytes, footer: Footer, location: FilterLocation) -> tuple[int, int]:
     """(bytes of the bitset, its start)."""
-    cursor = Cursor(data[:_HEADER_MAX], base=location.offset, path=footer.path, field=location.field)
+    wrong = partial(problem, footer, location)
+    cursor = Cursor(data[:HEADER_BOUND], base=location.offset, path=footer.path, field=location.field)
     try:
         head = cursor.take(len(_HEAD), "a filter's header")
         size = cursor.varint("the bitset's bytes")
     except CorruptFile as error:
-        raise problem(
-            f"no filter header at the filter's offset: {error.reason}",
-            footer,
-            location,
-            "filter-header",
-            error.offset,
-        ) from None
+        reason = f"no filter header at the filter's offset: {error.reason}"
+        raise wrong(reason, "filter-header", error.offset) from None
     names = (
         ("header version", "filter-header"),
         ("algorithm", "filter-algorithm"),
@@ -167,30 +127,19 @@ def _parse_header(data: bytes, footer: Footer, location: FilterLocation) -> tupl
     )
     for at, ((name, id_), found, known) in enumerate(zip(names, head, _HEAD, strict=True)):
         if found != known:
-            raise problem(
-                f"the filter's {name} is {found}; only {known} is known", footer, location, id_, location.offset + at
-            )
+            raise wrong(f"the filter's {name} is {found}; only {known} is known", id_, location.offset + at)
     blocks, rest = divmod(size, limits.FILTER_MIN_BYTES)
     if rest or not blocks or blocks & (blocks - 1):
-        raise problem(
-            f"a bitset of {counted(size, 'byte')}; it has to be 32 times a power of two",
-            footer,
-            location,
-            "filter-num-bytes",
-        )
-    if size > mosaic_limits.FILTER_MAX_BYTES:
-        raise problem(
-            f"the bitset's {counted(size, 'byte')} are more than {mosaic_limits.FILTER_MAX_BYTES}",
-            footer,
-            location,
-            "filter-too-large",
-        )
+        raise wrong(f"a bitset of {counted(size, 'byte')}; it has to be 32 times a power of two", "filter-num-bytes")
+    if size > FILTER_MAX_BYTES:
+        reason = f"the bitset's {counted(size, 'byte')} are more than {FILTER_MAX_BYTES}"
+        raise wrong(reason, "filter-too-large")
     return size, cursor.pos
 
 
 def write_header(num_bytes: int) -> bytes:
     """The header of a bitset of `num_bytes`, 5 to 9 bytes."""
-    return _HEAD + spec.varint(num_bytes)
+    return _HEAD + varint(num_bytes)
 
 
 def unfilterable(column: MosaicColumn) -> str | None:
@@ -206,8 +155,8 @@ class Filters:
         footer: its metadata.
     """
 
-    def __init__(self, source: Source, footer: Footer) -> None:
-        self.source = source
+    def __init__(self, footer: Footer) -> None:
+        self.source = footer.source
         self.footer = footer
 
     def locations(self, columns: set[int] | None) -> Iterator[FilterLocation]:

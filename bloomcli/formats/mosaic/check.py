@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from typing import Any
+from contextlib import closing
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import FilterComparison, add_missing, missing_values_message, stray_bits_message
@@ -13,6 +16,7 @@ from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
+from bloomcli.rules import RULES
 from bloomcli.words import are, counted
 
 
@@ -20,28 +24,29 @@ def _finding(
     filters: Filters,
     location: FilterLocation,
     id: str,  # noqa: A002  it is the finding's id
-    severity: Severity,
     message: str,
     *,
+    severity: Severity | None = None,
     offset: int | None = None,
-    missing: tuple[str, ...] = (),
+    missing: Sequence[str] = (),
 ) -> Finding:
+    """A finding about a filter. `severity`: None for the rule's usual one."""
     return Finding(
         id=id,
-        severity=severity,
+        severity=severity or RULES[id].severity,
         message=message,
         row_group=location.row_group,
         column=column_name(filters.footer, location),
         offset=location.offset if offset is None else offset,
         hint=HINT_REPLACE,
-        missing=missing,
+        missing=tuple(missing),
     )
 
 
 def unusable(filters: Filters, location: FilterLocation, problem: FilterProblem) -> Iterator[Finding]:
     """Yield the faults of an unusable filter."""
     yield from _duplicate(filters, location)
-    yield _finding(filters, location, problem.id, Severity.ERROR, problem.reason, offset=problem.offset)
+    yield _finding(filters, location, problem.id, problem.reason, severity=Severity.ERROR, offset=problem.offset)
 
 
 def sound(
@@ -51,51 +56,31 @@ def sound(
     del facts
     yield from _duplicate(filters, location)
     if loaded.trailing:
-        yield _finding(
-            filters,
-            location,
-            "filter-trailing-bytes",
-            Severity.WARNING,
-            f"the index counts {counted(loaded.trailing, 'byte')} to the filter that {are(loaded.trailing)} not part"
-            " of it",
-        )
+        more = counted(loaded.trailing, "byte")
+        message = f"the index counts {more} to the filter that {are(loaded.trailing)} not part of it"
+        yield _finding(filters, location, "filter-trailing-bytes", message)
     group = filters.footer.row_groups[location.row_group]
     count = group.non_null(location.column)
     if loaded.bits.set_bits == 0 and count > 0 and location.column in group.statistics:
-        yield _finding(
-            filters,
-            location,
-            "filter-all-zero",
-            Severity.ERROR,
-            f"no bit is set, though the row group has {counted(count, 'value')}: a reader loses all of them",
-        )
+        message = f"no bit is set, though the row group has {counted(count, 'value')}: a reader loses all of them"
+        yield _finding(filters, location, "filter-all-zero", message)
 
 
 def _duplicate(filters: Filters, location: FilterLocation) -> Iterator[Finding]:
     """The finding about a filter that isn't the first of its column and row group."""
     if filters.is_duplicate(location):
-        yield _finding(
-            filters,
-            location,
-            "filter-duplicate",
-            Severity.WARNING,
-            "a second filter of the same column and row group: readers use the first",
-        )
+        message = "a second filter of the same column and row group: readers use the first"
+        yield _finding(filters, location, "filter-duplicate", message)
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Findings about filters of these columns (None: all) that share bytes with something else."""
     for first, second in splice.overlaps(filters.footer):
-        owner = second if second.filter is not None else first
-        assert owner.filter is not None  # noqa: S101  one of them is a filter
-        if columns is None or owner.filter.column in columns:
-            yield _finding(
-                filters,
-                owner.filter,
-                "filter-overlap",
-                Severity.ERROR,
-                f"{second.what} at {second.start} overlaps {first.what} at {first.start} to {first.end}",
-            )
+        owner = second.filter or first.filter
+        assert owner is not None  # noqa: S101  one of them is a filter
+        if columns is None or owner.column in columns:
+            message = f"{second.what} at {second.start} overlaps {first.what} at {first.start} to {first.end}"
+            yield _finding(filters, owner, "filter-overlap", message)
 
 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
@@ -113,32 +98,38 @@ def deep(
     thread."""
     del threads
     footer = filters.footer
-    reader: values.ColumnReader | None = None
-    before: list[int] = []
     filters.source.will_read(_ranges(filters, columns, units))
-    try:
-        for group in footer.row_groups:
-            if units is not None and group.ordinal not in units:
-                continue
+    for chosen, work in groupby(_work(filters, columns, units), key=lambda work: work.columns):
+        with closing(values.ColumnReader(footer, [footer.columns[c] for c in chosen])) as reader:
+            for group, _, found, proven in work:
+                batch = reader.decoded(group)
+                yield from _deep_group(filters, batch, found)
+                for column in (footer.columns[c] for c in sorted(proven)):
+                    for finding in proof.by_values(footer, group, column, batch.column(column.name)):
+                        yield DeepCheck(finding=finding)
+                tick(filters.bytes_of(group, set(chosen)))
+
+
+class _Work(NamedTuple):
+    """What `deep` does in a row group."""
+
+    group: RowGroup
+    columns: list[int]
+    """Ordinals of the columns that are decoded, in order: usually those of all row groups."""
+    filters: list[LoadedFilter]
+    proven: set[int]
+    """Those of the columns whose statistics are compared."""
+
+
+def _work(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[_Work]:
+    """Yield the row groups with something to compare, in these units (None: all)."""
+    for group in filters.footer.row_groups:
+        if units is None or group.ordinal in units:
             found = _readable(filters, group, columns)
             proven = filters.read_in(group, columns) & group.statistics.keys()
             chosen = sorted({*(f.location.column for f in found), *proven})
-            if not chosen:
-                continue
-            if reader is None or chosen != before:  # usually all row groups have filters of the same columns
-                if reader is not None:
-                    reader.close()
-                    reader = None
-                reader, before = values.ColumnReader(footer, [footer.columns[c] for c in chosen]), chosen
-            batch = reader.decoded(group)
-            yield from _deep_group(filters, batch, found)
-            for column in (footer.columns[c] for c in sorted(proven)):
-                for finding in proof.by_values(footer, group, column, batch.column(column.name)):
-                    yield DeepCheck(values=0, finding=finding)
-            tick(filters.bytes_of(group, set(chosen)))
-    finally:
-        if reader is not None:
-            reader.close()
+            if chosen:
+                yield _Work(group, chosen, found, proven)
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
@@ -163,33 +154,18 @@ def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> li
 def _deep_group(filters: Filters, batch: Any, found: list[LoadedFilter]) -> Iterator[DeepCheck]:
     """Compare filters of a row group with its values, an Arrow record batch."""
     for loaded in found:
+        finding = partial(_finding, filters, loaded.location)
         column = filters.footer.columns[loaded.location.column]
         hashed = values.hash_column(batch.column(column.name), column)
         again = FilterComparison(loaded.bits, values.zero_hashes(column))
         again.insert(hashed.hashes, hashed.count, has_zero=hashed.has_zero)
         if not again.has_missing_bits():
             stray = again.stray_bits()
-            yield DeepCheck(
-                values=hashed.count,
-                finding=_finding(
-                    filters, loaded.location, "filter-stray-bits", Severity.WARNING, stray_bits_message(stray)
-                )
-                if stray
-                else None,
-            )
-            continue
-        flags = bytearray(hashed.count)
-        lost = loaded.bits.check_hashes(hashed.hashes, hashed.count, flags)
-        missing: list[str] = []
-        add_missing(missing, flags, hashed.value)
-        yield DeepCheck(
-            values=hashed.count,
-            finding=_finding(
-                filters,
-                loaded.location,
-                "value-missing",
-                Severity.ERROR,
-                missing_values_message(lost, hashed.count),
-                missing=tuple(missing),
-            ),
-        )
+            wrong = finding("filter-stray-bits", stray_bits_message(stray)) if stray else None
+        else:
+            flags = bytearray(hashed.count)
+            lost = loaded.bits.check_hashes(hashed.hashes, hashed.count, flags)
+            missing: list[str] = []
+            add_missing(missing, flags, hashed.value)
+            wrong = finding("value-missing", missing_values_message(lost, hashed.count), missing=missing)
+        yield DeepCheck(values=hashed.count, finding=wrong)

@@ -17,10 +17,6 @@ from bloomcli.model.file import Column, FilterFacts, IndexEntry, PageFacts
 from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import counted, noun
 
-ALGORITHM = "BLOCK"
-HASH = "XXHASH"
-COMPRESSION = "UNCOMPRESSED"
-
 
 def column_name(footer: Footer, location: FilterLocation) -> str:
     """The name of a filter's column, or its number if the file has no such column."""
@@ -47,9 +43,9 @@ def facts(filters: Filters, location: FilterLocation, loaded: LoadedFilter) -> I
         header_bytes=len(loaded.header_raw),
         bitset_bytes=bits.nbytes,
         blocks=bits.blocks,
-        algorithm=ALGORITHM,
-        hash=HASH,
-        compression=COMPRESSION,
+        algorithm="BLOCK",
+        hash="XXHASH",
+        compression="UNCOMPRESSED",
         values=footer.row_groups[location.row_group].non_null(location.column),
         ndv_estimate=ndv,
         fill=bits.fill,
@@ -141,7 +137,7 @@ def index(footer: Footer, column: int) -> Iterator[IndexEntry]:
     for group in footer.row_groups:
         found = group.statistics.get(column)
         if found is not None:
-            low, high = statistics.plain(found.minimum, mosaic), statistics.plain(found.maximum, mosaic)
+            low, high = statistics.bounds(group, mosaic)
             yield IndexEntry(
                 row_group=group.ordinal,
                 values=group.rows,
@@ -190,8 +186,8 @@ def _bounds(footer: Footer, column: MosaicColumn, typed: Column) -> Bounds:
         found = group.statistics.get(column.index)
         if found is not None and found.nulls >= group.rows:
             continue
-        lows.append(None if found is None else statistics.plain(found.minimum, column))
-        highs.append(None if found is None else statistics.plain(found.maximum, column))
-    if not any(bound is not None for bound in (*lows, *highs)):
-        return NO_BOUNDS
-    return merged_bounds(lows, highs, typed)
+        low, high = statistics.bounds(group, column)
+        lows.append(low)
+        highs.append(high)
+    known = any(bound is not None for bound in (*lows, *highs))
+    return merged_bounds(lows, highs, typed) if known else NO_BOUNDS

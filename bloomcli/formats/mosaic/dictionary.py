@@ -23,7 +23,7 @@ from bloomcli.formats.answer import DictionaryLookup, Lookup
 from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
 from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
-from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
 
 PLAIN: Final = 0
@@ -31,7 +31,6 @@ CONSTANT: Final = 1
 DICTIONARY: Final = 2
 ONLY_NULLS: Final = 3
 
-_VARINT_BYTES: Final = 5
 _START_BYTES: Final = 256 << 10
 """Compressed bytes of a slot that are read: the dictionary is at its start, and writers stop at 32 KiB of entries."""
 
@@ -53,18 +52,17 @@ def entries(footer: Footer, group: RowGroup, column: MosaicColumn) -> list[bytes
         return None
     bucket = group.buckets[position]
     field = f"row_groups[{group.ordinal}].buckets[{position}]"
-    members = footer.members[column.bucket]
     try:
         if bucket.unpacked:
-            return _of_bucket(footer, bucket, members, column, field)
-        return _of_slot(footer, bucket, members, column, field)
+            return _of_bucket(footer, bucket, footer.members[column.bucket], column, field)
+        return _of_slot(footer, bucket, column, field)
     except _TooLarge:
         return None
 
 
 def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: ReadBudget) -> DictionaryLookup | None:
     """Return the lookup in a column's dictionary in a row group; None for types whose values can't be compared."""
-    if column.family not in {*values.WIDTHS, "STRING", "BYTES"} or not group.rows:
+    if column.family not in {*WIDTHS, "STRING", "BYTES"} or not group.rows:
         return None
 
     @cache
@@ -72,7 +70,12 @@ def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: Rea
         if not budget.take(group.bucket_bytes(column.bucket)):
             return None
         stored = entries(footer, group, column)
-        return None if stored is None or _contradicts_bounds(stored, group, column) else _hashed(stored, column)
+        if stored is None:
+            return None
+        known = group.statistics.get(column.index)
+        exact = column.family in WIDTHS.keys() - {"BOOLEAN", "FLOAT", "DOUBLE"}  # zeros have two encodings
+        ends = {known.minimum, known.maximum} - {None} if known is not None and exact else set()
+        return _hashed(stored, column) if ends <= set(stored) else None  # dictionary or statistics are wrong
 
     def excludes(lookup: Lookup) -> bool | None:
         hashes = found()
@@ -81,17 +84,9 @@ def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: Rea
     return excludes
 
 
-def _contradicts_bounds(stored: Sequence[bytes], group: RowGroup, column: MosaicColumn) -> bool:
-    """Whether the statistics' minimum or maximum isn't an entry. Floats aren't compared: zeros have two encodings."""
-    known = group.statistics.get(column.index)
-    if known is None or column.family not in values.WIDTHS or column.family in {"BOOLEAN", "FLOAT", "DOUBLE"}:
-        return False
-    return not {bound for bound in (known.minimum, known.maximum) if bound is not None} <= set(stored)
-
-
 def _hashed(stored: Sequence[bytes], column: MosaicColumn) -> DictionaryEntries:
     """The hashes that a filter would have: of little-endian bytes, and of both zeros if there is one."""
-    if column.family not in values.WIDTHS:
+    if column.family not in WIDTHS:
         return DictionaryEntries(b"", map(kernels.xxh64, stored))
     hashes = {kernels.xxh64(entry[::-1]) for entry in stored}
     zeros = set(values.zero_hashes(column))
@@ -126,23 +121,10 @@ def _of_bucket(
     return found.get(column.index)
 
 
-def _of_slot(
-    footer: Footer, bucket: Bucket, members: Sequence[MosaicColumn], column: MosaicColumn, field: str
-) -> list[bytes] | None:
-    parts = sum(c.parts for c in members)
-    start = (2 + 4 * parts if parts else 0) + 4 * (len(members) + parts)
-    head = footer.source.read_at(bucket.offset, min(start, bucket.size))
-    if len(head) < start:
-        raise _cursor(footer, head, bucket.offset, field).fault("the bucket ends within its directory", 0)
-    directory = head[start - 4 * (len(members) + parts) :]
-    sizes = [int.from_bytes(directory[at : at + 4], "little") for at in range(0, 4 * len(members), 4)]
-    ordinal = next(i for i, c in enumerate(members) if c.index == column.index)
-    size = sizes[ordinal]
+def _of_slot(footer: Footer, bucket: Bucket, column: MosaicColumn, field: str) -> list[bytes] | None:
+    at, size = values.slots(footer, bucket, field)[column.index]
     if not size:
         return []
-    at = bucket.offset + start + sum(sizes[:ordinal])
-    if at + size > bucket.end:
-        raise _cursor(footer, head, bucket.offset, field).fault("a slot runs past the bucket's end", 0)
     packed = footer.source.read_at(at, min(size, _START_BYTES))
     slot = f"{field}.columns[{column.index}]"
     cursor = Cursor(packed, base=at, path=footer.path, field=slot)

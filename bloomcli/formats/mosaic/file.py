@@ -5,61 +5,41 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from bloomcli import kernels, limits
-from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import WRONG, Bits, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterBounds, FilterProblem, Plan, Tree
+from bloomcli.formats.base import FilterBounds, FilterProblem
 from bloomcli.formats.dictionary import ReadBudget
-from bloomcli.formats.index_input import BitsSource, RowGroupBits
-from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
+from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.mosaic import describe, schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters, unfilterable
-from bloomcli.formats.mosaic.footer import Footer, RowGroup, footer_tree, schema_tree
+from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
-from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
-    from bloomcli.formats.column_facts import ColumnFacts
-    from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
-    from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.model.schema import SchemaNode
+    from bloomcli.formats.column_search import ColumnSearch
 
 
 class MosaicFile(LocatedFile):
     """An open Mosaic file. Opening reads footer, schema and row-group index; filters are read on demand."""
 
     format = "mosaic"
-    title = "Mosaic"
     searched = True
-    describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.footer = Footer(source)
-        self.filters = Filters(source, self.footer)
+        self.filters = Filters(self.footer)
         self.rows = sum(group.rows for group in self.footer.row_groups)
         self.row_group_count = len(self.footer.row_groups)
         self.column_count = len(self.footer.columns)
-
-    def check(self) -> CheckModule:
-        """The module that checks filters."""
-        from bloomcli.formats.mosaic import check
-
-        return check
-
-    def splice(self) -> SpliceModule:
-        """The module that compares and changes footers."""
-        from bloomcli.formats.mosaic import splice
-
-        return splice
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
@@ -88,20 +68,6 @@ class MosaicFile(LocatedFile):
         """The statistics of each row group."""
         return describe.index(self.footer, column.index)
 
-    def schema_tree(self) -> Iterator[SchemaNode]:
-        """Every element of the schema."""
-        return schema_tree(self.footer)
-
-    def footer_tree(self) -> dict[str, Tree]:
-        """The whole footer."""
-        return footer_tree(self.footer)
-
-    def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
-        """Sum up the row-group index by column."""
-        from bloomcli.formats.mosaic.describe import column_facts
-
-        return column_facts(self.footer, columns)
-
     def literal_column(self, column: Column) -> Column:
         """The Parquet type that holds the same values."""
         return schema.literal_column(self.footer.columns[column.index])
@@ -120,9 +86,9 @@ class MosaicFile(LocatedFile):
         groups = [g for g in self.footer.row_groups if units is None or g.ordinal in units]
         self.source.will_read(self.filters.ranges_to_look_up(column.index, hashed, groups))
         for group in groups:
-            yield self._unit(group, mosaic, len(hashed))._replace(
+            yield self._unit(group, len(hashed), mosaic)._replace(
                 lookups=lookups,
-                stats_skip=[statistics.skips(group, literal, mosaic, typed) for literal in literals],
+                stats_skip=statistics.skips(group, literals, mosaic, typed),
                 dictionary_excludes=dictionary.lookup_of(self.footer, group, mosaic, budget),
             )
 
@@ -130,30 +96,34 @@ class MosaicFile(LocatedFile):
         """The search for rows by a column's filters, statistics and dictionaries."""
         from bloomcli.formats.mosaic.search import MosaicSearch
 
-        return MosaicSearch(self, self.filters, column, partial(self._bounded_units, column))
-
-    def _bounded_units(self, column: Column, count: int) -> Iterator[BoundedUnit]:
-        """The facts of each row group, for `count` values, without lookups, and its bounds."""
-        from bloomcli.formats.column_search import BoundedUnit
-
         mosaic = self.footer.columns[column.index]
-        for group in self.footer.row_groups:
-            yield BoundedUnit(self._unit(group, mosaic, count), *statistics.bounds(group, mosaic))
+        return MosaicSearch(self, self.filters, column, partial(self._unit, mosaic=mosaic))
 
-    def _unit(self, group: RowGroup, mosaic: MosaicColumn, hashes: int) -> UnitFacts:
+    def _unit(self, group: RowGroup, hashes: int, mosaic: MosaicColumn) -> UnitFacts:
         """The facts of a row group, for lookups of a number of hashes. A column's bytes are those of its bucket."""
-        bits, problem = self._usable(group, mosaic.index, hashes)
+        location, own = self.filters.preferred(group, mosaic.index), statistics.bound_hashes(group, mosaic)
+        bits: Bits | None = None
+        problem = None
+        if location is not None:
+            try:
+                bits = self.filters.load_for(location, hashes + len(own))
+                if not all(map(bits.check, own)):
+                    bits, problem = None, WRONG
+            except FilterProblem as error:
+                bits, problem = None, error.reason
+        low, high = statistics.bounds(group, mosaic)
+        contents = Contents.VALUES if group.non_null(mosaic.index) else Contents.ONLY_NULLS
         return UnitFacts(
             row_group=group.ordinal,
             rows=group.rows,
             chunk_bytes=group.bucket_bytes(mosaic.bucket),
             row_group_bytes=group.data_bytes,
-            contents=_contents(group, mosaic.index),
+            contents=contents if group.rows else Contents.NOTHING,
             bits=bits,
             problem=problem,
+            low=low,
+            high=high,
         )
-
-    indexable = True
 
     def row_group_rows(self) -> Sequence[int]:
         """The rows of each row group."""
@@ -164,46 +134,6 @@ class MosaicFile(LocatedFile):
         from bloomcli.formats.mosaic import index_input
 
         return index_input.column_of(self.footer.columns[column.index])
-
-    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """The index bits of each row group: of the column's filters, or made from its values."""
-        from bloomcli.formats.mosaic import index_input
-
-        return index_input.row_groups(self.filters, column, fpp, stop)
-
-    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """What `row_group_bits` reads."""
-        from bloomcli.formats.mosaic import index_input
-
-        return index_input.sources(self.filters, column)
-
-    def extents(self, column: Column) -> Iterator[Extent]:
-        """The row-group index's facts about a column in each row group."""
-        from bloomcli.formats.mosaic import sampling
-
-        return sampling.extents(self.filters, column)
-
-    def unit_values(
-        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
-    ) -> Iterator[UnitValues]:
-        """The values of columns in a row group."""
-        del stop
-        from bloomcli.formats.mosaic import sampling
-
-        return sampling.unit_values(self.filters, columns, unit, rates, least)
-
-    def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[Bits | None, str | None]:
-        """The filter that readers use in a row group, or why it can't be used; both None without a filter."""
-        location = self.filters.preferred(group, column)
-        if location is None:
-            return None, None
-        own = statistics.bound_hashes(group, self.footer.columns[column])
-        try:
-            found = self.filters.load_for(location, hashes + len(own))
-            wrong = not all(map(found.check, own))
-        except FilterProblem as problem:
-            return None, problem.reason
-        return (None, WRONG) if wrong else (found, None)
 
     def _lookup(self, literal: Literal, column: MosaicColumn) -> Lookup:
         encodings = values.literal_encodings(literal, column)
@@ -231,31 +161,5 @@ class MosaicFile(LocatedFile):
         """The statistics' bounds in each row group with a filter."""
         mosaic = self.footer.columns[column.index]
         for group in self.footer.row_groups:
-            found = group.statistics.get(column.index)
             if self.filters.preferred(group, column.index) is not None:
-                low, high = (None, None) if found is None else (found.minimum, found.maximum)
-                yield FilterBounds(group.ordinal, None, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
-
-    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
-        """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        from bloomcli.formats.mosaic.plan import AddPlan
-
-        return AddPlan(self.filters, columns, rule, replace=replace, missing=missing).with_left_out(columns)
-
-    def plan_remove(self, columns: set[int] | None) -> Plan:
-        """Plan to remove filters."""
-        from bloomcli.formats.mosaic.plan import RemovePlan
-
-        return RemovePlan(self.filters, columns)
-
-    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
-        """Plan to shrink filters."""
-        from bloomcli.formats.mosaic.plan import FoldPlan
-
-        return FoldPlan(self.filters, columns, rule)
-
-
-def _contents(group: RowGroup, column: int) -> Contents:
-    if not group.rows:
-        return Contents.NOTHING
-    return Contents.VALUES if group.non_null(column) else Contents.ONLY_NULLS
+                yield FilterBounds(group.ordinal, None, *statistics.bounds(group, mosaic))

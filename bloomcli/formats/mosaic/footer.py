@@ -146,16 +146,15 @@ class Footer:
             raise self._fault(f"the file ends in {self.tail[-4:]!r}, not in {spec.MAGIC!r}", source.size - 4)
         self.index_at = int.from_bytes(self.tail[0:8], "big")
         self.schema_at = int.from_bytes(self.tail[8:16], "big")
-        self.compression = self._compression()
+        code = self.tail[spec.COMPRESSION_AT]
+        if code not in spec.COMPRESSIONS:
+            reason = f"compression {code}; 0 (none) and 1 (zstd) are known"
+            raise self._unknown(reason, spec.COMPRESSION_AT, "footer.compression")
+        self.compression = spec.COMPRESSIONS[code]
         self.version = self.tail[spec.VERSION_AT]
         if self.version not in {spec.RELEASED, spec.DRAFT}:
-            raise UnsupportedError(
-                f"version {self.version} of the format; 1 and 2 (the draft with filters) are known",
-                path=self.path,
-                offset=self.footer_at + spec.VERSION_AT,
-                field="footer.version",
-                hint="write the file with a released writer",
-            )
+            reason = f"version {self.version} of the format; 1 and 2 (the draft with filters) are known"
+            raise self._unknown(reason, spec.VERSION_AT, "footer.version")
         if not self.schema_at + 4 <= self.index_at <= self.footer_at:
             raise self._fault(
                 f"the schema block at {self.schema_at} and the index at {self.index_at} don't lie in this order "
@@ -177,17 +176,9 @@ class Footer:
     def _fault(self, reason: str, offset: int, field: str = "footer") -> CorruptFile:
         return CorruptFile(reason, path=self.path, offset=offset, field=field, hint=spec.HINT_DAMAGED)
 
-    def _compression(self) -> str:
-        name = spec.COMPRESSIONS.get(self.tail[24])
-        if name is None:
-            raise UnsupportedError(
-                f"compression {self.tail[24]}; 0 (none) and 1 (zstd) are known",
-                path=self.path,
-                offset=self.footer_at + 24,
-                field="footer.compression",
-                hint="write the file with a released writer",
-            )
-        return name
+    def _unknown(self, reason: str, at: int, field: str) -> UnsupportedError:
+        hint = "write the file with a released writer"
+        return UnsupportedError(reason, path=self.path, offset=self.footer_at + at, field=field, hint=hint)
 
     @property
     def columns(self) -> tuple[MosaicColumn, ...]:

@@ -4,6 +4,7 @@ values."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Final
 
@@ -45,7 +46,7 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
     mosaic = filters.footer.columns[column.index]
     reader: values.ColumnReader | None = None
     filters.source.will_read(filters.ranges({column.index}))
-    try:
+    with ExitStack() as stack:
         for group in filters.footer.row_groups:
             stop.check()
             none = RowGroupBits(group.ordinal, group.rows)
@@ -56,12 +57,9 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
             elif (bits := _usable(filters, group, mosaic)) is not None:
                 yield none._replace(bits=bits.folded_to(fpp).bitset)
             else:
-                reader = reader or values.ColumnReader(filters.footer, [mosaic])
+                reader = reader or stack.enter_context(closing(values.ColumnReader(filters.footer, [mosaic])))
                 filters.source.will_read(filters.value_ranges(group, {mosaic.index}))
                 yield _bits_from_values(reader, group, mosaic, fpp, none)
-    finally:
-        if reader is not None:
-            reader.close()
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
@@ -83,11 +81,8 @@ def _is_read(mosaic: MosaicColumn) -> bool:
 
 def _has_values(group: RowGroup, mosaic: MosaicColumn) -> bool:
     """Whether a row group may have values of a column. A filter counts more than a number of nulls."""
-    return bool(group.rows) and (bool(group.non_null(mosaic.index)) or _has_filter(group, mosaic))
-
-
-def _has_filter(group: RowGroup, mosaic: MosaicColumn) -> bool:
-    return any(p.column == mosaic.index for p in group.filters)
+    filtered = any(location.column == mosaic.index for location in group.filters)
+    return group.rows > 0 and (group.non_null(mosaic.index) > 0 or filtered)
 
 
 def _usable(filters: Filters, group: RowGroup, mosaic: MosaicColumn) -> SplitBlockFilter | None:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Final
 
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import ChangeResult, PlanBase, Tick
+from bloomcli.formats.base import ChangeResult, Plan, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.mosaic import decoder, dictionary, values
 from bloomcli.formats.mosaic.bloom_filter import HEADER_BOUND, Filters, unfilterable
@@ -34,7 +36,7 @@ _ENTRY_BOUND: Final = 18
 """Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""
 
 
-class Change(PlanBase):
+class Change(Plan):
     """A change to a file that removes the filters `removed`."""
 
     def __init__(self, filters: Filters, removed: set[FilterLocation]) -> None:
@@ -87,10 +89,6 @@ class Change(PlanBase):
 _Filters = list[tuple[NewFilter, FilterChange]]
 
 
-def _result_bytes(filters: _Filters) -> int:
-    return sum(new.bits.nbytes for new, _ in filters)
-
-
 class AddPlan(Change):
     """Filters for chosen columns, built from their values."""
 
@@ -117,7 +115,6 @@ class AddPlan(Change):
         self._stopped = False
         self._local = threading.local()
         self._readers: list[values.ColumnReader] = []
-        self._queue: BuildQueue[_Filters] | None = None
         self._replaced = {(p.row_group, p.column): p for p in sorted(removed, key=lambda p: -p.position)}
         there = {(p.row_group, p.column) for p in existing - removed}
         self._todo = {
@@ -144,38 +141,31 @@ class AddPlan(Change):
         count = values.distinct_bound(column, group.non_null(column.index))
         return sizing.upper_bound_bytes(count, self.rule.of(column.name).fpp)
 
-    def _action(self, group: RowGroup, column: MosaicColumn) -> str:
-        return "replace" if (group.ordinal, column.index) in self._replaced else "add"
-
-    def _estimate(self, group: RowGroup, column: MosaicColumn) -> FilterChange:
-        size = self._upper_bound(group, column)
-        if self.rule.ndv is None and group.non_null(column.index):
-            # the filter has at most as many values as the dictionary has entries, which are far fewer than the rows
-            entries = self._dictionary_entries(group, column)
-            if entries is not None:
-                size = min(size, sizing.upper_bound_bytes(entries, self.rule.of(column.name).fpp))
+    def _change(self, group: RowGroup, column: MosaicColumn, size: int) -> FilterChange:
         return FilterChange(
             row_group=group.ordinal,
             column=column.name,
-            action=self._action(group, column),
-            bitset_bytes=min(size, self.rule.largest_split_block),
+            action="replace" if (group.ordinal, column.index) in self._replaced else "add",
+            bitset_bytes=size,
             values=group.non_null(column.index),
             target_fpp=self.rule.of(column.name).fpp,
             source="buckets",
         )
 
+    def _estimate(self, group: RowGroup, column: MosaicColumn) -> FilterChange:
+        size = self._upper_bound(group, column)
+        if self.rule.ndv is None and group.non_null(column.index):
+            # the filter has at most as many values as the dictionary has entries, which are far fewer than the rows
+            with suppress(CorruptFile):  # decoding the column reports it
+                entries = dictionary.entries(self.footer, group, column)
+                if entries is not None:
+                    size = min(size, sizing.upper_bound_bytes(len(entries), self.rule.of(column.name).fpp))
+        return self._change(group, column, min(size, self.rule.largest_split_block))
+
     def reads(self) -> Iterator[tuple[int, int]]:
         """The buckets of the chosen columns."""
         for group in self.footer.row_groups:
             yield from self.filters.value_ranges(group, {c.index for c in self._todo[group.ordinal]})
-
-    def _dictionary_entries(self, group: RowGroup, column: MosaicColumn) -> int | None:
-        """The number of entries in a column's dictionary; None if it has none, or it can't be read."""
-        try:
-            found = dictionary.entries(self.footer, group, column)
-        except CorruptFile:  # decoding the column reports it
-            return None
-        return None if found is None else len(found)
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The new file, row group by row group: kept bytes, then the row group's filters."""
@@ -184,7 +174,9 @@ class AddPlan(Change):
         changes: dict[int, list[FilterChange]] = {}
         jobs = (Job(self._memory(group), partial(self._build, group, tick)) for _, group in layout.steps)
         try:
-            with BuildQueue(jobs, threads, _result_bytes, max_jobs=threads) as queue:
+            with BuildQueue(
+                jobs, threads, lambda built: sum(new.bits.nbytes for new, _ in built), max_jobs=threads
+            ) as queue:
                 self._queue = queue
                 try:
                     for point, group in layout.steps:
@@ -203,10 +195,6 @@ class AddPlan(Change):
                 reader.close()
         ordered = [change for ordinal in sorted(changes) for change in changes[ordinal]]
         yield from self.finish(layout, ordered, self.bytes_to_decode, queue.remarks)
-
-    def failed(self) -> bool:
-        """Whether decoding a row group has failed."""
-        return self._queue is not None and self._queue.failed()
 
     def _memory(self, group: RowGroup) -> int:
         """Maximum bytes of memory for a row group's hashes and filters, and for the first fold of the largest
@@ -241,17 +229,12 @@ class AddPlan(Change):
             size = sizing.upper_bound_bytes(values.distinct_bound(column, hashed.count), rule.fpp)
         bits = rule.build_filter(lambda larger: _filled(larger or size, column, hashed))
         replaced = self._replaced.get((group.ordinal, column.index))
-        change = FilterChange(
-            row_group=group.ordinal,
-            column=column.name,
-            action=self._action(group, column),
-            bitset_bytes=bits.nbytes,
+        change = replace(
+            self._change(group, column, bits.nbytes),
             old_bitset_bytes=None if replaced is None else self.filters.bitset_bytes(replaced),
             values=hashed.count,
             fpp=bits.fpp,
-            target_fpp=rule.fpp,
             misses_target=bits.fpp > rule.fpp,
-            source="buckets",
         )
         return NewFilter(column.index, bits), change
 

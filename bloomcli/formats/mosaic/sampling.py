@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from functools import partial
 
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.formats.mosaic import decoder, schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters
@@ -21,52 +24,47 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
         found = group.statistics.get(column.index)
         used = filters.preferred(group, column.index)
         count = group.non_null(column.index)
+        low, high = statistics.bounds(group, mosaic)
         yield Extent(
             rows=group.rows,
             row_group_bytes=group.data_bytes,
             chunk_bytes=group.bucket_bytes(mosaic.bucket),
             values=count,
             nulls=None if found is None else found.nulls,
-            low=None if found is None else statistics.plain(found.minimum, mosaic),
-            high=None if found is None else statistics.plain(found.maximum, mosaic),
+            low=low,
+            high=high,
             empty=not count,
             filter_bytes=None if used is None else used.length,
         )
 
 
 def unit_values(
-    filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int
+    filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
 ) -> Iterator[UnitValues]:
     """The values of columns in a row group. They are decoded together. Raises UnsupportedError, CorruptFile."""
+    del stop  # the package decodes a row group at once
     decoder.check(filters.source.path)
     group = filters.footer.row_groups[unit]
     chosen = [filters.footer.columns[c.index] for c in columns]
     filters.source.will_read(filters.value_ranges(group, {c.index for c in chosen}))
-    reader = values.ColumnReader(filters.footer, chosen)
-    try:
+    with closing(values.ColumnReader(filters.footer, chosen)) as reader:
         decoded = reader.row_group(group)
-    finally:
-        reader.close()
     for column, mosaic in zip(columns, chosen, strict=True):
         hashed = decoded[mosaic.index]
         most = values.distinct_bound(mosaic, group.non_null(mosaic.index))
         zeros = array("Q", values.zero_hashes(mosaic)).tobytes() if hashed.has_zero else b""
         batch = SampleBatch(hashed.hashes, hashed.count, int, zeros)
         row_group = RowGroupValues(SplitBlockBuilder(most, rates, least), iter([batch]))
-        yield UnitValues(column, iter([row_group]), _PlainValues(hashed, schema.literal_column(mosaic)))
+        yield UnitValues(column, iter([row_group]), partial(_plain, hashed, schema.literal_column(mosaic)))
 
 
-class _PlainValues:
-    """Returns the PLAIN bytes of values by their numbers."""
-
-    def __init__(self, hashed: HashedColumn, typed: Column) -> None:
-        self._hashed, self._typed = hashed, typed
-
-    def __call__(self, keys: Sequence[object]) -> Sequence[bytes | None]:
-        return [self._one(key) for key in keys if isinstance(key, int)]
-
-    def _one(self, key: int) -> bytes | None:
-        try:
-            return next(iter(parse(self._hashed.value(key), self._typed).encodings), None)
-        except LiteralError:
-            return None
+def _plain(hashed: HashedColumn, typed: Column, keys: Sequence[object]) -> Sequence[bytes | None]:
+    """Values by their numbers; None for one whose text isn't a value of the type."""
+    found: list[bytes | None] = []
+    for key in keys:
+        if isinstance(key, int):
+            encodings: Sequence[bytes] = ()
+            with suppress(LiteralError):
+                encodings = parse(hashed.value(key), typed).encodings
+            found.append(next(iter(encodings), None))
+    return found

@@ -17,6 +17,7 @@ from bloomcli import limits
 from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.spec import TYPES, Cursor
 from bloomcli.model.file import Column
+from bloomcli.values.literals import as_integer
 from bloomcli.words import are, counted
 
 _TOKEN: Final = 0x80
@@ -27,7 +28,7 @@ _COMPACT_DIGITS: Final = 18
 _TEXTS: Final = ("CHAR", "VARCHAR", "STRING")
 _BYTES: Final = ("BINARY", "VARBINARY", "BYTES")
 _BITS: Final = {"INT8": 8, "INT16": 16, "INT32": 32, "INT64": 64}
-_FIXED: Final = {
+WIDTHS: Final = {
     "BOOLEAN": 1,
     "INT8": 1,
     "INT16": 2,
@@ -36,8 +37,8 @@ _FIXED: Final = {
     "FLOAT": 4,
     "DOUBLE": 8,
     "DATE": 4,
-    "TIME": 4,
 }
+"""Bytes of a value of each family of numbers that the draft hashes."""
 COMPOUND: Final = ("LIST", "MAP")
 
 
@@ -93,7 +94,7 @@ class MosaicColumn:
             return 8 if self.precision <= _COMPACT_DIGITS else None
         if self.kind in {"TIMESTAMP", "TIMESTAMP_LTZ"}:
             return 12 if self.unit == "NANOS" else 8
-        return _FIXED.get(self.kind)
+        return 4 if self.kind == "TIME" else WIDTHS.get(self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,7 @@ def read_schema(cursor: Cursor) -> Schema:
     if not 1 <= buckets <= max(count, 1):
         raise cursor.fault(f"{counted(buckets, 'bucket')} for {counted(count, 'column')}")
     encoding = cursor.byte("the names' encoding")
-    rules = _read_rules(cursor) if encoding == 1 else None
+    rules = _Rules(cursor) if encoding == 1 else None
     if encoding > 1:
         raise cursor.fault(f"column names in the unknown encoding {encoding}")
     names: set[str] = set()
@@ -153,11 +154,15 @@ def read_schema(cursor: Cursor) -> Schema:
 class _Rules:
     """Byte-pair rules: the two bytes that each byte from 0x80 on is replaced by."""
 
-    def __init__(self, pairs: list[bytes], cursor: Cursor) -> None:
-        self.pairs = pairs
+    def __init__(self, cursor: Cursor) -> None:
+        """Parse the rules. Raises CorruptFile."""
+        count = cursor.count("rules", 2)
+        if count > _RULES_MAX:
+            raise cursor.fault(f"{counted(count, 'rule')} for names; a byte has room for {_RULES_MAX}")
+        self.pairs = [cursor.take(2, "a rule") for _ in range(count)]
         self.lengths = [1] * _TOKEN
         self._texts: dict[int, bytes] = {}
-        for index, pair in enumerate(pairs):
+        for index, pair in enumerate(self.pairs):
             if max(pair) >= _TOKEN + index:
                 raise cursor.fault(f"rule {index} of the names is made of rules that come after it")
             self.lengths.append(self.lengths[pair[0]] + self.lengths[pair[1]])
@@ -179,13 +184,6 @@ class _Rules:
         return self._texts[token]
 
 
-def _read_rules(cursor: Cursor) -> _Rules:
-    count = cursor.count("rules", 2)
-    if count > _RULES_MAX:
-        raise cursor.fault(f"{counted(count, 'rule')} for names; a byte has room for {_RULES_MAX}")
-    return _Rules([cursor.take(2, "a rule") for _ in range(count)], cursor)
-
-
 def _read_type(cursor: Cursor, depth: int) -> MosaicColumn:
     """Parse a type, as a column without a name."""
     if depth > limits.SCHEMA_MAX_DEPTH:
@@ -201,7 +199,8 @@ def _read_type(cursor: Cursor, depth: int) -> MosaicColumn:
         precision, scale = cursor.varint("a precision"), cursor.varint("a scale")
         if not 1 <= precision <= 38:
             raise cursor.fault(f"a decimal of {counted(precision, 'digit')}")
-        return replace(column, precision=precision, scale=_signed(scale))
+        # the scale is one byte, two's complement, widened to 32 bits
+        return replace(column, precision=precision, scale=(scale & 0xFF) - (0x100 if scale & 0x80 else 0))
     if kind in {"TIME", "TIMESTAMP"}:
         return replace(column, precision=cursor.varint("a precision"))
     if kind == "TIMESTAMP_LTZ":
@@ -221,11 +220,6 @@ def _read_type(cursor: Cursor, depth: int) -> MosaicColumn:
         value = _read_type(cursor, depth + 1)
         return replace(column, inner=f"{key.type_name},{value.type_name}", parts=2 + value.parts)
     return column
-
-
-def _signed(scale: int) -> int:
-    """Decode a scale: one byte, two's complement, widened to 32 bits."""
-    return (scale & 0xFF) - (0x100 if scale & 0x80 else 0)
 
 
 def _text(cursor: Cursor, what: str) -> str:
@@ -266,9 +260,7 @@ def literal_column(mosaic: MosaicColumn) -> Column:
     column = replace(column_of(mosaic), type_name=mosaic.type_name)
     kind = mosaic.family
     if kind in _BITS:
-        bits = _BITS[kind]
-        physical = "INT64" if bits == 64 else "INT32"
-        return replace(column, physical=physical, logical=f"INTEGER({bits},signed)", bit_width=bits)
+        return as_integer(column, _BITS[kind])
     if kind in {"FLOAT", "DOUBLE", "BOOLEAN"}:
         return replace(column, physical=kind)
     if kind == "DATE":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,10 +11,12 @@ import pyarrow.compute as pc
 
 from bloomcli.errors import UsageError
 from bloomcli.formats import arrays, wanted_values
+from bloomcli.formats.answer import UnitFacts
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.column_search import BoundedUnit, Candidates, ColumnSearch, FoundRows, Matches, is_nan
+from bloomcli.formats.column_search import Candidates, ColumnSearch, FoundRows, Matches, is_nan
 from bloomcli.formats.mosaic import schema, values
 from bloomcli.formats.mosaic.bloom_filter import Filters
+from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
@@ -29,18 +32,14 @@ class MosaicSearch(ColumnSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: yields the column's row groups, for a number of values.
+        facts_of: returns the facts of a row group, for a number of values.
 
     Raises:
         UsageError: the column is a list or a map.
     """
 
     def __init__(
-        self,
-        file: FilterFile,
-        filters: Filters,
-        column: Column,
-        units: Callable[[int], Iterator[BoundedUnit]],
+        self, file: FilterFile, filters: Filters, column: Column, facts_of: Callable[[RowGroup, int], UnitFacts]
     ) -> None:
         self._mosaic = filters.footer.columns[column.index]
         typed = schema.literal_column(self._mosaic)
@@ -49,7 +48,7 @@ class MosaicSearch(ColumnSearch):
         super().__init__(file.source, file.look_up, column, typed)
         self._file = file
         self._filters = filters
-        self._units = units
+        self._facts_of = facts_of
         if self._mosaic.kind in COMPOUND:
             raise UsageError(
                 f"column {column.path} is a {self._mosaic.kind.lower()}, and has no values to find",
@@ -68,15 +67,13 @@ class MosaicSearch(ColumnSearch):
         narrow = {"INT8": pa.int8(), "INT16": pa.int16()}.get(self._mosaic.family)
         return wanted_values.xxh64_of(forms if narrow is None else forms.cast(narrow))
 
-    def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
-        """The column's row groups."""
-        for facts, low, high in self._units(count):
-            yield BoundedUnit(facts, self._turned(low), self._turned(high))
-
-    def _turned(self, bound: bytes | None) -> bytes | None:
-        """A bound in the form that is compared: those of small decimals are INT64s."""
+    def bounded_units(self, count: int) -> Iterator[UnitFacts]:
+        """The column's row groups. The bounds of small decimals are INT64s, and are compared like those of others."""
         small = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None
-        return bound[::-1] if small and bound is not None else bound
+        for group in self._filters.footer.row_groups:
+            facts = self._facts_of(group, count)
+            low, high = (end if end is None or not small else end[::-1] for end in (facts.low, facts.high))
+            yield facts._replace(low=low, high=high)
 
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
         """The rows of row groups that have one of their candidates."""
@@ -105,11 +102,8 @@ class MosaicSearch(ColumnSearch):
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as paimon-mosaic reads them."""
-        reader = values.ColumnReader(self._filters.footer, self._chosen(columns))
-        try:
+        with closing(values.ColumnReader(self._filters.footer, self._chosen(columns))) as reader:
             return reader.no_rows()
-        finally:
-            reader.close()
 
     def _chosen(self, columns: Sequence[str] | None) -> list[MosaicColumn]:
         """Columns in the order that the writer was given."""
@@ -129,8 +123,5 @@ class MosaicSearch(ColumnSearch):
         footer = self._filters.footer
         group = footer.row_groups[ordinal]
         self._file.source.will_read(self._filters.value_ranges(group, {c.index for c in columns}))
-        reader = values.ColumnReader(footer, columns)
-        try:
+        with closing(values.ColumnReader(footer, columns)) as reader:
             return reader.decoded(group)
-        finally:
-            reader.close()

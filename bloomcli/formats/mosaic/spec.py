@@ -16,8 +16,9 @@ from bloomcli.words import are, counted
 
 MAGIC: Final = b"MOSA"
 FOOTER_BYTES: Final = 32
+COMPRESSION_AT: Final = 24
 VERSION_AT: Final = 25
-"""The position of the version byte in the footer."""
+"""The positions of these bytes in the footer."""
 
 RELEASED: Final = 1
 """The version of released readers and writers."""
@@ -52,7 +53,7 @@ TYPES: Final = {
 
 HINT_DAMAGED: Final = "the file is damaged; get it from its source again"
 
-_VARINT_BYTES: Final = 5
+VARINT_BYTES: Final = 5
 _U32: Final = 0xFFFFFFFF
 _LONG_BYTES: Final = 10
 _U64: Final = (1 << 64) - 1
@@ -104,7 +105,7 @@ class Cursor:
 
     def varint(self, what: str) -> int:
         """An unsigned varint of 32 bits."""
-        return self._leb128(what, _VARINT_BYTES, _U32)
+        return self._leb128(what, VARINT_BYTES, _U32)
 
     def zigzag(self, what: str) -> int:
         """A signed varint of 64 bits."""
@@ -154,13 +155,3 @@ class Cursor:
                 field=self.field,
                 hint=f"bloom reads up to {mosaic_limits.PARTS_MAX}; write files with fewer columns or row groups",
             )
-
-
-def varint(value: int) -> bytes:
-    """Encode an unsigned varint in its shortest form."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

@@ -17,6 +17,7 @@ from itertools import accumulate
 from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.base import varint
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.bloom_filter import in_data, load, problem, write_header
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
@@ -86,12 +87,8 @@ class Layout:
             if location in removed:
                 continue  # one that can't be cut out loses its entry, its bytes stay
             if not movable:
-                raise problem(
-                    "the filter overlaps something else or lies outside the data: it can't stay in a changed file",
-                    footer,
-                    location,
-                    "filter-offset",
-                )
+                reason = "the filter overlaps something else or lies outside the data:"
+                raise problem(footer, location, f"{reason} it can't stay in a changed file", "filter-offset")
             self._kept.setdefault(location.row_group, []).append(location)
         self._cuts = sorted(cuts)
         self.steps: list[tuple[int, RowGroup]] = self._insertion_points()
@@ -102,7 +99,11 @@ class Layout:
         self._moves: list[tuple[int, int]] = []
         self._entries: dict[int, list[tuple[int, int, int]]] = {}
         self._written: list[tuple[int, int, int]] = []
-        """(row group, offset, XXH64 of the bitset) of each new filter. The bits aren't kept, to save memory."""
+        """(row group, offset,                 reason = "the filter overlaps something else or lies outside the data:"
+                raise problem(footer, location, f"{reason} it can't stay in a changed file", "filter-offset")
+                reason = "the filter overlaps something else or lies outside the data:"
+                raise problem(footer, location, f"{reason} it can't stay in a changed file", "filter-offset")
+H64 of the bitset) of each new filter. The bits aren't kept, to save memory."""
         self._index = b""
 
     @property
@@ -234,7 +235,7 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
 
 def encode_filters(entries: Sequence[tuple[int, int, int]]) -> bytes:
     """The filters' part of an index entry, from (column, offset, bytes)."""
-    out = bytearray(spec.varint(len(entries)))
+    out = bytearray(varint(len(entries)))
     for column, offset, length in entries:
-        out += spec.varint(column) + offset.to_bytes(8, "big") + spec.varint(length)
+        out += varint(column) + offset.to_bytes(8, "big") + varint(length)
     return bytes(out)

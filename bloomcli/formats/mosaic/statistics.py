@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 from bloomcli import kernels
 from bloomcli.formats.deep_check import has_two_forms
-from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.footer import RowGroup
-from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.model.file import Column
-from bloomcli.values.literals import Literal, excluded_by
+from bloomcli.values.literals import Literal, exclusions
 
 _NANOS_PER_MILLI = 1_000_000
 
@@ -21,7 +21,7 @@ def bound_hashes(group: RowGroup, column: MosaicColumn) -> list[int]:
     found = group.statistics.get(column.index)
     if found is None or found.nulls >= group.rows:
         return []
-    text, width = column.family == "STRING", values.WIDTHS.get(column.family)
+    text, width = column.family == "STRING", WIDTHS.get(column.family)
     known = [bound for bound in (found.minimum, found.maximum) if bound is not None]
     forms = known if text else [bound[::-1] for bound in known if len(bound) == width]
     return [kernels.xxh64(form) for form in forms if text or not has_two_forms(form, column.family)]
@@ -49,11 +49,11 @@ def bounds(group: RowGroup, column: MosaicColumn) -> tuple[bytes | None, bytes |
     return (None, None) if found is None else (plain(found.minimum, column), plain(found.maximum, column))
 
 
-def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column) -> bool | None:
-    """Whether statistics alone exclude a value; None if unknown."""
+def skips(group: RowGroup, literals: Sequence[Literal], column: MosaicColumn, typed: Column) -> Sequence[bool | None]:
+    """For each value, whether statistics alone exclude it; None if unknown."""
     found = group.statistics.get(column.index)
     if found is None or column.family == "BOOLEAN":
-        return None
+        return [None] * len(literals)
     if found.nulls >= group.rows:
-        return True
-    return excluded_by(literal, plain(found.minimum, column), plain(found.maximum, column), typed)
+        return [True] * len(literals)
+    return exclusions(literals, *bounds(group, column), typed)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli import kernels
@@ -33,7 +34,7 @@ from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.decoder import Decoder
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
-from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
 from bloomcli.words import are, counted
 
@@ -41,17 +42,6 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 
-WIDTHS: Final = {
-    "BOOLEAN": 1,
-    "INT8": 1,
-    "INT16": 2,
-    "INT32": 4,
-    "INT64": 8,
-    "FLOAT": 4,
-    "DOUBLE": 8,
-    "DATE": 4,
-}
-"""Bytes of a value of each family of numbers."""
 _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 _BOOLEANS: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
 
@@ -196,11 +186,6 @@ def released_view(footer: Footer) -> tuple[Callable[[int, int], bytes], int]:
     return read_at, size
 
 
-def _view(buffer: Any) -> memoryview:
-    """An Arrow buffer as unsigned bytes."""
-    return memoryview(b"") if buffer is None else memoryview(buffer).cast("B")
-
-
 def hash_column(array: Any, column: MosaicColumn) -> HashedColumn:
     """Hash a column's non-null values, in order."""
     import pyarrow as pa
@@ -208,7 +193,7 @@ def hash_column(array: Any, column: MosaicColumn) -> HashedColumn:
     shown = array
     if column.family == "BOOLEAN":
         array = array.cast(pa.uint8())
-    buffers = [_view(b) for b in array.buffers()]
+    buffers = [memoryview(b"" if b is None else b).cast("B") for b in array.buffers()]
     length = len(array)
     out = bytearray(length * 8)
     if array.null_count == length:
@@ -223,9 +208,6 @@ def hash_column(array: Any, column: MosaicColumn) -> HashedColumn:
         if column.family in _FLOATS:
             zero = kernels.has_zero(buffers[1], width, array.offset, length, validity)
     return HashedColumn(count=count, hashes=out, has_zero=zero, values=shown)
-
-
-_VARINT_BYTES = 5
 
 
 def check_buckets(footer: Footer, group: RowGroup, columns: Sequence[MosaicColumn]) -> None:
@@ -253,12 +235,12 @@ def _check_size(footer: Footer, size: int, offset: int, field: str) -> None:
         )
 
 
-def _check_paged(footer: Footer, bucket: Bucket, columns: Sequence[MosaicColumn], field: str) -> None:
+def slots(footer: Footer, bucket: Bucket, field: str) -> dict[int, tuple[int, int]]:
+    """The offset and the size of each column's slot in a paged bucket, by ordinal. Raises CorruptFile."""
     members = footer.members[bucket.id]
     parts = sum(c.parts for c in members)
-    header = 2 + 4 * parts if parts else 0
-    slots = len(members) + parts
-    start = header + 4 * slots
+    count = len(members) + parts
+    start = (2 + 4 * parts if parts else 0) + 4 * count
     data = footer.source.read_at(bucket.offset, min(start, bucket.size))
     cursor = Cursor(data, base=bucket.offset, path=footer.path, field=field)
     if parts:
@@ -266,16 +248,20 @@ def _check_paged(footer: Footer, bucket: Bucket, columns: Sequence[MosaicColumn]
         if found != parts:
             raise cursor.fault(f"{counted(found, 'part')} of lists and maps; the schema has {parts}", 0)
         cursor.take(4 * parts, "the parts' numbers of elements")
-    sizes = [int.from_bytes(cursor.take(4, "a slot's size"), "little") for _ in range(slots)]
+    sizes = [int.from_bytes(cursor.take(4, "a slot's size"), "little") for _ in range(count)]
     if start + sum(sizes) != bucket.size:
         raise cursor.fault(
             f"directory and slots take {counted(start + sum(sizes), 'byte')}, the bucket has {bucket.size}", 0
         )
+    offsets = accumulate(sizes, initial=bucket.offset + start)
+    # the parts' slots follow the columns'
+    return {column.index: (at, size) for column, at, size in zip(members, offsets, sizes, strict=False)}
+
+
+def _check_paged(footer: Footer, bucket: Bucket, columns: Sequence[MosaicColumn], field: str) -> None:
     chosen = {c.index for c in columns}
-    at = bucket.offset + start
-    for column, size in zip(members, sizes, strict=False):  # the parts' slots follow the columns'
-        if size and column.index in chosen:
-            head = footer.source.read_at(at, min(size, _VARINT_BYTES))
-            slot = Cursor(head, base=at, path=footer.path, field=f"{field}.columns[{column.index}]")
+    for index, (at, size) in slots(footer, bucket, field).items():
+        if size and index in chosen:
+            head = footer.source.read_at(at, min(size, spec.VARINT_BYTES))
+            slot = Cursor(head, base=at, path=footer.path, field=f"{field}.columns[{index}]")
             _check_size(footer, slot.varint("a column's size, unpacked"), at, slot.field)
-        at += size

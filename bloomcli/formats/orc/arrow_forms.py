@@ -6,6 +6,8 @@ above them).
 
 from __future__ import annotations
 
+import struct
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Self
@@ -18,23 +20,25 @@ from bloomcli.formats import arrays
 from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import Bits
-from bloomcli.formats.orc.values import DECIMAL_BYTES, FLOATS, INTEGERS, TIMESTAMPS, LeafReader, Values
+from bloomcli.formats.orc.values import DECIMAL_BYTES, FLOATS, INTEGERS, TIMESTAMPS, Counted, LeafReader, Values
 from bloomcli.formats.wanted_values import without_blanks
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal
 
-MOMENT_BYTES: Final = 12
+MOMENT: Final = struct.Struct("<qi")
+"""A timestamp's form."""
 _NANOS_PER_MILLI: Final = 1_000_000
 _HASH_BYTES: Final = 8
 _FLOATS: Final = {"FLOAT": pa.float32(), "DOUBLE": pa.float64()}
 
 
-class Numbered:
-    """Rows with their numbers (see `values.Rows`)."""
+class Numbered(Counted):
+    """Rows with their numbers."""
 
     __slots__ = ("numbers",)
 
     def __init__(self, numbers: pa.Int64Array) -> None:
+        super().__init__(len(numbers))
         self.numbers = numbers
 
     @classmethod
@@ -43,10 +47,6 @@ class Numbered:
         batch = pa.array(range(min(count, limits.ROWS_PER_BATCH)), pa.int64())
         for first in range(0, count, limits.ROWS_PER_BATCH):
             yield cls(pc.add(batch[: count - first], first))
-
-    def __len__(self) -> int:
-        """The number of rows."""
-        return len(self.numbers)
 
     def where(self, present: Bits) -> Self:
         """Those that have a value."""
@@ -101,12 +101,12 @@ def forms_of(values: Values, leaf: LeafReader) -> pa.Array:
     if orc.kind in FLOATS:
         return _array(_FLOATS[orc.kind], values.data, count)
     if values.nanos is not None and leaf.zone is not None:
-        out = bytearray(count * MOMENT_BYTES)
+        out = bytearray(count * MOMENT.size)
         try:
             kernels.orc_moments(values.data, values.nanos, count, leaf.zone, out)
         except kernels.RunError as error:
             raise leaf.fault(str(error), "SECONDARY") from None
-        return _array(pa.binary(MOMENT_BYTES), out, count).cast(pa.large_binary())
+        return _array(pa.binary(MOMENT.size), out, count).cast(pa.large_binary())
     if orc.kind == "DECIMAL":
         return _array(pa.binary(DECIMAL_BYTES), values.data, count).cast(pa.large_binary())
     if values.cut:
@@ -154,14 +154,13 @@ def forms_of_arrow(array: pa.Array, orc: OrcType) -> pa.Array:
 def _moment(nanos: int) -> bytes:
     """A timestamp's bytes as `kernels.orc_moments` writes them."""
     millis, rest = divmod(nanos, _NANOS_PER_MILLI)
-    wide = (millis & (1 << 64) - 1).to_bytes(8, "little")
-    return wide + rest.to_bytes(MOMENT_BYTES - 8, "little")
+    return (millis & (1 << 64) - 1).to_bytes(8, "little") + rest.to_bytes(MOMENT.size - 8, "little")
 
 
 def is_rounded_otherwise(moment: bytes) -> bool:
     """Whether ORC C++ hashes a timestamp as a millisecond later: before 1970, with a part of a millisecond."""
-    millis, rest = moment[: MOMENT_BYTES - 4], moment[MOMENT_BYTES - 4 :]
-    return int.from_bytes(millis, "little", signed=True) < 0 and any(rest)
+    millis, rest = MOMENT.unpack(moment)
+    return bool(millis < 0 and rest)
 
 
 def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
@@ -169,8 +168,8 @@ def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
     count = len(forms)
     if not count:
         return b""
-    out = bytearray(count * _HASH_BYTES)
     if not pa.types.is_large_binary(forms.type):
+        out = bytearray(count * _HASH_BYTES)
         data = memoryview(forms.buffers()[1]).cast("B")
         width = forms.type.bit_width // 8
         if orc.kind in FLOATS:
@@ -178,18 +177,13 @@ def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
         else:
             kernels.orc_hash_long(data, width, forms.offset, count, out)
         return bytes(out)
-    found = memoryview(out).cast("Q")
-    one = bytearray(_HASH_BYTES)
-    for at, form in enumerate(forms):
-        data = memoryview(form.as_buffer()).cast("B")
-        if orc.kind in TIMESTAMPS:
-            kernels.orc_hash_long(data[:8], 8, 0, 1, one)
-            found[at] = int.from_bytes(one, "little")
-        elif orc.kind == "DECIMAL":
-            kernels.orc_hash_decimals(data, 1, typed.scale, one)
-            found[at] = int.from_bytes(one, "little")
-        elif orc.kind == "CHAR":
-            found[at] = hashes.encoded_hash(bytes(data), orc, typed)
-        else:
-            found[at] = kernels.orc_hash_bytes(data)
-    return bytes(out)
+    return array("Q", (hashes.encoded_hash(_plain(form, orc), orc, typed) for form in forms.to_pylist())).tobytes()
+
+
+def _plain(form: bytes, orc: OrcType) -> bytes:
+    """The PLAIN bytes of a form in the literal's column."""
+    if orc.kind in TIMESTAMPS:
+        millis, rest = MOMENT.unpack(form)
+        nanos: int = millis * _NANOS_PER_MILLI + rest
+        return nanos.to_bytes(16, "little", signed=True)
+    return form[::-1] if orc.kind == "DECIMAL" else form

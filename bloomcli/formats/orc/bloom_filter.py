@@ -18,20 +18,19 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Container, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.base import HINT_REPLACE, FilterProblem, varint
 from bloomcli.formats.orc import hashes, spec, statistics
 from bloomcli.formats.orc.compression import Codec, Packer
-from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
-from bloomcli.formats.orc.values import TIMESTAMPS, why_zone_unknown
-from bloomcli.hints import removing, replacing
+from bloomcli.formats.orc.values import TEXTS, TIMESTAMPS, why_zone_unknown
+from bloomcli.hints import removing
 from bloomcli.rules.writer_table import Part, faults
-from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
 UTF8: Final = "BLOOM_FILTER_UTF8"
@@ -45,7 +44,6 @@ BLOOM_ENCODING: Final = 1
 _HIVE_12055: Final = 3
 _ORC_135: Final = 6
 _FUNCTIONS_MAX: Final = 1024
-HINT_REPLACE: Final = replacing()
 
 
 class LoadedStream(NamedTuple):
@@ -64,71 +62,42 @@ class LoadedStream(NamedTuple):
 
 
 def problem(
-    reason: str,
     footer: Footer,
     stream: Stream,
-    stripe: int,
+    stripe: Stripe,
+    reason: str,
     id: str,  # noqa: A002
     hint: str = HINT_REPLACE,
 ) -> FilterProblem:
     """The error about a filter stream."""
-    error = FilterProblem(
-        reason,
-        path=footer.path,
-        offset=stream.offset,
-        field=f"stripes[{stripe}].streams[{stream.position}]",
-        hint=hint,
-    )
-    error.id = id
-    return error
+    field = f"{stripe.field}.streams[{stream.position}]"
+    return FilterProblem(reason, path=footer.path, offset=stream.offset, field=field, hint=hint, id=id)
 
 
 def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedStream:
     """Read a filter stream. Raises FilterProblem."""
     stripe = stripe_footer.stripe
+    wrong = partial(problem, footer, stream, stripe)
     try:
         data = footer.read_stream(stream, stripe)
         index = spec.parse("BloomFilterIndex", data, footer.path, stream.offset, stripe.field)
     except (CorruptFile, UnsupportedError) as error:
-        raise problem(
-            f"the stream can't be read: {error.reason}", footer, stream, stripe.ordinal, "filter-header"
-        ) from None
+        raise wrong(f"the stream can't be read: {error.reason}", "filter-header") from None
     del data  # up to 128 MiB, and the message is as large
-    wanted = footer.row_groups(stripe)
-    if len(index.bloom_filter) != wanted:
-        raise problem(
-            f"{counted(len(index.bloom_filter), 'filter')} for {counted(wanted, 'row group')}",
-            footer,
-            stream,
-            stripe.ordinal,
-            "filter-count",
-        )
-    filters = tuple(_filter(item, footer, stream, stripe.ordinal) for item in index.bloom_filter)
-    orc = footer.types[stream.column]
-    return LoadedStream(
-        stream=stream, filters=filters, untrusted=why_untrusted(footer, stripe_footer, orc, stream.kind)
-    )
-
-
-def _filter(item: Any, footer: Footer, stream: Stream, stripe: int) -> KirschMitzenmacherFilter:
-    if stream.kind == UTF8:
-        bits = item.utf8bitset
-    else:
-        longs = array("Q", item.bitset)
-        bits = longs.tobytes()
-    if not bits or len(bits) % 8:
-        raise problem(
-            f"a bitset of {counted(len(bits), 'byte')}; it has to be a positive multiple of 8",
-            footer,
-            stream,
-            stripe,
-            "filter-num-bytes",
-        )
-    if not 1 <= item.num_hash_functions <= _FUNCTIONS_MAX:
-        raise problem(
-            f"{item.num_hash_functions} hash functions can't be", footer, stream, stripe, "filter-hash-functions"
-        )
-    return KirschMitzenmacherFilter(bits, item.num_hash_functions)
+    count, wanted = len(index.bloom_filter), footer.row_groups(stripe)
+    if count != wanted:
+        raise wrong(f"{counted(count, 'filter')} for {counted(wanted, 'row group')}", "filter-count")
+    filters = []
+    for item in index.bloom_filter:
+        bits = item.utf8bitset if stream.kind == UTF8 else array("Q", item.bitset).tobytes()
+        if not bits or len(bits) % 8:
+            size = counted(len(bits), "byte")
+            raise wrong(f"a bitset of {size}; it has to be a positive multiple of 8", "filter-num-bytes")
+        if not 1 <= item.num_hash_functions <= _FUNCTIONS_MAX:
+            raise wrong(f"{item.num_hash_functions} hash functions can't be", "filter-hash-functions")
+        filters.append(KirschMitzenmacherFilter(bits, item.num_hash_functions))
+    untrusted = why_untrusted(footer, stripe_footer, footer.types[stream.column], stream.kind)
+    return LoadedStream(stream, tuple(filters), untrusted)
 
 
 def bad_writer(footer: Footer) -> bool:
@@ -156,7 +125,7 @@ def why_untrusted(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kin
         return f"orc-core hashes short decimals as numbers in files of version {version}, and looks texts up"
     writer = footer.postscript.writer_version
     if kind == ORIGINAL:
-        if orc.kind in {"STRING", "CHAR", "VARCHAR"} and writer < _HIVE_12055:
+        if orc.kind in TEXTS and writer < _HIVE_12055:
             return "strings were hashed in the writer's own character set before HIVE-12055"
         if orc.kind == "DECIMAL":
             return "decimals in BLOOM_FILTER streams were hashed wrongly before ORC-101"
@@ -171,36 +140,14 @@ def why_untrusted(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kin
     return None
 
 
-def sound_for_old_readers(footer: Footer, orc: OrcType) -> bool:
-    """Whether old readers may use a BLOOM_FILTER stream with the bits of the BLOOM_FILTER_UTF8 stream."""
-    if orc.kind in {"STRING", "CHAR", "VARCHAR"}:
-        return int(footer.postscript.writer_version) >= _HIVE_12055
-    return orc.kind not in {"DECIMAL", "TIMESTAMP"}
-
-
-def unfilterable_types(footer: Footer) -> dict[int, str]:
-    """Types that can't have a filter, by column id, each with the reason as a noun phrase."""
-    found: dict[int, str] = {}
-    for orc in footer.types:
-        if orc.id in footer.encrypted_columns:
-            found[orc.id] = "encrypted: ORC's filters aren't, so that one would give the column's values away"
-        elif orc.kind == "BOOLEAN":
-            found[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
-        elif not orc.id:
-            found[orc.id] = f"{orc.name} at the file's root, which is no struct: readers look columns up by name"
-        elif any(t.kind == "UNION" for t in footer.ancestors(orc)):
-            found[orc.id] = "within a union: its values can't be hashed exactly"
-        elif orc.kind not in hashes.HASHABLE or orc.fault is not None:
-            found[orc.id] = f"{orc.name}: its values can't be hashed exactly"
-        elif orc.kind in TIMESTAMPS and (reason := _why_zone_unknown(footer, orc)) is not None:
-            found[orc.id] = f"{orc.name}: {reason}"
-    return found
-
-
-def _why_zone_unknown(footer: Footer, orc: OrcType) -> str | None:
-    """Why the timestamps of some stripe can't be converted; None if all can be."""
-    stripes = (footer.stripe_footer(s) for s in footer.stripes if s.rows)
-    return next((why for s in stripes if (why := why_zone_unknown(s, orc)) is not None), None)
+def kinds_of_option(footer: Footer, orc: OrcType, option: str | None) -> tuple[str, ...]:
+    """The kinds of streams that are written for the option `kind`: with "both" also BLOOM_FILTER, if old readers may
+    use the bits of a BLOOM_FILTER_UTF8 stream."""
+    if orc.kind in TEXTS:
+        sound = footer.postscript.writer_version >= _HIVE_12055
+    else:
+        sound = orc.kind not in {"DECIMAL", "TIMESTAMP"}
+    return (UTF8, ORIGINAL) if option == "both" and sound else (UTF8,)
 
 
 class Location(NamedTuple):
@@ -218,8 +165,8 @@ class Filters:
         footer: its metadata.
     """
 
-    def __init__(self, source: Source, footer: Footer) -> None:
-        self.source = source
+    def __init__(self, footer: Footer) -> None:
+        self.source = footer.source
         self.footer = footer
 
     def locations(self, columns: set[int] | None) -> Iterator[Location]:
@@ -234,25 +181,35 @@ class Filters:
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of these columns' filter streams (None: all)."""
-        return ((stream.offset, stream.length) for _, stream in self.locations(columns))
+        return (stream.range for _, stream in self.locations(columns))
 
     def ranges_with_index(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of these columns' filter streams and row indexes."""
         for streams, stream in self.locations(columns):
-            yield stream.offset, stream.length
+            yield stream.range
             index = streams.find("ROW_INDEX", stream.column)
             if index is not None:
-                yield index.offset, index.length
+                yield index.range
+
+    def ranges_to_look_up(self, column: int, stripes: Sequence[Stripe]) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of the filters that readers use and of the row indexes in these stripes. Filter
+        streams are usually compressed, so each is read whole."""
+        for streams in map(self.footer.stripe_footer, stripes):
+            for stream in (self.preferred(streams, column), streams.find("ROW_INDEX", column)):
+                if stream is not None:
+                    yield stream.range
 
     def value_ranges(self, streams: StripeFooter, column: int) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of the streams with a column's values in a stripe, and of its row index."""
         above = self.footer.ancestors(self.footer.types[column])
-        for stream in streams.of_column(column):
-            if stream.kind not in KINDS:
-                yield stream.offset, stream.length
+        yield from (stream.range for stream in self.value_streams(streams, column))
         for kind in ("PRESENT", "LENGTH"):
             found = (streams.find(kind, orc.id) for orc in above)
-            yield from ((s.offset, s.length) for s in found if s is not None)
+            yield from (s.range for s in found if s is not None)
+
+    def value_streams(self, streams: StripeFooter, column: int) -> Sequence[Stream]:
+        """A column's streams in a stripe, without filters."""
+        return [stream for stream in streams.of_column(column) if stream.kind not in KINDS]
 
     def preferred(self, streams: StripeFooter, column: int) -> Stream | None:
         """The filter stream of a column that readers use; None where it has none in the stripe."""
@@ -268,23 +225,15 @@ class Filters:
     def load(self, location: Location) -> LoadedStream:
         """Read a stream's filters. Raises FilterProblem."""
         streams, stream = location
-        if stream.column >= len(self.footer.types):
-            raise problem(
-                f"the stream is of column {stream.column}, the file has {len(self.footer.types)}",
-                self.footer,
-                stream,
-                streams.stripe.ordinal,
-                "filter-column",
-            )
+        types, wrong = self.footer.types, partial(problem, self.footer, stream, streams.stripe)
+        if stream.column >= len(types):
+            raise wrong(f"the stream is of column {stream.column}, the file has {len(types)}", "filter-column")
         if stream.column in self.footer.encrypted_columns:
-            raise problem(
+            raise wrong(
                 "the column is encrypted, and these filters aren't: anybody can look guesses up, and a reader without"
                 " the key loses rows by them",
-                self.footer,
-                stream,
-                streams.stripe.ordinal,
                 "filter-plaintext",
-                removing(self.footer.types[stream.column].label, after=" takes them out, without a key"),
+                removing(types[stream.column].label, after=" takes them out, without a key"),
             )
         return load(self.footer, streams, stream)
 
@@ -303,8 +252,9 @@ class Filters:
         return sizes.pop() if len(sizes) == 1 else None
 
     def row_index(self, streams: StripeFooter, column: int) -> list[Any]:
-        """The statistics of each row group of a column; empty where there is no (readable) row index."""
-        return [entry.statistics for entry in self.index_entries(streams, column)]
+        """The statistics of each of `Footer.units`; None for all where there is no (readable) row index."""
+        found = [entry.statistics for entry in self.index_entries(streams, column)]
+        return found or [None] * len(self.footer.units(streams.stripe))
 
     def index_entries(self, streams: StripeFooter, column: int) -> Sequence[Any]:
         """The row index entry of each row group of a column. Empty if there is no readable row index, or if it has
@@ -327,14 +277,40 @@ class Filters:
 
     @cached_property
     def unfilterable(self) -> dict[int, str]:
-        """Why types can't have a filter, by id. Types that can have one are left out."""
-        return unfilterable_types(self.footer)
+        """Why types can't have a filter, by id, each as a noun phrase. Types that can have one are left out."""
+        found: dict[int, str] = {}
+        for orc in self.footer.types:
+            if orc.id in self.footer.encrypted_columns:
+                found[orc.id] = "encrypted: ORC's filters aren't, so that one would give the column's values away"
+            elif orc.kind == "BOOLEAN":
+                found[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
+            elif not orc.id:
+                found[orc.id] = f"{orc.name} at the file's root, which is no struct: readers look columns up by name"
+            elif any(t.kind == "UNION" for t in self.footer.ancestors(orc)):
+                found[orc.id] = "within a union: its values can't be hashed exactly"
+            elif orc.kind not in hashes.HASHABLE or orc.fault is not None:
+                found[orc.id] = f"{orc.name}: its values can't be hashed exactly"
+            elif orc.kind in TIMESTAMPS:
+                stripes = (self.footer.stripe_footer(s) for s in self.footer.stripes if s.rows)
+                reason = next((why for s in stripes if (why := why_zone_unknown(s, orc)) is not None), None)
+                if reason is not None:
+                    found[orc.id] = f"{orc.name}: {reason}"
+        return found
 
     @cached_property
     def not_comparable(self) -> dict[int, str]:
         """Why the values of columns can't be compared with their filters, by id. Others are left out."""
-        found = ((t.id, hashes.why_not_comparable(self.footer, t)) for t in self.footer.types)
-        return {column: why for column, why in found if why is not None}
+        found: dict[int, str] = {}
+        for orc in self.footer.types:
+            if orc.kind == "UNION":
+                found[orc.id] = "they are a union's tags, which no reader asks for"
+            elif orc.kind == "DECIMAL" and orc.fault is not None:
+                found[orc.id] = orc.fault
+            elif any(t.kind == "UNION" for t in self.footer.ancestors(orc)):
+                found[orc.id] = "it lies within a union"
+            elif orc.kind not in hashes.READABLE:
+                found[orc.id] = f"how values of {orc.name} are hashed isn't known"
+        return found
 
     def checkable(self, stream: Stream, columns: set[int] | None) -> bool:
         """Whether a stream holds filters of these columns (None: all) that can be compared with the values."""
@@ -355,8 +331,7 @@ class Filters:
 
     def bytes_to_check(self, streams: StripeFooter, column: int) -> int:
         """Compressed bytes of a column's values in a stripe, which are compared with its filters."""
-        found = streams.of_column(column) if self.readable(column) else ()
-        return sum(s.length for s in found if s.kind not in KINDS)
+        return sum(s.length for s in self.value_streams(streams, column)) if self.readable(column) else 0
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of all values of these columns that are compared with filters or statistics in the stripes
@@ -416,13 +391,13 @@ class FilterStream:
     def add(self, bits: KirschMitzenmacherFilter) -> None:
         """Append the next row group's filter."""
         size = len(bits.bitset)
-        head = _FUNCTIONS + _varint(bits.k)
+        head = _FUNCTIONS + varint(bits.k)
         if self._kind == UTF8:
-            head += _UTF8_BITS + _varint(size)
-            self._packer.write(_ENTRY + _varint(len(head) + size) + head)
+            head += _UTF8_BITS + varint(size)
+            self._packer.write(_ENTRY + varint(len(head) + size) + head)
             self._packer.write(bits.bitset)
             return
-        self._packer.write(_ENTRY + _varint(len(head) + size // 8 * 9) + head)
+        self._packer.write(_ENTRY + varint(len(head) + size // 8 * 9) + head)
         view = memoryview(bits.bitset)
         for at in range(0, size, _LONGS_AT_A_TIME * 8):
             part = bytes(view[at : at + _LONGS_AT_A_TIME * 8])
@@ -435,11 +410,3 @@ class FilterStream:
         """The stream, after every filter is added."""
         packed = self._packer.finish()
         return NewStream(self._kind, self._column, packed, self._packer.checksum)
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])

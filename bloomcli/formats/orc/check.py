@@ -8,14 +8,13 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import compress
 from typing import Final, NamedTuple
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
+from bloomcli.formats.base import HINT_REPLACE, DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import (
     NEGATIVE_ZERO,
     FilterComparison,
@@ -24,12 +23,11 @@ from bloomcli.formats.deep_check import (
     missing_values_message,
     stray_bits_message,
 )
-from bloomcli.formats.filters_in_flight import BuildQueue, Job
+from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.orc import hashes, proof, spec, statistics
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.bloom_filter import (
     BLOOM_ENCODING,
-    HINT_REPLACE,
     KINDS,
     ORIGINAL,
     Filters,
@@ -45,41 +43,28 @@ from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import FLOATS, Counted, ValueReader, why_zone_unknown
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.storage.base import Source
+from bloomcli.rules import RULES
 from bloomcli.values.literals import render
 from bloomcli.words import are, counted
-
-
-@dataclass(frozen=True, slots=True)
-class MissingValues:
-    """The result of checking one filter again."""
-
-    count: int
-    """Values that no reader finds."""
-    missing: tuple[str, ...]
-    """The texts of the first missing values."""
-    stray: int
-    """Bits that no value sets; 0 if values are missing."""
 
 
 class MissingValueReader:
     """Reads a column of a stripe again, row group by row group, in order."""
 
-    def __init__(self, source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> None:
-        self._footer, self._stripe = footer, streams.stripe
-        self._open = partial(column_hasher, source, footer, streams, orc, stop, repeats=True)
+    def __init__(self, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> None:
+        self._units = footer.units(streams.stripe)
+        self._open = partial(column_hasher, footer, streams, orc, stop, repeats=True)
         self._next = 0
 
-    def missing_values(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[MissingValues]:
-        """Return each filter's missing values in a row group: neither their own hashes nor those of other readers are
-        in it."""
+    def check(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[_FilterCheck]:
+        """Check filters of a row group, value by value."""
         while self._next < group:
             deque(self._row_group(), maxlen=0)
         checks = [_FilterCheck(bits) for bits in filters]
         for batch in self._row_group():
             for check in checks:
                 check.take(batch, partial(self._hasher.leaf.text, batch.values))
-        return [check.result() for check in checks]
+        return checks
 
     @cached_property
     def _hasher(self) -> ColumnHasher:
@@ -88,17 +73,22 @@ class MissingValueReader:
     def _row_group(self) -> Iterator[HashBatch]:
         """The next row group. The rows before it have been read."""
         group, self._next = self._next, self._next + 1
-        return self._hasher.take(self._footer.rows_in(self._stripe, group))
+        return self._hasher.take(self._units[group])
 
 
 class _FilterCheck:
-    """Checks one filter for the values that it should hold."""
+    """Checks one filter for the values that it should hold.
+
+    Attributes:
+        count: values that no reader finds: neither their own hashes nor those of other readers are in the filter.
+        missing: the texts of the first missing values.
+    """
 
     def __init__(self, bits: KirschMitzenmacherFilter) -> None:
         self._bits = bits
         self._comparison = FilterComparison(bits)
-        self._count = 0
-        self._missing: list[str] = []
+        self.count = 0
+        self.missing: list[str] = []
 
     def take(self, batch: HashBatch, text: Callable[[int], str]) -> None:
         """Check the next values."""
@@ -107,22 +97,17 @@ class _FilterCheck:
         found = array("Q", compress(memoryview(batch.hashes).cast("Q"), flags))
         self._comparison.insert(bytearray(found.tobytes()), len(found), has_zero=False)
         self._comparison.allow(batch.other_hashes)
-        _find_other_hashes(batch, flags, self._bits)
-        self._count += flags.count(0)
-        add_missing(self._missing, flags, text)
+        held = bytearray(len(batch.other_hashes) // 8)
+        self._bits.check_hashes(batch.other_hashes, len(held), held)
+        for owner in compress(memoryview(batch.owners).cast("q"), held):
+            flags[owner] = 1
+        self.count += flags.count(0)
+        add_missing(self.missing, flags, text)
 
-    def result(self) -> MissingValues:
-        """The result."""
-        return MissingValues(self._count, tuple(self._missing), 0 if self._count else self._comparison.stray_bits())
-
-
-def _find_other_hashes(batch: HashBatch, flags: bytearray, bits: KirschMitzenmacherFilter) -> None:
-    """Set the flags of values whose hashes of other readers are in the filter."""
-    count = len(batch.other_hashes) // 8
-    held = bytearray(count)
-    bits.check_hashes(batch.other_hashes, count, held)
-    for owner in compress(memoryview(batch.owners).cast("q"), held):
-        flags[owner] = 1
+    @property
+    def stray(self) -> int:
+        """Bits that no value sets; 0 if values are missing."""
+        return 0 if self.count else self._comparison.stray_bits()
 
 
 _COPIES: Final = 3
@@ -136,30 +121,31 @@ def _finding(
     filters: Filters,
     location: Location,
     id: str,  # noqa: A002  it is the finding's id
-    severity: Severity,
     message: str,
     *,
+    severity: Severity | None = None,
     row_group: int | None = None,
     hint: str | None = HINT_REPLACE,
-    missing: tuple[str, ...] = (),
+    missing: Sequence[str] = (),
 ) -> Finding:
+    """A finding about filters. `severity`: None for the rule's usual one."""
     types, stream = filters.footer.types, location.stream
     return Finding(
         id=id,
-        severity=severity,
+        severity=severity or RULES[id].severity,
         message=message,
         stripe=location.streams.stripe.ordinal,
         row_group=row_group,
         column=types[stream.column].label if stream.column < len(types) else f"column {stream.column}",
         offset=stream.offset,
         hint=hint,
-        missing=missing,
+        missing=tuple(missing),
     )
 
 
 def unusable(filters: Filters, location: Location, problem: FilterProblem) -> Iterator[Finding]:
     """The finding about filters that can't be used."""
-    yield _finding(filters, location, problem.id, Severity.ERROR, problem.reason, hint=problem.hint)
+    yield _finding(filters, location, problem.id, problem.reason, severity=Severity.ERROR, hint=problem.hint)
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
@@ -173,41 +159,19 @@ def sound(
 ) -> Iterator[Finding]:
     """Yield the faults of readable filters: their trust, encoding, row index and bits."""
     del facts
-    orc = filters.footer.types[loaded.stream.column]
-    yield from _untrusted(filters, location, loaded)
+    orc, finding = filters.footer.types[loaded.stream.column], partial(_finding, filters, location)
+    if loaded.untrusted is not None and not holds_lengths(filters.footer, orc):  # no reader uses those of lengths
+        message = f"readers must not use these filters, and those that do lose rows: {loaded.untrusted}"
+        yield finding("filter-untrusted", message)
     probed = orc.kind in {*hashes.READABLE, "UNION"}
     if probed and loaded.utf8 and location.streams.bloom_encoding(orc.id) != BLOOM_ENCODING:
-        yield _finding(
-            filters,
-            location,
-            "filter-encoding",
-            Severity.WARNING,
-            "a BLOOM_FILTER_UTF8 stream without bloomEncoding 1: ORC C++ ignores it",
-        )
+        message = "a BLOOM_FILTER_UTF8 stream without bloomEncoding 1: ORC C++ ignores it"
+        yield finding("filter-encoding", message)
     if location.streams.find("ROW_INDEX", orc.id) is None:
-        yield _finding(
-            filters,
-            location,
-            "filter-no-row-index",
-            Severity.WARNING,
-            "filters without a row index: readers look at them only together with it",
-            hint="write the file with a row index",
-        )
+        message = "filters without a row index: readers look at them only together with it"
+        yield finding("filter-no-row-index", message, hint="write the file with a row index")
     elif probed:
         yield from _missing_bounds(filters, location, loaded)
-
-
-def _untrusted(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
-    """The finding about filters that readers must not use; none about filters that no reader uses."""
-    footer = filters.footer
-    if loaded.untrusted is not None and not holds_lengths(footer, footer.types[loaded.stream.column]):
-        yield _finding(
-            filters,
-            location,
-            "filter-untrusted",
-            Severity.WARNING,
-            f"readers must not use these filters, and those that do lose rows: {loaded.untrusted}",
-        )
 
 
 def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
@@ -216,30 +180,16 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
     ignored = holds_lengths(filters.footer, orc)
     typed = literal_column(orc)
     index = filters.row_index(location.streams, orc.id)
-    for group, bits in enumerate(loaded.filters):
-        stats = index[group] if group < len(index) else None
+    for group, (bits, stats) in enumerate(zip(loaded.filters, index, strict=False)):  # no filters without a stride
+        finding = partial(_finding, filters, location, row_group=group)
         count = stats.number_of_values if stats is not None else 0
         if bits.set_bits == 0 and count > 0:
-            yield _finding(
-                filters,
-                location,
-                "filter-all-zero",
-                Severity.NOTE if ignored else Severity.ERROR,
-                f"no bit is set, though the row group has {counted(count, 'value')}:"
-                f" {_NOT_LOOKED_UP if ignored else _ALL_LOST}",
-                row_group=group,
-            )
+            message = f"no bit is set, though the row group has {counted(count, 'value')}:"
+            message = f"{message} {_NOT_LOOKED_UP if ignored else _ALL_LOST}"
+            yield finding("filter-all-zero", message, severity=Severity.NOTE if ignored else None)
             continue
         for which, bound in statistics.missing_bounds(stats, orc, typed, bits) if loaded.untrusted is None else ():
-            yield _finding(
-                filters,
-                location,
-                "value-missing",
-                Severity.ERROR,
-                missing_bound_message(which),
-                row_group=group,
-                missing=(render(bound, typed),),
-            )
+            yield finding("value-missing", missing_bound_message(which), missing=(render(bound, typed),))
 
 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
@@ -262,30 +212,23 @@ def deep(
     jobs = (job for s in stripes for job in check.jobs(footer.stripe_footer(s)))
     measured: dict[int, list[Measured]] = {}
     misplaced: set[Finding] = set()
-    with BuildQueue(jobs, threads, lambda _: 0, max_jobs=threads + 1) as queue:
-        try:
-            while queue:
-                queue.start_jobs()
-                checked = queue.take()
-                for each in checked.checks:
-                    if each.finding is None or each.finding not in misplaced:
-                        yield each
-                    if each.finding is not None and each.finding.id == proof.POSITIONS:
-                        misplaced.add(each.finding)  # columns share the streams of the types above them
-                if checked.measured is not None:
-                    measured.setdefault(checked.column, []).append(checked.measured)
-                tick(checked.read)
-        except BaseException:
-            stop.requested = True
-            raise
+    for checked in in_order(jobs, threads, stop):
+        for each in checked.checks:
+            if each.finding is None or each.finding not in misplaced:
+                yield each
+            if each.finding is not None and each.finding.id == proof.POSITIONS:
+                misplaced.add(each.finding)  # columns share the streams of the types above them
+        if checked.measured is not None:
+            measured.setdefault(checked.column, []).append(checked.measured)
+        tick(checked.read)
     for column, parts in measured.items():
         for part in parts:
-            yield DeepCheck(values=0, measured=part.of_column(footer.types[column]))
+            yield DeepCheck(measured=part.of_column(footer.types[column]))
         if len(parts) == sum(s.rows > 0 for s in footer.stripes):
             for finding in proof.of_file(check.metadata, footer.types[column], parts):
-                yield DeepCheck(values=0, finding=finding)
+                yield DeepCheck(finding=finding)
     for finding in proof.by_metadata(check.metadata, filters, check.proven - measured.keys(), units):
-        yield DeepCheck(values=0, finding=finding)
+        yield DeepCheck(finding=finding)
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
@@ -295,7 +238,7 @@ def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | 
         if units is None or stripe.ordinal in units:
             streams = filters.footer.stripe_footer(stripe)
             filtered = [s for s in streams.streams if filters.checkable(s, columns)]
-            yield from ((s.offset, s.length) for s in filtered)
+            yield from (s.range for s in filtered)
             for column in sorted({*proven, *(s.column for s in filtered)}):
                 if filters.readable(column):
                     yield from filters.value_ranges(streams, column)
@@ -346,7 +289,7 @@ class _Check(NamedTuple):
             some, measured = _row_groups(self, streams, usable, orc, proven=proven)
             checks += some
         elif streams.stripe.rows and why is not None and not any(s.kind in KINDS for s in streams.of_column(orc.id)):
-            checks.append(DeepCheck(values=0, finding=proof.not_checked(orc, why, streams.stripe.ordinal)))
+            checks.append(DeepCheck(finding=proof.not_checked(orc, why, streams.stripe.ordinal)))
         return _Checked(orc.id, checks, self.filters.bytes_to_check(streams, orc.id), measured)
 
 
@@ -365,14 +308,16 @@ def _usable(
             loaded = filters.load(location)
         except FilterProblem:
             continue  # structure reports it
-        ignored = holds_lengths(filters.footer, orc)
-        if (loaded.untrusted is not None and not ignored) or _local_time(filters, location.stream):
-            continue
+        if not loaded.filters or (loaded.untrusted is not None and not holds_lengths(filters.footer, orc)):
+            continue  # without a row index no row group has a filter
+        if location.stream.kind == ORIGINAL and orc.kind == "TIMESTAMP":
+            continue  # in the writer's local time, which can't be computed from the values
         why = filters.not_comparable.get(orc.id) or why_zone_unknown(streams, orc)
-        if why is not None:
-            checks += _not_checked(filters, location, why)
-        else:
+        if why is None:
             usable.append(loaded)
+        elif orc.kind != "BOOLEAN":  # no reader uses the filters of booleans
+            message = f"the values of the column are not looked up: {why}"
+            checks.append(DeepCheck(finding=_finding(filters, location, "filter-not-checked", message, hint=None)))
     return checks, usable
 
 
@@ -396,21 +341,7 @@ def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
     for group, bits in enumerate(loaded.filters):
         if bits.set_bits:
             message = stray_bits_message(bits.set_bits)
-            finding = _finding(filters, location, "filter-stray-bits", Severity.WARNING, message, row_group=group)
-            yield DeepCheck(values=0, finding=finding)
-
-
-def _not_checked(filters: Filters, location: Location, why: str) -> Iterator[DeepCheck]:
-    """A note that values weren't looked up; none about booleans, whose filters no reader uses."""
-    if filters.footer.types[location.stream.column].kind != "BOOLEAN":
-        message = f"the values of the column are not looked up: {why}"
-        finding = _finding(filters, location, "filter-not-checked", Severity.NOTE, message, hint=None)
-        yield DeepCheck(values=0, finding=finding)
-
-
-def _local_time(filters: Filters, stream: Stream) -> bool:
-    """Whether a stream holds timestamps in the writer's local time, which can't be computed from the values."""
-    return stream.kind == ORIGINAL and filters.footer.types[stream.column].kind == "TIMESTAMP"
+            yield DeepCheck(finding=_finding(filters, location, "filter-stray-bits", message, row_group=group))
 
 
 def _row_groups(
@@ -418,21 +349,20 @@ def _row_groups(
 ) -> tuple[list[DeepCheck], Measured | None]:
     """Read a column of a stripe once, and compare it with its filters, and with its statistics if they are
     `proven`."""
-    filters, footer, stripe, stop = check.filters, check.filters.footer, streams.stripe, check.stop
+    filters, footer, stop = check.filters, check.filters.footer, check.stop
     checks: list[DeepCheck] = []
     zeros = memoryview(hashes.zero_hashes()).cast("Q") if orc.kind in FLOATS else ()
-    again = MissingValueReader(filters.source, footer, streams, orc, stop)
-    reader = ValueReader(filters.source, footer, streams, orc, Counted, stop)
+    again = MissingValueReader(footer, streams, orc, stop)
+    reader = ValueReader(footer, streams, orc, Counted, stop)
     column = proof.ColumnProof(check.metadata, filters, streams, orc, reader) if proven else None
     hasher = None
     if found:
         hasher = ColumnHasher(reader, entries=None if column is None else column.entries())
     elif column is not None:
         deque(column.entries() or (), maxlen=0)
-    for group in range(footer.row_groups(stripe) if footer.stride else 1):
-        rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
+    for group, rows in enumerate(footer.units(streams.stripe)):
         if column is not None:
-            checks += (DeepCheck(values=0, finding=one) for one in column.begin(group))
+            checks += (DeepCheck(finding=one) for one in column.begin(group))
         rebuilt = [FilterComparison(loaded.filters[group], zeros) for loaded in found]
         for batch in hasher.take(rows) if hasher is not None else ():
             for one in rebuilt:
@@ -444,9 +374,9 @@ def _row_groups(
             if column is not None:
                 column.take(values)
         if column is not None:
-            checks += (DeepCheck(values=0, finding=one) for one in column.end(group))
+            checks += (DeepCheck(finding=one) for one in column.end(group))
         short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.has_missing_bits()]
-        results = iter(again.missing_values(group, short) if short else ())
+        results = iter(again.check(group, short) if short else ())
         for loaded, one in zip(found, rebuilt, strict=True):
             finding = partial(_finding, filters, Location(streams, loaded.stream), row_group=group)
             lost = next(results) if one.has_missing_bits() else None
@@ -455,33 +385,25 @@ def _row_groups(
                 checks.append(DeepCheck(values=one.count, finding=missed))
                 continue
             stray = one.stray_bits() if lost is None else lost.stray
-            negative = lost is None and one.negative_zero
             checks.append(
                 DeepCheck(
                     values=one.count,
-                    finding=finding("filter-stray-bits", Severity.WARNING, stray_bits_message(stray))
-                    if stray
-                    else None,
-                    negative_zero=finding("reader-negative-zero", Severity.ERROR, NEGATIVE_ZERO)
-                    if negative
+                    finding=finding("filter-stray-bits", stray_bits_message(stray)) if stray else None,
+                    negative_zero=finding("reader-negative-zero", NEGATIVE_ZERO)
+                    if lost is None and one.negative_zero
                     else None,
                 )
             )
     if column is None:
         return checks, None
-    checks += (DeepCheck(values=0, finding=one) for one in column.of_stripe())
+    checks += (DeepCheck(finding=one) for one in column.of_stripe())
     return checks, column.measured
 
 
 def _missing_finding(
-    filters: Filters, orc: OrcType, lost: MissingValues, count: int, finding: Callable[..., Finding]
+    filters: Filters, orc: OrcType, lost: _FilterCheck, count: int, finding: Callable[..., Finding]
 ) -> Finding:
-    ignored = holds_lengths(filters.footer, orc)
-    return finding(
-        "value-missing",
-        Severity.NOTE if ignored else Severity.ERROR,
-        f"{lost.count} of {counted(count, 'length')} {are(lost.count)} not in their filter: {_NOT_LOOKED_UP}"
-        if ignored
-        else missing_values_message(lost.count, count),
-        missing=lost.missing,
-    )
+    if not holds_lengths(filters.footer, orc):
+        return finding("value-missing", missing_values_message(lost.count, count), missing=lost.missing)
+    message = f"{lost.count} of {counted(count, 'length')} {are(lost.count)} not in their filter: {_NOT_LOOKED_UP}"
+    return finding("value-missing", message, severity=Severity.NOTE, missing=lost.missing)

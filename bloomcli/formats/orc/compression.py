@@ -154,8 +154,6 @@ class Packer:
         self._codec = codec
         self._block = bytearray()
         self._packed: list[bytes] = []
-        self.length = 0
-        """Compressed bytes of the stream; set by `finish`."""
         self.checksum = 0
         """A checksum of the uncompressed bytes; set by `finish`."""
 
@@ -176,9 +174,7 @@ class Packer:
         return self._packed
 
     def _put(self) -> None:
-        packed = self._codec.chunk(self._block)
-        self._packed.append(packed)
-        self.length += len(packed)
+        self._packed.append(self._codec.chunk(self._block))
         self.checksum = next_checksum(self.checksum, self._block)
         self._block = bytearray()
 

@@ -17,7 +17,7 @@ from bloomcli.formats.orc.bloom_filter import UTF8, Filters, LoadedStream, Locat
 from bloomcli.formats.orc.footer import INDEX_KINDS, Footer
 from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
 from bloomcli.formats.orc.statistics import missing_bounds
-from bloomcli.formats.orc.values import STRINGS
+from bloomcli.formats.orc.values import STRINGS, TEXTS, TIMESTAMPS
 from bloomcli.model.file import FilterFacts, MergedFilter, PageFacts
 from bloomcli.rules.writer_table import Part
 
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 
 
 ALGORITHM = "KIRSCH_MITZENMACHER"
-_TEXTS = (*STRINGS, "DECIMAL")
 
 T = TypeVar("T")
 
 
 def hash_name(orc: OrcType) -> str:
     """The hash of a type's values."""
-    return "MURMUR3" if orc.kind in _TEXTS else "WANG"
+    return "MURMUR3" if orc.kind in {*STRINGS, "DECIMAL"} else "WANG"
 
 
 def ordinal(location: Location) -> int:
@@ -201,8 +200,6 @@ def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
 CONTRADICTED: Final = "no filter has the file's own minimum or maximum: the filters or the statistics are wrong"
 
 _DICTIONARIES: Final = ("DICTIONARY", "DICTIONARY_V2")
-_TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
-_SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
 
 
 class Contradictions:
@@ -329,9 +326,9 @@ def _bounds(footer: Footer, orc: OrcType) -> Bounds:
     if low is None and high is None:
         return NO_BOUNDS
     low_exact = high_exact = None
-    if orc.kind in _TIMESTAMPS:  # rounded to milliseconds, down and up
+    if orc.kind in TIMESTAMPS:  # rounded to milliseconds, down and up
         low_exact = high_exact = False
-    elif orc.kind in _SHORTENED:
+    elif orc.kind in TEXTS:
         low_exact = found.string_statistics.HasField("minimum")
         high_exact = found.string_statistics.HasField("maximum")
     merged = merged_bounds((low,), (high,), literal_column(orc), ((low_exact,), (high_exact,)))

@@ -57,7 +57,7 @@ class StripeDictionary:
     def _read(self) -> DictionaryEntries | None:
         """The entries; None without a dictionary, or if it is too large. Raises CorruptFile, UnsupportedError."""
         footer, orc = self._filters.footer, self._orc
-        streams = ColumnStreams(self._filters.source, footer, self._streams, orc, Stop())
+        streams = ColumnStreams(footer, self._streams, orc, Stop())
         leaf = LeafReader(streams)
         if leaf.entries is None:
             return None

@@ -4,41 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from bloomcli import limits
-from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterBounds, FilterProblem, FooterEntry, Plan, Tree
+from bloomcli.formats.base import FilterBounds, FilterProblem, FooterEntry
 from bloomcli.formats.dictionary import ReadBudget
-from bloomcli.formats.index_input import BitsSource, RowGroupBits
-from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
+from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.orc import describe, hashes, statistics
 from bloomcli.formats.orc.bloom_filter import (
-    KINDS,
     ORIGINAL,
-    UTF8,
     Filters,
     LoadedStream,
     Location,
-    sound_for_old_readers,
+    kinds_of_option,
 )
-from bloomcli.formats.orc.footer import Footer, Stripe, footer_tree, schema_tree
+from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
-from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
-    from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
-    from bloomcli.formats.orc.describe import Contradictions
-    from bloomcli.formats.sampling import Extent, UnitValues
+    from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.model.inspect import FilterSummary
-    from bloomcli.model.schema import ColumnNames, SchemaNode
+    from bloomcli.model.schema import ColumnNames
 
 _PROBED: Final = hashes.READABLE | {"BOOLEAN", "UNION"}
 """Kinds whose filters can be read. A union's filter holds its tags; a boolean's is never looked up."""
@@ -48,9 +41,7 @@ class OrcFile(LocatedFile):
     """An open ORC file. Opening reads the tail; stripe footers and filters are read on demand."""
 
     format = "orc"
-    title = "ORC"
     searched = True
-    describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
     unfoldable = "ORC's filters are sized by the row index stride and can't be folded"
@@ -58,7 +49,7 @@ class OrcFile(LocatedFile):
     def __init__(self, source: Source) -> None:
         self.source = source
         self.footer = Footer(source)
-        self.filters = Filters(source, self.footer)
+        self.filters = Filters(self.footer)
         self.rows = self.footer.rows
         self.row_group_count = sum(self.units())
         self.stripes = len(self.footer.stripes)
@@ -70,18 +61,6 @@ class OrcFile(LocatedFile):
         from bloomcli.formats.orc.table_columns import types_of_table
 
         self.footer.types, self.missing_columns = types_of_table(self.footer, names)
-
-    def check(self) -> CheckModule:
-        """The module that checks filters."""
-        from bloomcli.formats.orc import check
-
-        return check
-
-    def splice(self) -> SpliceModule:
-        """The module that compares and changes footers."""
-        from bloomcli.formats.orc import splice
-
-        return splice
 
     @property
     def starts(self) -> Sequence[int]:
@@ -109,33 +88,19 @@ class OrcFile(LocatedFile):
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The entries of the row index."""
-        from bloomcli.formats.orc import row_index
-
-        return row_index.index(self.filters, column.index)
+        yield from self.part("row_index").index(self.filters, column.index)
 
     def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
         """The filters of each stripe, merged bit by bit."""
         return describe.merged_filters(self.filters, column.index)
 
-    def schema_tree(self) -> Iterator[SchemaNode]:
-        """Every element of the schema."""
-        return schema_tree(self.footer)
-
-    def footer_tree(self) -> dict[str, Tree]:
-        """The whole footer."""
-        return footer_tree(self.footer)
-
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """Sum up the statistics and the stripes' footers by column."""
-        from bloomcli.formats.orc.describe import column_facts
-
-        return column_facts(self.footer, columns, self._contradictions)
+        return describe.column_facts(self.footer, columns, self._contradictions)
 
     @cached_property
-    def _contradictions(self) -> Contradictions:
-        from bloomcli.formats.orc.describe import Contradictions
-
-        return Contradictions(self.footer)
+    def _contradictions(self) -> describe.Contradictions:
+        return describe.Contradictions(self.footer)
 
     def compare(self, location: Location, loaded: LoadedStream) -> None:
         """Look the file's bounds up in the filters."""
@@ -149,33 +114,17 @@ class OrcFile(LocatedFile):
         """By column and kind."""
         return describe.summary(facts)
 
-    def unit_facts(
-        self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
-    ) -> Iterator[UnitFacts]:
-        """Yield the facts of each row group. Its bytes are its share of its stripe."""
-        return (facts for facts, _ in self._facts_and_statistics(column, literals, units))
-
     def search(self, column: Column) -> ColumnSearch:
         """The search for rows by a column's filters, statistics, dictionaries and row index. Raises UnsupportedError
         for a file of an unknown version, and for a column of an unknown type."""
         from bloomcli.formats.orc.search import OrcSearch
 
-        return OrcSearch(self, self.filters, column, partial(self._bounded_units, column))
+        return OrcSearch(self, self.filters, column)
 
-    def _bounded_units(self, column: Column) -> Iterator[BoundedUnit]:
-        """The facts of each row group, without lookups, and its bounds."""
-        from bloomcli.formats.column_search import BoundedUnit
-
-        orc = self.footer.types[column.index]
-        blind = orc.id in self.footer.encrypted_columns or orc.fault is not None
-        for facts, found in self._facts_and_statistics(column, ()):
-            low, high = (None, None) if blind or found is None else statistics.comparable_bounds(found, orc)
-            yield BoundedUnit(facts, low, high)
-
-    def _facts_and_statistics(
+    def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
-    ) -> Iterator[tuple[UnitFacts, Any]]:
-        """The facts of each row group, and its statistics or None."""
+    ) -> Iterator[UnitFacts]:
+        """Yield the facts of each row group. Its bytes are its share of its stripe."""
         from bloomcli.formats.orc.dictionary import StripeDictionary
 
         orc = self.footer.types[column.index]
@@ -183,40 +132,47 @@ class OrcFile(LocatedFile):
         encrypted = orc.id in self.footer.encrypted_columns
         blind = encrypted or orc.fault is not None
         budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)
-        lookups = _lookups(literals, orc, typed, hashed=orc.kind in _PROBED and not blind)
+        hashed = orc.kind in _PROBED and not blind
+        lookups = [
+            Lookup(
+                literal.impossible,
+                literal.unknowable,
+                literal.encodings,
+                tuple(hashes.encoded_hash(form, orc, typed) for form in literal.encodings) if hashed else (),
+            )
+            for literal in literals
+        ]
         self.footer.will_read_stripes()
         stripes = [s for s in self.footer.stripes if units is None or s.ordinal in units]
-        self.source.will_read(self._ranges_to_probe(orc.id, stripes))
-        indexed = bool(self.footer.stride)  # without a row index a stripe is one unit
+        self.source.will_read(self.filters.ranges_to_look_up(orc.id, stripes))
         for stripe in stripes:
             streams = self.footer.stripe_footer(stripe)
             loaded, problem = self._usable(stripe, orc)
             index = self.filters.row_index(streams, orc.id)
             dictionary = StripeDictionary(self.filters, streams, orc, budget)
-            chunk = sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
-            for group in range(self.footer.row_groups(stripe) if indexed else min(stripe.rows, 1)):
-                rows = self.footer.rows_in(stripe, group) if indexed else stripe.rows
-                stats = index[group] if group < len(index) else None
-                bits = loaded.filters[group] if loaded is not None and indexed else None
+            chunk = sum(s.length for s in self.filters.value_streams(streams, orc.id))
+            for group, (rows, stats) in enumerate(zip(self.footer.units(stripe), index, strict=True)):
+                bits = loaded.filters[group] if loaded is not None and self.footer.stride else None
                 wrong = bits is not None and any(statistics.missing_bounds(stats, orc, typed, bits))
-                facts = UnitFacts(
+                known = stats is not None and not blind and orc.kind not in COMPOUND
+                low, high = statistics.comparable_bounds(stats, orc) if known else (None, None)
+                yield UnitFacts(
                     stripe=stripe.ordinal,
                     row_group=group,
                     rows=rows,
                     chunk_bytes=chunk * rows // stripe.rows,
                     row_group_bytes=stripe.data_length * rows // stripe.rows,
-                    contents=_contents(stats),
+                    contents=Contents.VALUES if statistics.has_values(stats) else Contents.ONLY_NULLS,
                     type_fault=orc.fault,
                     encrypted=encrypted,
                     bits=None if wrong else bits,
                     problem=WRONG if wrong else problem,
                     lookups=lookups,
-                    stats_skip=[None] * len(literals) if blind else statistics.skips(stats, literals, orc, typed),
+                    stats_skip=statistics.skips(stats if known else None, (low, high), literals, typed),
                     dictionary_excludes=dictionary.lookup_of(stats, typed),
+                    low=low,
+                    high=high,
                 )
-                yield facts, stats
-
-    indexable = True
 
     def row_group_rows(self) -> Sequence[int]:
         """The rows of each stripe."""
@@ -232,42 +188,6 @@ class OrcFile(LocatedFile):
         from bloomcli.formats.orc import index_input
 
         return index_input.column_of(self.footer.types[column.index])
-
-    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """The index bits of each stripe, made from the column's values."""
-        from bloomcli.formats.orc import index_input
-
-        return index_input.stripes(self.filters, column, fpp, stop)
-
-    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """What `row_group_bits` reads."""
-        from bloomcli.formats.orc import index_input
-
-        return index_input.sources(self.filters, column)
-
-    def extents(self, column: Column) -> Iterator[Extent]:
-        """The row indexes' facts about a column."""
-        from bloomcli.formats.orc import sampling
-
-        return sampling.extents(self.filters, column)
-
-    def unit_values(
-        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
-    ) -> Iterator[UnitValues]:
-        """The values of columns in a stripe."""
-        del least
-        from bloomcli.formats.orc import sampling
-
-        return sampling.unit_values(self.filters, columns, unit, rates, stop)
-
-    def _ranges_to_probe(self, column: int, stripes: Sequence[Stripe]) -> Iterator[tuple[int, int]]:
-        """The filters that readers use and the row indexes, in these stripes. Filter streams are usually compressed,
-        so each is read whole."""
-        for stripe in stripes:
-            streams = self.footer.stripe_footer(stripe)
-            for stream in (self.filters.preferred(streams, column), streams.find("ROW_INDEX", column)):
-                if stream is not None:
-                    yield stream.offset, stream.length
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the row indexes that they are compared with."""
@@ -309,8 +229,8 @@ class OrcFile(LocatedFile):
         for streams, stream in self.filters.locations({column.index}):
             if stream is self.filters.preferred(streams, orc.id):
                 for group, found in enumerate(self.filters.row_index(streams, orc.id)):
-                    low, high = statistics.bounds(found, orc)
-                    yield FilterBounds(group, streams.stripe.ordinal, low, high)
+                    if found is not None:
+                        yield FilterBounds(group, streams.stripe.ordinal, *statistics.bounds(found, orc))
 
     def uncounted_nulls(self, column: Column) -> Iterator[tuple[int | None, int]]:
         """By the row indexes."""
@@ -325,34 +245,4 @@ class OrcFile(LocatedFile):
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
         """BLOOM_FILTER_UTF8; for the option "both" also BLOOM_FILTER, where it means the same to old readers."""
-        both = kind == "both" and sound_for_old_readers(self.footer, self.footer.types[column.index])
-        return (UTF8, ORIGINAL) if both else (UTF8,)
-
-    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
-        """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        from bloomcli.formats.orc.plan import AddPlan
-
-        return AddPlan(self.filters, columns, rule, replace=replace, missing=missing).with_left_out(columns)
-
-    def plan_remove(self, columns: set[int] | None) -> Plan:
-        """Plan to remove filters."""
-        from bloomcli.formats.orc.plan import RemovePlan
-
-        return RemovePlan(self.filters, columns)
-
-
-def _contents(statistics: Any) -> Contents:
-    known = statistics is not None and statistics.HasField("number_of_values")
-    return Contents.ONLY_NULLS if known and statistics.number_of_values == 0 else Contents.VALUES
-
-
-def _lookups(literals: Sequence[Literal], orc: OrcType, typed: Column, *, hashed: bool) -> list[Lookup]:
-    return [
-        Lookup(
-            literal.impossible,
-            literal.unknowable,
-            literal.encodings,
-            tuple(hashes.literal_hashes(literal, orc, typed)) if hashed else (),
-        )
-        for literal in literals
-    ]
+        return kinds_of_option(self.footer, self.footer.types[column.index], kind)

@@ -80,6 +80,11 @@ class Stream(NamedTuple):
     position: int
     """Its position in the stripe footer's list."""
 
+    @property
+    def range(self) -> tuple[int, int]:
+        """Its offset and length."""
+        return self.offset, self.length
+
 
 @dataclass(frozen=True)
 class StripeFooter:
@@ -122,10 +127,11 @@ class Footer:
         metadata_raw: the bytes between the stripes and the footer, as stored.
         types: the type tree, by column id.
         stripes: in file order.
+        source: the file's bytes.
     """
 
     def __init__(self, source: Source) -> None:
-        self._source = source
+        self.source = source
         self._stripe_footers: dict[int, StripeFooter] = {}
         self._streams_held = 0
         self.path = source.path
@@ -181,6 +187,13 @@ class Footer:
         """Rows of a row group; 0 if the file has no row index."""
         return int(self.message.row_index_stride)
 
+    @cached_property
+    def sizing_rows(self) -> int:
+        """Rows by which filters are sized: the stride, or with a very large one those of the largest row group."""
+        if self.stride <= orc_limits.STRIDE_TRUSTED:
+            return self.stride
+        return max((min(stripe.rows, self.stride) for stripe in self.stripes), default=0)
+
     def row_groups(self, stripe: Stripe) -> int:
         """The number of row groups of a stripe."""
         return -(-stripe.rows // self.stride) if self.stride else 0
@@ -188,6 +201,16 @@ class Footer:
     def rows_in(self, stripe: Stripe, row_group: int) -> int:
         """Rows of one row group of a stripe."""
         return min(self.stride, stripe.rows - row_group * self.stride)
+
+    def units(self, stripe: Stripe) -> Sequence[int]:
+        """The rows of each row group of a stripe. Without a row index, a stripe with rows is one unit."""
+        if not self.stride:
+            return [stripe.rows] if stripe.rows else []
+        return [self.rows_in(stripe, group) for group in range(self.row_groups(stripe))]
+
+    def place(self, stripe: Stripe, part: str = "") -> dict[str, Any]:
+        """Where a stripe, or a part of it, is: the path, offset and field of an error about it."""
+        return {"path": self.path, "offset": stripe.offset, "field": stripe.field + part}
 
     @property
     def version(self) -> tuple[int, ...]:
@@ -247,7 +270,7 @@ class Footer:
     def will_read_stripes(self) -> None:
         """Announce that the footers of all stripes are about to be read."""
         read = self._stripe_footers
-        self._source.will_read((s.footer_at, s.footer_length) for s in self.stripes if s.ordinal not in read)
+        self.source.will_read((s.footer_at, s.footer_length) for s in self.stripes if s.ordinal not in read)
 
     def stripe_footer(self, stripe: Stripe) -> StripeFooter:
         """A stripe's footer. It is read once, except in files with very many streams.
@@ -267,7 +290,7 @@ class Footer:
     def _read_stripe_footer(self, stripe: Stripe) -> StripeFooter:
         at = stripe.footer_at
         field = f"{stripe.field}.footer"
-        data = self.codec.metadata(self._source.read_at(at, stripe.footer_length), at, field)
+        data = self.codec.metadata(self.source.read_at(at, stripe.footer_length), at, field)
         message = spec.parse("StripeFooter", data, self.path, at, field)
         if len(message.streams) > _STREAMS_OF_A_TYPE * len(self.types):
             raise self._fault(
@@ -304,7 +327,7 @@ class Footer:
                 f"metadata of {counted(length, 'byte')}", path=self.path, offset=self.footer_at - length
             )
         at = self.footer_at - length
-        return self.codec.metadata(self._source.read_at(at, length), at, "metadata")
+        return self.codec.metadata(self.source.read_at(at, length), at, "metadata")
 
     def read_stream(self, stream: Stream, stripe: Stripe) -> bytes:
         """A filter stream's bytes, decompressed."""
@@ -328,7 +351,7 @@ class Footer:
             raise UnsupportedError(
                 f"a stream of {counted(stream.length, 'byte')}", path=self.path, offset=stream.offset, field=field
             )
-        return self._source.read_at(stream.offset, stream.length), stream.offset, field
+        return self.source.read_at(stream.offset, stream.length), stream.offset, field
 
 
 def _read_postscript(source: Source) -> tuple[Any, int]:

@@ -48,13 +48,11 @@ from bloomcli.formats.orc.values import (
     LeafReader,
     ValueReader,
     Values,
-    why_unreadable,
 )
 from bloomcli.model.file import Column
-from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
-    from bloomcli.values.literals import Literal
+    pass
 
 _HASH_BYTES: Final = 8
 _NANOS_PER_MILLI: Final = 1_000_000
@@ -68,23 +66,11 @@ READABLE: Final = HASHABLE | {*REPEATED}
 """Kinds whose filters can be checked against the column."""
 
 
-def why_not_comparable(footer: Footer, orc: OrcType) -> str | None:
-    """Why a column's values can't be compared with its filters; None if they can."""
-    if orc.kind == "UNION":
-        return "they are a union's tags, which no reader asks for"
-    return why_unreadable(footer, orc)
-
-
 def zero_hashes() -> bytearray:
     """Both zeros' hashes."""
     out = bytearray(16)
     kernels.orc_hash_double(b"".join(_ZEROS), 8, 0, 2, out)
     return out
-
-
-def literal_hashes(literal: Literal, orc: OrcType, typed: Column) -> list[int]:
-    """The hashes to look up for a typed value."""
-    return [encoded_hash(encoded, orc, typed) for encoded in literal.encodings]
 
 
 def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
@@ -208,20 +194,18 @@ class ColumnHasher:
 
 
 def column_hasher(
-    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, repeats: bool = False
+    footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, repeats: bool = False
 ) -> ColumnHasher:
     """Hash a column of a stripe. Raises CorruptFile, UnsupportedError."""
-    return ColumnHasher(ValueReader(source, footer, streams, orc, Counted, stop), repeats=repeats)
+    return ColumnHasher(ValueReader(footer, streams, orc, Counted, stop), repeats=repeats)
 
 
-def row_groups(
-    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop
-) -> Iterator[Iterator[HashBatch]]:
+def row_groups(footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> Iterator[Iterator[HashBatch]]:
     """For each row group of a stripe, yield a column's hashes in batches. Consume each before the next.
 
     Raises CorruptFile if the stripe can't be decoded, UnsupportedError; Stopped soon after `stop` is set.
     """
-    hasher = column_hasher(source, footer, streams, orc, stop)
+    hasher = column_hasher(footer, streams, orc, stop)
     for group in range(footer.row_groups(streams.stripe)):
         yield hasher.take(footer.rows_in(streams.stripe, group))
 

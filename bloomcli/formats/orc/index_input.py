@@ -18,11 +18,11 @@ from bloomcli.formats import index_bits, wanted_values
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.arrow_forms import MOMENT_BYTES, forms_of
+from bloomcli.formats.orc.arrow_forms import MOMENT, forms_of
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
-from bloomcli.formats.orc.values import DIRECT, REPEATED, TIMESTAMPS, Counted, ValueReader, Values
+from bloomcli.formats.orc.values import DIRECT, REPEATED, TEXTS, TIMESTAMPS, Counted, ValueReader, Values
 from bloomcli.model.file import Column
 
 _LONGEST: Final = 64 << 20
@@ -38,8 +38,8 @@ def column_of(orc: OrcType) -> Column:
     return replace(typed, logical="CHAR") if orc.kind == "CHAR" else index_bits.indexed_column(typed)
 
 
-def stripes(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-    """Yield the bits of each stripe of a file, in order.
+def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
+    """Yield the bits of each stripe of a file, in order: an index's row groups are ORC's stripes.
 
     Args:
         filters: the file's filters.
@@ -56,11 +56,8 @@ def stripes(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterato
     readable = orc.id not in filters.unfilterable
     footer.will_read_stripes()
     if readable:
-        filters.source.will_read(
-            (s.offset, s.length)
-            for stripe in footer.stripes
-            for s in _streams(filters, footer.stripe_footer(stripe), orc)
-        )
+        stripes = map(footer.stripe_footer, footer.stripes)
+        filters.source.will_read(s.range for stripe in stripes for s in _streams(filters, stripe, orc))
     for stripe in footer.stripes:
         stop.check()
         none = RowGroupBits(stripe.ordinal, stripe.rows)
@@ -73,7 +70,7 @@ def stripes(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterato
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
-    """Estimate what `stripes` reads of each stripe."""
+    """Estimate what `row_groups` reads of each stripe."""
     footer = filters.footer
     orc = footer.types[column.index]
     footer.will_read_stripes()
@@ -87,7 +84,7 @@ def _stripe(
     filters: Filters, streams: StripeFooter, orc: OrcType, fpp: float, stop: Stop, none: RowGroupBits
 ) -> RowGroupBits:
     footer, typed = filters.footer, literal_column(orc)
-    reader = ValueReader(filters.source, footer, streams, orc, Counted, stop, _LONGEST)
+    reader = ValueReader(footer, streams, orc, Counted, stop, _LONGEST)
     repeated = any(t.kind in REPEATED for t in footer.ancestors(orc))
     whole = _is_whole_dictionary(streams, orc)
     maker = BitsMaker(reader.leaf.entries if whole else None if repeated else streams.stripe.rows, fpp)
@@ -112,7 +109,7 @@ def _referred(reader: ValueReader[Counted], rows: int) -> Iterator[Values]:
 def _is_whole_dictionary(streams: StripeFooter, orc: OrcType) -> bool:
     """Whether every value is an entry of a dictionary that isn't empty."""
     columns = streams.message.columns
-    if orc.kind not in {"STRING", "VARCHAR", "CHAR"} or orc.id >= len(columns):
+    if orc.kind not in TEXTS or orc.id >= len(columns):
         return False
     found = columns[orc.id]
     return bool(found.dictionary_size) and spec.name_of("EncodingKind", found.kind) not in DIRECT
@@ -135,5 +132,5 @@ def _hashes(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
     count = len(forms)
     wide = bytearray(count * _WIDE)
     data = memoryview(forms.buffers()[2] or b"").cast("B")
-    kernels.index_moments(data[forms.offset * MOMENT_BYTES :], count, wide)
+    kernels.index_moments(data[forms.offset * MOMENT.size :], count, wide)
     return wanted_values.xxh64_of(pa.Array.from_buffers(pa.binary(_WIDE), count, [None, pa.py_buffer(wide)]))

@@ -8,31 +8,30 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, FilterExists, NoValues, UnsupportedError, UsageError, WriteError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
-from bloomcli.formats.base import ChangeResult, PlanBase, Tick
+from bloomcli.formats.base import ChangeResult, Plan, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.orc import hashes, spec
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.bloom_filter import (
     KINDS,
-    ORIGINAL,
-    UTF8,
     Filters,
     FilterStream,
     Location,
     NewStream,
     bad_writer,
+    kinds_of_option,
     most_bytes,
-    sound_for_old_readers,
 )
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.splice import Layout, kept_bytes, rebuild
+from bloomcli.formats.orc.splice import Layout, rebuild
 from bloomcli.formats.orc.values import REPEATED, TIMESTAMPS
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import listed
@@ -46,7 +45,7 @@ FOOTER_GROWTH: Final = 64
 """Bytes by which a footer may grow for each entry that changes, at most."""
 
 
-class Change(PlanBase):
+class Change(Plan):
     """A change to a file that removes the streams at the positions `removed`, by stripe, and verifies the result."""
 
     def __init__(self, filters: Filters) -> None:
@@ -56,9 +55,7 @@ class Change(PlanBase):
             if stripe.offset < before.end:
                 raise CorruptFile(
                     f"stripe {stripe.ordinal} overlaps the one before it",
-                    path=footer.path,
-                    offset=stripe.offset,
-                    field=stripe.field,
+                    **footer.place(stripe),
                     hint="the file is damaged; get it from its source again",
                 )
         self.filters = filters
@@ -76,13 +73,12 @@ class Change(PlanBase):
         yield share
 
     def _count(self) -> None:
-        streams = [
-            (s.offset, s.length)
-            for stripe in self.footer.stripes
-            for s in self.footer.stripe_footer(stripe).streams
-            if s.position in self.removed.get(stripe.ordinal, ())
-        ]
-        self.bytes_to_copy = kept_bytes(self.footer, streams)
+        """Count the bytes to copy, when `removed` is known."""
+        self.bytes_to_copy = self.footer.footer_at
+        for stripe in self.footer.stripes:
+            removed = self.removed.get(stripe.ordinal, ())
+            gone = (s.length for s in self.footer.stripe_footer(stripe).streams if s.position in removed)
+            self.bytes_to_copy -= stripe.footer_length + sum(gone)
 
     def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
         """Re-read the finished file: every stripe has the planned streams, and the new filters have the planned
@@ -159,7 +155,6 @@ class AddPlan(Change):
         self, filters: Filters, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False
     ) -> None:
         super().__init__(filters)
-        self.rule = rule
         self.chosen = [filters.footer.types[i] for i in sorted({c.index for c in columns})]
         for orc in self.chosen:
             self._refuse(orc)
@@ -171,8 +166,8 @@ class AddPlan(Change):
                 hint="write the file with a row index (orc.create.index)",
             )
         self.sizes = {c.index: self._size(rule, c) for c in columns}
+        self._kinds = {c.id: kinds_of_option(self.footer, c, rule.choice("kind")) for c in self.chosen}
         self.replace = replace
-        self._queue: BuildQueue[_NewFilters] | None = None
         self.new_version: str | None = None
         bad = bad_writer(self.footer)
         self._todo = {
@@ -180,9 +175,10 @@ class AddPlan(Change):
             for s in self.footer.stripes
             if s.rows
         }
-        estimate = [self._estimate(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
+        todo = [(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
+        self._planned = {(s.ordinal, c.id): self._estimate(s, c) for s, c in todo}
         self._dropped = self._drop_from_empty_stripes() + (self._drop_untrusted() if bad else [])
-        self._estimated = (*estimate, *self._dropped)
+        self._estimated = (*self._planned.values(), *self._dropped)
         self._count()
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
         streams = 2 if rule.choice("kind") == "both" else 1
@@ -202,9 +198,7 @@ class AddPlan(Change):
         """
         limit = rule.limit(column.path)
         rule = rule.of(column.path)
-        stride = self.footer.stride
-        if stride > orc_limits.STRIDE_TRUSTED:
-            stride = max((min(s.rows, stride) for s in self.footer.stripes), default=0)
+        stride = self.footer.sizing_rows
         repeated = any(t.kind in REPEATED for c in self.chosen for t in self.footer.ancestors(c))
         count = rule.ndv or stride
         count = count if repeated else min(count, stride)  # a row has a value
@@ -234,16 +228,12 @@ class AddPlan(Change):
             raise UnsupportedError(
                 f"column {orc.path} has no row index in stripe {stripe.ordinal}: readers look at filters only "
                 "together with it",
-                path=self.footer.path,
-                offset=stripe.offset,
-                field=stripe.field,
+                **self.footer.place(stripe),
             )
         if orc.id >= len(streams.message.columns):
             raise CorruptFile(
                 f"stripe {stripe.ordinal} has {len(streams.message.columns)} encodings, none for column {orc.path}",
-                path=self.footer.path,
-                offset=stripe.offset,
-                field=f"{stripe.field}.footer",
+                **self.footer.place(stripe, ".footer"),
                 hint="the file is damaged; get it from its source again",
             )
         size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
@@ -252,13 +242,11 @@ class AddPlan(Change):
                 f"the filters of column {orc.path} would take {counted(size, 'byte')} in stripe"
                 f" {stripe.ordinal}, more than "
                 f"{orc_limits.FILTER_STREAM_MAX_BYTES}",
-                path=self.footer.path,
-                offset=stripe.offset,
-                field=stripe.field,
+                **self.footer.place(stripe),
                 hint="a higher --fpp or --max-bytes makes them smaller",
             )
         existing = self._replaced(stripe, orc)
-        self.bytes_to_decode += _data_bytes(streams, orc)
+        self.bytes_to_decode += self._data_bytes(streams, orc.id)
         return FilterChange(
             stripe=stripe.ordinal,
             row_group=None,
@@ -326,7 +314,9 @@ class AddPlan(Change):
         self.filters.source.will_read(self.reads())
         todo = ((s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ()))
         jobs = (Job(self._memory(s, c), partial(self._build, s, c, stop)) for s, c in todo)
-        with BuildQueue(jobs, threads, _result_bytes, max_jobs=threads + 1) as queue:
+        with BuildQueue(
+            jobs, threads, lambda built: sum(s.length for s in built.streams), max_jobs=threads + 1
+        ) as queue:
             self._queue = queue
 
             def built(column: int) -> Sequence[NewStream]:
@@ -335,7 +325,7 @@ class AddPlan(Change):
                 found = queue.take()
                 changes.append(found.change)
                 filters.update({(stripe.ordinal, s.kind, column): s.checksum for s in found.streams})
-                tick(_data_bytes(self.footer.stripe_footer(stripe), self.footer.types[column]))
+                tick(self._data_bytes(self.footer.stripe_footer(stripe), column))
                 return found.streams
 
             try:
@@ -358,27 +348,22 @@ class AddPlan(Change):
             verify=lambda written: self.verify(written, layout, filters),
         )
 
-    def failed(self) -> bool:
-        """Whether decoding a column has failed."""
-        return self._queue is not None and self._queue.failed()
+    def _data_bytes(self, streams: StripeFooter, column: int) -> int:
+        return sum(s.length for s in self.filters.value_streams(streams, column))
 
     def _memory(self, stripe: Stripe, orc: OrcType) -> int:
         """Bytes that building a column's filters in a stripe takes."""
         size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
         one = self.sizes[orc.id].bits // 8
-        return size * len(self._kinds(orc)) + one + hashes.memory(self.footer.stripe_footer(stripe), orc)
-
-    def _kinds(self, orc: OrcType) -> list[str]:
-        both = self.rule.choice("kind") == "both" and sound_for_old_readers(self.footer, orc)
-        return [UTF8, ORIGINAL] if both else [UTF8]
+        return size * len(self._kinds[orc.id]) + one + hashes.memory(self.footer.stripe_footer(stripe), orc)
 
     def _build(self, stripe: Stripe, orc: OrcType, stop: Stop) -> _NewFilters:
         """Decode a column of a stripe and build its filters."""
         streams = self.footer.stripe_footer(stripe)
-        new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
+        new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds[orc.id]]
         rate, count, size = 0.0, 0, self.sizes[orc.id]
         index = self.filters.row_index(streams, orc.id)
-        for group, batches in enumerate(hashes.row_groups(self.filters.source, self.footer, streams, orc, stop)):
+        for group, batches in enumerate(hashes.row_groups(self.footer, streams, orc, stop)):
             bits = KirschMitzenmacherFilter.empty(size.bits, size.functions)
             before = count
             for batch in batches:
@@ -387,50 +372,16 @@ class AddPlan(Change):
                     bits.insert_hashes(hashes.zero_hashes(), 2)
                 bits.insert_hashes(batch.other_hashes, len(batch.other_hashes) // 8)
                 count += batch.count
-            if count == before and group < len(index) and index[group].number_of_values:
-                raise _no_value_error(self.footer.path, stripe, orc, group, index[group].number_of_values)
+            claimed = 0 if index[group] is None else index[group].number_of_values
+            if count == before and claimed:
+                reason = f"row group {group} holds no value of {orc.label}, and its statistics count {claimed}"
+                raise NoValues(reason, column=orc.path, **self.footer.place(stripe))
             rate = max(rate, bits.fpp)
             for stream in new:
                 stream.add(bits)
-        return _NewFilters([stream.finish() for stream in new], self._changed(stripe, orc, count, rate))
-
-    def _changed(self, stripe: Stripe, orc: OrcType, count: int, rate: float) -> FilterChange:
-        replaced = any(
-            s.position in self.removed.get(stripe.ordinal, ())
-            for s in self.footer.stripe_footer(stripe).of_column(orc.id)
-        )
-        size = self.sizes[orc.id]
-        return FilterChange(
-            stripe=stripe.ordinal,
-            row_group=None,
-            filters=self.footer.row_groups(stripe),
-            column=orc.path,
-            action="replace" if replaced else "add",
-            bitset_bytes=size.bits // 8,
-            values=count,
-            fpp=rate,
-            target_fpp=size.fpp,
-            misses_target=size.reports_misses and rate > size.fpp,
-            source="stripe",
-        )
-
-
-def _no_value_error(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) -> NoValues:
-    return NoValues(
-        f"row group {group} holds no value of {orc.label}, and its statistics count {count}",
-        column=orc.path,
-        path=path,
-        offset=stripe.offset,
-        field=stripe.field,
-    )
-
-
-def _result_bytes(built: _NewFilters) -> int:
-    return sum(stream.length for stream in built.streams)
-
-
-def _data_bytes(streams: StripeFooter, orc: OrcType) -> int:
-    return sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
+        missed = size.reports_misses and rate > size.fpp
+        change = replace(self._planned[stripe.ordinal, orc.id], values=count, fpp=rate, misses_target=missed)
+        return _NewFilters([stream.finish() for stream in new], change)
 
 
 class RemovePlan(Change):

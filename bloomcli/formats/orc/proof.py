@@ -32,6 +32,7 @@ from bloomcli.formats.orc.values import (
     REPEATED,
     SHOWN_BYTES,
     STRINGS,
+    TEXTS,
     TIMESTAMPS,
     Counted,
     SeekableStream,
@@ -60,7 +61,7 @@ _ZONE_MARGIN: Final = 86_400
 _PARTS: Final = {
     **dict.fromkeys((*INTEGERS, "BYTE"), "int_statistics"),
     **dict.fromkeys(FLOATS, "double_statistics"),
-    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), "string_statistics"),
+    **dict.fromkeys(TEXTS, "string_statistics"),
     **dict.fromkeys(TIMESTAMPS, "timestamp_statistics"),
     "DATE": "date_statistics",
     "DECIMAL": "decimal_statistics",
@@ -68,7 +69,7 @@ _PARTS: Final = {
 }
 """The field of statistics with the bounds of each kind."""
 _OTHER_MINIMA: Final = {
-    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), "lower_bound"),
+    **dict.fromkeys(TEXTS, "lower_bound"),
     **dict.fromkeys(TIMESTAMPS, "minimum_utc"),
 }
 """The other field that a minimum can be in. Of these kinds, and of decimals, orc-core reads row groups without a
@@ -83,6 +84,21 @@ class _Fault(NamedTuple):
     id: str
     severity: Severity
     message: str
+
+    def finding(
+        self, orc: OrcType, offset: int | None, *, stripe: int | None = None, row_group: int | None = None
+    ) -> Finding:
+        """The finding about it."""
+        return Finding(
+            id=self.id,
+            severity=self.severity,
+            message=self.message,
+            stripe=stripe,
+            row_group=row_group,
+            column=orc.label,
+            offset=offset,
+            hint=HINT,
+        )
 
 
 def why_unproven(footer: Footer, streams: StripeFooter, orc: OrcType) -> str | None:
@@ -347,15 +363,7 @@ class Metadata:
 
     def finding(self, orc: OrcType, fault: _Fault, *, stripe: int | None = None) -> Finding:
         """A finding about statistics of the file or of a stripe."""
-        return Finding(
-            id=fault.id,
-            severity=fault.severity,
-            message=fault.message,
-            stripe=stripe,
-            column=orc.label,
-            offset=self.footer.footer_at if stripe is None else self.at,
-            hint=HINT,
-        )
+        return fault.finding(orc, self.footer.footer_at if stripe is None else self.at, stripe=stripe)
 
 
 class Index:
@@ -394,16 +402,8 @@ class Index:
 
     def finding(self, fault: _Fault, row_group: int | None) -> Finding:
         """A finding about the row index."""
-        return Finding(
-            id=fault.id,
-            severity=fault.severity,
-            message=fault.message,
-            stripe=self._streams.stripe.ordinal,
-            row_group=row_group,
-            column=self._orc.label,
-            offset=None if self.stream is None else self.stream.offset,
-            hint=HINT,
-        )
+        offset = None if self.stream is None else self.stream.offset
+        return fault.finding(self._orc, offset, stripe=self._streams.stripe.ordinal, row_group=row_group)
 
     def statistics(self, group: int) -> Any | None:
         """The statistics of a row group; None if there are none."""

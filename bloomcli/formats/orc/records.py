@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any, Final
@@ -16,26 +15,24 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.arrays import SourceStream
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.arrow_forms import Numbered, forms_of
+from bloomcli.formats.orc.arrow_forms import MOMENT, Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import file_end
 from bloomcli.formats.orc.values import GEOSPATIAL, TIMESTAMPS, ValueReader
-from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 8192
 _TOO_FAR: Final = "out of range for nanosecond"
 """Part of pyarrow's error about timestamps before 1677 or after 2262."""
-_MOMENT: Final = struct.Struct("<qi")
 _HINT: Final = "--select names the columns to read"
 
 
 class Records:
     """Reads rows of an open file. The last stripe stays in memory."""
 
-    def __init__(self, source: Source, footer: Footer) -> None:
-        self._source, self._footer = source, footer
+    def __init__(self, footer: Footer) -> None:
+        self._source, self._footer = footer.source, footer
         self._held: tuple[int, frozenset[int] | None, pa.RecordBatch] | None = None
 
     def rows(self, stripe: Stripe, rows: pa.Int64Array, chosen: frozenset[int] | None) -> Iterator[pa.RecordBatch]:
@@ -50,13 +47,7 @@ class Records:
 
     def none(self, chosen: frozenset[int] | None) -> pa.RecordBatch:
         """No rows of the columns with these ids (None: all). Raises CorruptFile."""
-        try:
-            schema = self._reader.schema
-        except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
-            if isinstance(error, BloomError):
-                raise
-            said = " ".join(str(error).split())[:200]
-            raise CorruptFile(f"the schema can't be read: {said}", path=self._source.path, hint=_HINT) from None
+        schema = self.guarded(None, lambda: self._reader.schema)
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
         return self._pruned(empty, chosen)
 
@@ -69,9 +60,7 @@ class Records:
             raise UnsupportedError(
                 f"the rows of stripe {stripe.ordinal} can't be read: it has {stripe.rows}, more than the "
                 f"{orc_limits.VALUES_MAX} that are read",
-                path=self._source.path,
-                offset=stripe.offset,
-                field=stripe.field,
+                **self._footer.place(stripe),
                 hint="write the file with smaller stripes",
             )
         found = self._read(stripe, chosen)
@@ -107,13 +96,13 @@ class Records:
     def _micros(self, stripe: Stripe, orc: OrcType) -> pa.Array:
         """The timestamps of a column of a stripe."""
         footer = self._footer
-        reader = ValueReader(self._source, footer, footer.stripe_footer(stripe), orc, Numbered, Stop())
+        reader = ValueReader(footer, footer.stripe_footer(stripe), orc, Numbered, Stop())
         kind = pa.timestamp("us", "UTC" if orc.kind == "TIMESTAMP_INSTANT" else None)
         found, rows = [], []
         for values, numbered in reader.take(stripe.rows):
             moments = forms_of(values, reader.leaf).to_pylist()
             try:
-                micros = [millis * 1000 + rest // 1000 for millis, rest in map(_MOMENT.unpack, moments)]
+                micros = [millis * 1000 + rest // 1000 for millis, rest in map(MOMENT.unpack, moments)]
                 found.append(pa.array(micros, pa.int64()))
             except OverflowError:
                 raise self._fault(stripe, f"a timestamp of column {orc.label} is out of range") from None
@@ -139,27 +128,24 @@ class Records:
             message.types[each].kind = spec.value_of("TypeKind", "BINARY")
         return SourceStream(self._source, footer.footer_at, file_end(footer, message))
 
-    def guarded(self, stripe: Stripe, read: Callable[[], Any]) -> Any:
-        """Call a function of pyarrow. Raises CorruptFile, UnsupportedError if it refuses the stripe."""
+    def guarded(self, stripe: Stripe | None, read: Callable[[], Any]) -> Any:
+        """Call a function of pyarrow. Raises CorruptFile, UnsupportedError if it refuses the stripe or, for None, the
+        schema."""
         try:
             return read()
         except (pa.ArrowException, OSError, ValueError, IndexError, NotImplementedError, MemoryError) as error:
             if isinstance(error, BloomError):
                 raise
             if isinstance(error, MemoryError):
-                raise UnsupportedError(
-                    f"the rows of stripe {stripe.ordinal} don't fit in memory", path=self._source.path, hint=_HINT
-                ) from None
+                what = "the schema doesn't" if stripe is None else f"the rows of stripe {stripe.ordinal} don't"
+                raise UnsupportedError(f"{what} fit in memory", path=self._source.path, hint=_HINT) from None
             raise self._fault(stripe, " ".join(str(error).split())[:200]) from None
 
-    def _fault(self, stripe: Stripe, said: str) -> CorruptFile:
-        return CorruptFile(
-            f"the rows of stripe {stripe.ordinal} can't be read: {said}",
-            path=self._source.path,
-            offset=stripe.offset,
-            field=stripe.field,
-            hint=_HINT,
-        )
+    def _fault(self, stripe: Stripe | None, said: str) -> CorruptFile:
+        if stripe is None:
+            return CorruptFile(f"the schema can't be read: {said}", path=self._source.path, hint=_HINT)
+        reason = f"the rows of stripe {stripe.ordinal} can't be read: {said}"
+        return CorruptFile(reason, **self._footer.place(stripe), hint=_HINT)
 
     def _names(self, chosen: frozenset[int] | None) -> list[str] | None:
         """The paths that select columns in pyarrow; None for all columns, which is needed if names are ambiguous."""

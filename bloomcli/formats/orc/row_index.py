@@ -15,6 +15,7 @@ Source: the Apache ORC specification, Row Group Index; orc-core's RecordReaderIm
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from bloomcli.errors import BloomError
@@ -27,13 +28,12 @@ from bloomcli.formats.orc.compression import HEADER
 from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.streams import Position
-from bloomcli.formats.orc.values import DIRECT, FLOATS, INTEGERS, REPEATED, STRINGS, TIMESTAMPS
+from bloomcli.formats.orc.values import DIRECT, FLOATS, INTEGERS, REPEATED, STRINGS, TEXTS, TIMESTAMPS
 from bloomcli.model.file import IndexEntry
 from bloomcli.values.literals import decode_bound, render
 
 _RAW, _RUNS, _BITS = 0, 1, 2
 """The number of further numbers after the place."""
-_TEXTS: Final = ("STRING", "VARCHAR", "CHAR")
 _STREAMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     **dict.fromkeys((*INTEGERS, "BYTE"), (("DATA", _RUNS),)),
     **dict.fromkeys(FLOATS, (("DATA", _RAW),)),
@@ -57,7 +57,7 @@ Layout = tuple[tuple[str, int], ...]
 def layout_of(stripe: StripeFooter, orc: OrcType, encoding: str) -> Layout | None:
     """What an entry of the column has numbers for; None if unknown."""
     streams = _STREAMS.get(orc.kind)
-    if streams is not None and orc.kind in _TEXTS and encoding not in DIRECT:
+    if streams is not None and orc.kind in TEXTS and encoding not in DIRECT:
         streams = (("DATA", _RUNS),)
     if streams is not None and stripe.find("PRESENT", orc.id) is not None:
         streams = (("PRESENT", _BITS), *streams)
@@ -125,13 +125,8 @@ def _index_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
     """Yield the offset and length of what `index` reads of each stripe: the row index, and the filters."""
     filters.footer.will_read_stripes()
     for stripe in filters.footer.stripes:
-        try:
-            found = filters.footer.stripe_footer(stripe)
-        except BloomError:  # reading the index reports it
-            continue
-        for stream in (found.find("ROW_INDEX", column), filters.preferred(found, column)):
-            if stream is not None:
-                yield stream.offset, stream.length
+        with suppress(BloomError):  # reading the index reports it
+            yield from filters.ranges_to_look_up(column, [stripe])
 
 
 def _entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[IndexEntry]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.orc import hashes, statistics
-from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.bloom_filter import KINDS, Filters
+from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.hashes import HashBatch
 from bloomcli.formats.orc.schema import OrcType
@@ -21,16 +21,14 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
     footer = filters.footer
     orc = footer.types[column.index]
     footer.will_read_stripes()
-    filters.source.will_read(_indexes(filters, column.index))
+    indexes = (footer.stripe_footer(stripe).find("ROW_INDEX", column.index) for stripe in footer.stripes)
+    filters.source.will_read(index.range for index in indexes if index is not None)
     for stripe in footer.stripes:
         streams = footer.stripe_footer(stripe)
         index = filters.row_index(streams, orc.id)
-        chunk = sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
+        chunk = sum(s.length for s in filters.value_streams(streams, orc.id))
         used = filters.preferred(streams, orc.id)
-        groups = footer.row_groups(stripe) if footer.stride else min(stripe.rows, 1)
-        for group in range(groups):
-            rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
-            found = index[group] if group < len(index) else None
+        for rows, found in zip(footer.units(stripe), index, strict=True):
             counted = found is not None and found.HasField("number_of_values")
             low, high = (None, None) if found is None or orc.fault else statistics.comparable_bounds(found, orc)
             yield Extent(
@@ -42,22 +40,15 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
                 low=low,
                 high=high,
                 empty=bool(found is not None and counted and not found.number_of_values),
-                filter_bytes=None if used is None else used.length // max(groups, 1),
+                filter_bytes=None if used is None else used.length // len(index),
             )
 
 
-def _indexes(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
-    """The row index of a column in all stripes."""
-    for stripe in filters.footer.stripes:
-        stream = filters.footer.stripe_footer(stripe).find("ROW_INDEX", column)
-        if stream is not None:
-            yield stream.offset, stream.length
-
-
 def unit_values(
-    filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], stop: Stop
+    filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
 ) -> Iterator[UnitValues]:
     """The values of columns in a stripe. Raises CorruptFile, UnsupportedError."""
+    del least  # orc-core's rule alone sizes filters
     footer = filters.footer
     streams = footer.stripe_footer(footer.stripes[unit])
     filters.source.will_read(r for c in columns for r in filters.value_ranges(streams, c.index))
@@ -65,17 +56,13 @@ def unit_values(
         orc = footer.types[column.index]
         if orc.id in footer.encrypted_columns or orc.fault is not None or not footer.stride:
             continue
-        yield UnitValues(
-            column, _row_groups(filters, streams, orc, rates, stop), _PlainValues(filters, streams, orc, stop)
-        )
+        plain = partial(_plain, ColumnStreams(footer, streams, orc, stop))
+        yield UnitValues(column, _row_groups(filters, streams, orc, rates, stop), plain)
 
 
 def _row_groups(
     filters: Filters, streams: StripeFooter, orc: OrcType, rates: Sequence[float], stop: Stop
 ) -> Iterator[RowGroupValues]:
-    stride = filters.footer.stride
-    if stride > orc_limits.STRIDE_TRUSTED:
-        stride = max((min(s.rows, stride) for s in filters.footer.stripes), default=0)
     before = 0
 
     def batches(taken: Iterator[HashBatch]) -> Iterator[SampleBatch]:
@@ -85,16 +72,12 @@ def _row_groups(
             yield SampleBatch(one.hashes, one.count, before.__add__, bytes(zeros) + bytes(one.other_hashes))
             before += one.count
 
-    for taken in hashes.row_groups(filters.source, filters.footer, streams, orc, stop):
-        yield RowGroupValues(KirschMitzenmacherBuilder(stride, rates), batches(taken))
+    for taken in hashes.row_groups(filters.footer, streams, orc, stop):
+        yield RowGroupValues(KirschMitzenmacherBuilder(filters.footer.sizing_rows, rates), batches(taken))
 
 
-class _PlainValues:
-    """Returns values of a stripe by their numbers among its non-null values: reads the column again."""
-
-    def __init__(self, filters: Filters, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
-        self._streams = ColumnStreams(filters.source, filters.footer, stripe, orc, stop)
-
-    def __call__(self, keys: Sequence[object]) -> Sequence[bytes | None]:
-        found = LeafReader(self._streams).plain(sorted({key for key in keys if isinstance(key, int)}))
-        return [found[key] for key in keys if isinstance(key, int)]
+def _plain(streams: ColumnStreams, keys: Sequence[object]) -> Sequence[bytes | None]:
+    """Values of a stripe by their numbers among its non-null values: reads the column again."""
+    numbers = [key for key in keys if isinstance(key, int)]
+    found = LeafReader(streams).plain(sorted(set(numbers)))
+    return [found[number] for number in numbers]

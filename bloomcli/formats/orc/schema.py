@@ -15,11 +15,12 @@ from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.model.file import Column
+from bloomcli.values.literals import as_integer
 from bloomcli.words import counted
 
 _NAMES: Final = {"BYTE": "tinyint", "SHORT": "smallint", "LONG": "bigint", "TIMESTAMP_INSTANT": "timestamp with tz"}
 _INTEGER_BITS: Final = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}
-_PRIMITIVE_CHILDREN: Final = {"LIST": 1, "MAP": 2}
+_CHILDREN: Final = {"LIST": ("_elem",), "MAP": ("_key", "_value")}
 SHORT_DIGITS: Final = 18
 """Maximum digits of a decimal that readers hold in 64 bits."""
 COMPOUND: Final = ("LIST", "MAP", "STRUCT", "UNION")
@@ -100,9 +101,7 @@ def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, .
         item = types[index]
         kind = spec.name_of("TypeKind", item.kind)
         children = tuple(item.subtypes)
-        if kind not in COMPOUND and children:
-            raise fault(f"a {kind} with {len(children)} children", index)
-        if len(children) != _PRIMITIVE_CHILDREN.get(kind, len(children)):
+        if (kind not in COMPOUND and children) or len(children) != len(_CHILDREN.get(kind, children)):
             raise fault(f"a {kind} with {len(children)} children", index)
         if kind == "STRUCT" and len(item.field_names) != len(children):
             raise fault(f"a struct of {len(children)} fields with {len(item.field_names)} names", index)
@@ -121,7 +120,7 @@ def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, .
                 maximum_length=item.maximum_length,
             )
         )
-        names = _child_names(kind, item, len(children))
+        names = _CHILDREN.get(kind) or (item.field_names if kind == "STRUCT" else map(str, range(len(children))))
         waiting += [(c, (*steps, n)) for c, n in reversed(list(zip(children, names, strict=True)))]
     if len(found) != len(types):
         raise fault(f"{counted(len(types) - len(found), 'type')} belong to no column", len(found))
@@ -130,12 +129,6 @@ def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, .
         for child in item.children:
             last[item.id] = max(last[item.id], last[child])
     return tuple(t._replace(last=last[t.id]) for t in found)
-
-
-def _child_names(kind: str, item: Any, count: int) -> tuple[str, ...]:
-    if kind == "STRUCT":
-        return tuple(item.field_names)
-    return {"LIST": ("_elem",), "MAP": ("_key", "_value")}.get(kind) or tuple(map(str, range(count)))
 
 
 def column_of(orc: OrcType) -> Column:
@@ -157,15 +150,9 @@ def literal_column(orc: OrcType) -> Column:
     column = replace(column_of(orc), type_name=orc.name)
     kind = orc.kind
     if kind in _INTEGER_BITS:
-        bits = _INTEGER_BITS[kind]
-        return replace(
-            column,
-            physical="INT64" if bits == 64 else "INT32",
-            logical=f"INTEGER({bits},signed)",
-            bit_width=bits,
-        )
+        return as_integer(column, _INTEGER_BITS[kind])
     if kind in {"LIST", "MAP", "UNION"}:  # their filters hold lengths, or a union's tags
-        return replace(column, physical="INT64", logical="INTEGER(64,signed)", bit_width=64)
+        return as_integer(column, 64)
     if kind in {"FLOAT", "DOUBLE", "BOOLEAN"}:
         return replace(column, physical=kind)
     if kind == "DATE":

@@ -6,7 +6,7 @@ pyarrow decodes the stripe's top-level column, and their values and rows are ext
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice, pairwise
@@ -22,7 +22,6 @@ from bloomcli.formats.arrays import int64s
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_search import (
     SCOPE,
-    BoundedUnit,
     Candidates,
     ColumnSearch,
     FoundRows,
@@ -88,6 +87,7 @@ class StripeColumn:
         self.wanted = wanted
         self._filters, self._stripe, self._orc, self._typed = filters, stripe, orc, typed
         self._types = [*filters.footer.ancestors(orc), orc]
+        self._units = filters.footer.units(stripe.stripe)
         self._trusts_positions = True
         self._next: int | None = 0
         """The row group at which the reader is; None while one is read."""
@@ -100,7 +100,7 @@ class StripeColumn:
             longest = pc.max(pc.binary_length(self.wanted.forms)).as_py()
         filters = self._filters
         self._next = 0
-        return ValueReader(filters.source, filters.footer, self._stripe, self._orc, Numbered, Stop(), longest)
+        return ValueReader(filters.footer, self._stripe, self._orc, Numbered, Stop(), longest)
 
     def _dictionary_positions(self) -> pa.Int64Array | None:
         """For each entry of the dictionary, the position of its form or null; None without a dictionary."""
@@ -125,7 +125,7 @@ class StripeColumn:
         if self._next is None or group < self._next:
             self._reader = self._open()
         for before in range(self._next or 0, group):
-            for _ in self._values(before, self._rows_in(before)):
+            for _ in self._values(before, self._units[before]):
                 pass
         self._read_until(self._positions(group + 1) if self._trusts_positions else None)
         yield from self._values(group, rows)
@@ -136,19 +136,12 @@ class StripeColumn:
             if self.dictionary is None:
                 forms = forms_of(values, self._reader.leaf)
             else:
-                forms = self._forms(indexes_of(values))
+                try:
+                    forms = self.dictionary.take(indexes_of(values))
+                except IndexError:
+                    raise self._reader.leaf.fault("an index beyond the dictionary's entries") from None
             yield RowForms(forms, found.numbers)
         self._next = group + 1
-
-    def _forms(self, indexes: pa.Int64Array) -> pa.Int64Array:
-        try:
-            return self.dictionary.take(indexes)  # type: ignore[union-attr]
-        except IndexError:
-            raise self._reader.leaf.fault("an index beyond the dictionary's entries") from None
-
-    def _rows_in(self, group: int) -> int:
-        footer = self._filters.footer
-        return footer.rows_in(self._stripe.stripe, group) if footer.stride else self._stripe.stripe.rows
 
     def _is_whole(self, group: int, count: int) -> bool:
         """Whether as many values were read as the row index counts. If not, its positions may be wrong."""
@@ -159,7 +152,7 @@ class StripeColumn:
     def _entries(self) -> list[Sequence[Any]]:
         """The row indexes of all types from the root down to the column."""
         streams = (self._stripe.find("ROW_INDEX", t.id) for t in self._types)
-        self._filters.source.will_read((s.offset, s.length) for s in streams if s is not None)
+        self._filters.source.will_read(s.range for s in streams if s is not None)
         return [self._filters.index_entries(self._stripe, t.id) for t in self._types]
 
     def _positions(self, group: int) -> list[dict[str, Position]] | None:
@@ -224,27 +217,32 @@ class OrcSearch(ColumnSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: yields the column's row groups.
 
     Raises:
         UsageError: the column is a list, a map or a union.
     """
 
-    def __init__(
-        self,
-        file: FilterFile,
-        filters: Filters,
-        column: Column,
-        units: Callable[[], Iterator[BoundedUnit]],
-    ) -> None:
+    def __init__(self, file: FilterFile, filters: Filters, column: Column) -> None:
         self._orc = filters.footer.types[column.index]
         super().__init__(file.source, file.look_up, column, literal_column(self._orc))
         self._file = file
         self._filters = filters
-        self._units = units
-        if self._orc.kind in COMPOUND:
-            raise _compound(filters, self._orc)
-        self._refuse_unknown()
+        orc = self._orc
+        if orc.kind in COMPOUND:
+            leaves = [t.path for t in filters.footer.types[orc.id + 1 : orc.last + 1] if t.kind not in COMPOUND]
+            raise UsageError(
+                f"column {orc.label} is a {orc.name}, and has no values to find",
+                path=filters.source.path,
+                hint=f"its columns with values: {', '.join(leaves[:3])}" + (", ..." if len(leaves) > 3 else ""),
+            )
+        filters.footer.refuse_unknown_version()
+        # neither statistics nor the type's range rule out values whose meaning isn't known
+        if orc.fault is not None or (orc.kind not in hashes.HASHABLE and orc.kind != "BOOLEAN"):
+            raise UnsupportedError(
+                f"column {orc.label} can't be searched: " + (orc.fault or f"values of {orc.name} aren't read here"),
+                path=file.source.path,
+                hint="--column names the column to search",
+            )
         self._stripe: StripeColumn | None = None
         self._within_union = any(t.kind == "UNION" for t in filters.footer.ancestors(self._orc))
         self._ignores_filters = False
@@ -289,7 +287,7 @@ class OrcSearch(ColumnSearch):
         found = self.of_units(wanted, literals, answers)
         for stripe in footer.stripes:
             if stripe.ordinal in stripes:
-                yield from islice(found, self._row_groups_in(stripe))
+                yield from islice(found, len(footer.units(stripe)))
             else:
                 yield from self._without_values(stripe)
 
@@ -297,19 +295,14 @@ class OrcSearch(ColumnSearch):
         """Yield the row groups of a stripe that has none of the values."""
         footer = self._filters.footer
         chunk = self._scanned_in(footer.stripe_footer(stripe), self._column.index)
-        for group in range(self._row_groups_in(stripe)):
-            rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
+        for group, rows in enumerate(footer.units(stripe)):
             yield Candidates(group, rows, chunk * rows // stripe.rows, int64s(()), stripe=stripe.ordinal)
 
-    def _row_groups_in(self, stripe: Stripe) -> int:
-        footer = self._filters.footer
-        return footer.row_groups(stripe) if footer.stride else min(stripe.rows, 1)
-
-    def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
+    def bounded_units(self, count: int) -> Iterator[answer.UnitFacts]:
         """The column's row groups."""
         del count
-        for unit in self._units():
-            yield unit._replace(facts=unit.facts._replace(bits=None)) if self._ignores_filters else unit
+        for facts in self._file.unit_facts(self._column, ()):
+            yield facts._replace(bits=None) if self._ignores_filters else facts
 
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
         """Yield the rows of row groups that have one of their candidates."""
@@ -375,7 +368,7 @@ class OrcSearch(ColumnSearch):
 
     @cached_property
     def _records(self) -> Records:
-        return Records(self._file.source, self._filters.footer)
+        return Records(self._filters.footer)
 
     def _stripe_column(self, wanted: WantedValues, ordinal: int) -> StripeColumn:
         """The column in a stripe. The last one stays in memory."""
@@ -399,25 +392,12 @@ class OrcSearch(ColumnSearch):
         read = partial(_union_values, whole.column(at), above)
         return _StripeValues(self._records.guarded(stripe, read), footer.stride)
 
-    def _refuse_unknown(self) -> None:
-        """Raise UnsupportedError if bloom doesn't know what values of the column are: neither its statistics nor its
-        type's range then rule a value out."""
-        self._filters.footer.refuse_unknown_version()
-        orc = self._orc
-        if orc.fault is not None or (orc.kind not in hashes.HASHABLE and orc.kind != "BOOLEAN"):
-            raise UnsupportedError(
-                f"column {orc.label} can't be searched: " + (orc.fault or f"values of {orc.name} aren't read here"),
-                path=self._file.source.path,
-                hint="--column names the column to search",
-            )
-
     def _refuse_unreadable(self) -> None:
         """Raise UnsupportedError where values can't be read."""
-        footer, orc, path = self._filters.footer, self._orc, self._file.source.path
-        if orc.id in footer.encrypted_columns:
+        if self._orc.id in self._filters.footer.encrypted_columns:
             raise UnsupportedError(
-                f"column {orc.label} is encrypted",
-                path=path,
+                f"column {self._orc.label} is encrypted",
+                path=self._file.source.path,
                 hint="bloom has no keys; decrypt the file with the engine that wrote it",
             )
 
@@ -433,13 +413,3 @@ class _StripeValues(NamedTuple):
         first = group * self.stride
         inside = pc.and_(pc.greater_equal(self.values.rows, first), pc.less(self.values.rows, first + rows))
         yield RowForms(self.values.forms.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
-
-
-def _compound(filters: Filters, orc: OrcType) -> UsageError:
-    types = filters.footer.types
-    leaves = [t.path for t in types[orc.id + 1 : orc.last + 1] if t.kind not in COMPOUND]
-    return UsageError(
-        f"column {orc.label} is a {orc.name}, and has no values to find",
-        path=filters.source.path,
-        hint=f"its columns with values: {', '.join(leaves[:3])}" + (", ..." if len(leaves) > 3 else ""),
-    )

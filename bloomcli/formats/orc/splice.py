@@ -193,12 +193,6 @@ def metadata_without_filters(
     return found
 
 
-def kept_bytes(footer: Footer, removed: Iterable[tuple[int, int]]) -> int:
-    """Bytes that are copied to the new file when the streams in `removed` (offset, length) are left out."""
-    footers = sum(s.footer_length for s in footer.stripes)
-    return int(footer.footer_at - footers - sum(length for _, length in removed))
-
-
 def differs_only_in_filters(before: Footer, after: Footer, columns: set[int] | None) -> bool:
     """Whether two files' footers and stripe footers are equal except for the filters of these columns (None: all).
 

@@ -11,17 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final
 
+from bloomcli.formats.answer import HashLookup
 from bloomcli.formats.deep_check import has_two_forms
-from bloomcli.formats.dictionary import HashLookup
 from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.schema import OrcType, literal_column
+from bloomcli.formats.orc.values import FLOATS, TEXTS, TIMESTAMPS
 from bloomcli.model.file import Column
 from bloomcli.rules.writer_table import Part, fault_of
 from bloomcli.values.literals import Literal, exclusions
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
-_TEXTS: Final = ("STRING", "CHAR", "VARCHAR")
-_TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
 _NANOS_PER_MILLI: Final = 1_000_000
 _BYTE_MAX: Final = 127
 EXACT: Final = Context(prec=100, traps=[InvalidOperation, Inexact])
@@ -69,13 +68,13 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
         if orc.kind == "BYTE" and max(found.minimum, found.maximum) > _BYTE_MAX:  # compared unsigned, ORC-1725
             return None, None
         return low, high
-    if orc.kind in {"FLOAT", "DOUBLE"} and statistics.HasField("double_statistics"):
+    if orc.kind in FLOATS and statistics.HasField("double_statistics"):
         form = "<f" if orc.kind == "FLOAT" else "<d"
         found = statistics.double_statistics
         if math.isnan(found.minimum) or math.isnan(found.maximum):  # the other one may leave values out
             return None, None
         return _pair(found, lambda v: struct.pack(form, v))
-    if orc.kind in _TEXTS and statistics.HasField("string_statistics"):
+    if orc.kind in TEXTS and statistics.HasField("string_statistics"):
         found = statistics.string_statistics
         low, high = _pair(found, utf8)
         if low is None and found.HasField("lower_bound"):
@@ -87,7 +86,7 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
         return _pair(statistics.decimal_statistics, lambda v: _unscaled(v, orc.scale))
     if orc.kind == "DATE" and statistics.HasField("date_statistics"):
         return _pair(statistics.date_statistics, lambda v: struct.pack("<i", v))
-    if orc.kind in _TIMESTAMPS and statistics.HasField("timestamp_statistics"):
+    if orc.kind in TIMESTAMPS and statistics.HasField("timestamp_statistics"):
         found = statistics.timestamp_statistics
         if found.HasField("minimum_utc") and found.HasField("maximum_utc"):  # the others are local time
             low_nanos = found.minimum_utc * _NANOS_PER_MILLI
@@ -114,13 +113,14 @@ def _unscaled(text: str, scale: int) -> bytes:
     return int(value).to_bytes(33, "big", signed=True)
 
 
-def skips(statistics: Any, literals: Sequence[Literal], orc: OrcType, typed: Column) -> list[bool | None]:
-    """For each value, whether statistics alone exclude it; None if unknown."""
-    if statistics is None or orc.kind in {"LIST", "MAP", "UNION", "STRUCT"}:
-        return [None] * len(literals)
-    if statistics.HasField("number_of_values") and statistics.number_of_values == 0:
-        return [True] * len(literals)
-    return exclusions(literals, *comparable_bounds(statistics, orc), typed)
+def has_values(statistics: Any | None) -> bool:
+    """Whether there may be values by the statistics, if there are any."""
+    return statistics is None or not statistics.HasField("number_of_values") or bool(statistics.number_of_values)
+
+
+def skips(statistics: Any | None, ends: Bounds, literals: Sequence[Literal], typed: Column) -> Sequence[bool | None]:
+    """For each value, whether statistics with these `comparable_bounds` exclude it; None if that is unknown."""
+    return exclusions(literals, *ends, typed) if has_values(statistics) else [True] * len(literals)
 
 
 def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
@@ -128,12 +128,12 @@ def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
     1970 is a millisecond earlier, because ORC C++ rounds towards zero. Texts are cut at a zero byte, because ORC C++
     compares them up to it, and then by their lengths."""
     low, high = bounds(statistics, orc)
-    if orc.kind in _TEXTS:
+    if orc.kind in TEXTS:
         low = None if low is None else _up_to_zero(low, b"\0")
         high = None if high is None else _up_to_zero(high, b"\1")  # above all texts with the zero byte there
     if orc.kind == "CHAR":
         low, high = unpadded(low, high)
-    if orc.kind in _TIMESTAMPS and low is not None:
+    if orc.kind in TIMESTAMPS and low is not None:
         lowest = int.from_bytes(low, "little", signed=True)
         if lowest <= 0:
             low = (lowest - _NANOS_PER_MILLI).to_bytes(16, "little", signed=True)
@@ -158,8 +158,7 @@ def _up_to_zero(text: bytes, end: bytes) -> bytes:
     return before + end if zero else text
 
 
-_SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
-_NOT_VALUES: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT", "LIST", "MAP", "UNION")
+_NOT_VALUES: Final = (*TIMESTAMPS, "LIST", "MAP", "UNION")
 """Bounds of timestamps are rounded to milliseconds; filters of compound columns hold lengths."""
 
 
@@ -172,7 +171,7 @@ def missing_bounds(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) ->
     if stats is None or orc.kind in _NOT_VALUES or orc.kind not in hashes.HASHABLE or orc.fault is not None:
         return
     low, high = bounds(stats, orc)
-    if orc.kind in _SHORTENED:
+    if orc.kind in TEXTS:
         found = stats.string_statistics
         low = low if found.HasField("minimum") else None
         high = high if found.HasField("maximum") else None

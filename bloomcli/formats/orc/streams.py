@@ -17,9 +17,8 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
-from bloomcli.formats.orc.footer import Stream, Stripe
-from bloomcli.storage.base import Source
+from bloomcli.formats.orc.compression import HEADER, Unpacker
+from bloomcli.formats.orc.footer import Footer, Stream, Stripe
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,12 +60,12 @@ class ByteStream:
     A missing stream is empty: writers omit empty streams.
     """
 
-    def __init__(self, source: Source, codec: Codec, stripe: Stripe, stream: Stream | None, stop: Stop) -> None:
-        self._source = source
+    def __init__(self, footer: Footer, stripe: Stripe, stream: Stream | None, stop: Stop) -> None:
+        self._source = footer.source
         self._stop = stop
-        self._codec = codec
-        self._unpacker = Unpacker(codec)
-        self._ahead = source.read_ahead_bytes
+        self._codec = footer.codec
+        self._unpacker = Unpacker(footer.codec)
+        self._ahead = footer.source.read_ahead_bytes
         self._field = stripe.field if stream is None else f"{stripe.field}.streams[{stream.position}]"
         self._start = self._next = stripe.offset if stream is None else stream.offset
         self._end = self._start if stream is None else stream.offset + stream.length

@@ -27,7 +27,7 @@ def types_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[OrcType, .
         CorruptFile: a field id that isn't a number.
         Other errors: as `find_columns`.
     """
-    ids = {orc.id: _field_id(footer, orc.id, message) for orc, message in _with_messages(footer)}
+    ids = [_field_id(footer, column, message) for column, message in enumerate(footer.message.types)]
     steps = _steps(footer)
     leaves = [
         FileColumn(orc.id, orc.label, steps[orc.id], ids[orc.id]) for orc in footer.types if orc.kind not in COMPOUND
@@ -50,10 +50,6 @@ def types_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[OrcType, .
         for orc in footer.types
     )
     return types, of_table.missing_columns
-
-
-def _with_messages(footer: Footer) -> Sequence[tuple[OrcType, Any]]:
-    return list(zip(footer.types, footer.message.types, strict=True))
 
 
 def _field_id(footer: Footer, column: int, message: Any) -> int | None:

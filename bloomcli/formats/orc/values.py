@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache, partial
 from itertools import accumulate
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
@@ -38,7 +38,6 @@ from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.streams import Bits, ByteStream, Runs, byte_runs, integers
 from bloomcli.formats.orc.zones import writer_zone
-from bloomcli.storage.base import Source
 from bloomcli.values import calendar
 from bloomcli.words import counted
 
@@ -47,17 +46,17 @@ FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
 GEOSPATIAL: Final = ("GEOMETRY", "GEOGRAPHY")
 """Kinds of well-known binary (WKB)."""
 BINARIES: Final = ("BINARY", *GEOSPATIAL)
-STRINGS: Final = ("STRING", "VARCHAR", "CHAR", *BINARIES)
+TEXTS: Final = ("STRING", "VARCHAR", "CHAR")
+STRINGS: Final = (*TEXTS, *BINARIES)
 REPEATED: Final = ("LIST", "MAP")
 TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
-_KINDS: Final = frozenset((*INTEGERS, *FLOATS, *STRINGS, *REPEATED, *TIMESTAMPS, "BYTE", "DECIMAL"))
 
 VERSIONS: Final = {"DIRECT": 1, "DIRECT_V2": 2, "DICTIONARY": 1, "DICTIONARY_V2": 2}
 DIRECT: Final = ("DIRECT", "DIRECT_V2")
 _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys((*INTEGERS, *REPEATED, *TIMESTAMPS, *BINARIES, "DECIMAL"), DIRECT),
     **dict.fromkeys((*FLOATS, "BYTE"), ("DIRECT",)),
-    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), tuple(VERSIONS)),
+    **dict.fromkeys(TEXTS, tuple(VERSIONS)),
 }
 """The possible encodings of values of each kind."""
 
@@ -77,15 +76,6 @@ _EXACT: Final = Context(prec=200)
 T = TypeVar("T")
 
 
-def why_unreadable(footer: Footer, orc: OrcType) -> str | None:
-    """Why a column's values can't be read; None where they can."""
-    if orc.kind == "DECIMAL" and orc.fault is not None:
-        return orc.fault
-    if any(t.kind == "UNION" for t in footer.ancestors(orc)):
-        return "it lies within a union"
-    return None if orc.kind in _KINDS else f"how values of {orc.name} are hashed isn't known"
-
-
 def _batches(count: int) -> Iterator[int]:
     """Split `count` into parts of at most a batch."""
     while count > 0:
@@ -97,18 +87,17 @@ class ColumnStreams:
     """One column's streams in one stripe, by kind. Raises UnsupportedError for a file of an unknown version, in which
     they may mean something else."""
 
-    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
+    def __init__(self, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
         footer.refuse_unknown_version()
         self.orc = orc
         self.stop = stop
-        self._source = source
         self._footer = footer
         self._stripe = stripe
 
     def open(self, kind: str) -> ByteStream:
         """Open a stream at its start."""
         found = self._stripe.find(kind, self.orc.id)
-        return ByteStream(self._source, self._footer.codec, self._stripe.stripe, found, self.stop)
+        return ByteStream(self._footer, self._stripe.stripe, found, self.stop)
 
     def presence(self) -> Bits | None:
         """The PRESENT stream; None if all rows have a value."""
@@ -117,24 +106,17 @@ class ColumnStreams:
     def encoding(self) -> tuple[str, int]:
         """The column's encoding, and the number of its dictionary's entries."""
         columns = self._stripe.message.columns
-        field = f"{self._stripe.stripe.field}.footer.columns[{self.orc.id}]"
+        place = self._footer.place(self._stripe.stripe, f".footer.columns[{self.orc.id}]")
         if self.orc.id >= len(columns):
-            raise CorruptFile(
-                f"column {self.orc.label} has no encoding",
-                path=self._footer.path,
-                offset=self._stripe.stripe.offset,
-                field=field,
-                hint="the file is damaged; get it from its source again",
-            )
+            hint = "the file is damaged; get it from its source again"
+            raise CorruptFile(f"column {self.orc.label} has no encoding", **place, hint=hint)
         found = columns[self.orc.id]
         name = spec.name_of("EncodingKind", found.kind)
         if name not in _ENCODINGS[self.orc.kind]:
             unknown = name not in VERSIONS
             raise (UnsupportedError if unknown else CorruptFile)(
                 f"column {self.orc.label}, {self.orc.name}, in the encoding {name}",
-                path=self._footer.path,
-                offset=self._stripe.stripe.offset,
-                field=field,
+                **place,
                 hint="rewrite the file with a released writer" if unknown else "the file is damaged",
             )
         return name, int(found.dictionary_size)
@@ -149,9 +131,7 @@ class ColumnStreams:
         if zone is None:
             raise UnsupportedError(
                 f"column {self.orc.label} can't be read: {why_zone_unknown(self._stripe, self.orc)}",
-                path=self._footer.path,
-                offset=self._stripe.stripe.offset,
-                field=f"{self._stripe.stripe.field}.footer.writerTimezone",
+                **self._footer.place(self._stripe.stripe, ".footer.writerTimezone"),
                 hint="leave it out of --columns; where time zone data are missing, `pip install tzdata` brings them",
             )
         return zone
@@ -230,7 +210,7 @@ class LeafReader:
         self.parts: dict[str, SeekableStream] = {}
         """The column's streams with positions, by kind, without PRESENT."""
         self._decode = self._opened()
-        self._entry_text = lru_cache(maxsize=_TEXTS_HELD)(self._read_entry_text)
+        self._entry_text = lru_cache(maxsize=_TEXTS_HELD)(lambda at: _picked(self.dictionary(), [at], self._text)[at])
 
     def take(self, count: int) -> Iterator[Values]:
         """Yield the next `count` values; with a dictionary, indexes of its entries. Consume all of them before the
@@ -283,9 +263,6 @@ class LeafReader:
         """The text of a value that `take` returned. Bytes that aren't UTF-8 are escaped, and a long string is cut
         off. With a dictionary, it is read up to the value's entry: all entries may not fit in memory."""
         return self._text(values, at) if self.entries is None else self._entry_text(_integer(values, at))
-
-    def _read_entry_text(self, index: int) -> str:
-        return _picked(self.dictionary(), [index], self._text)[index]
 
     def _plain(self, values: Values, at: int) -> bytes | None:
         kind = self.orc.kind
@@ -487,28 +464,9 @@ def _long(data: ByteStream, size: int, kept: int, lengths: memoryview) -> Values
     return Values(1, start, lengths, digest=murmur.digest())
 
 
-class Rows(Protocol):
-    """Rows of a stripe, at most a batch of them, as the levels above a column lead to its values."""
-
-    @classmethod
-    def batches(cls, count: int) -> Iterator[Self]:
-        """All of `count` rows, in batches."""
-
-    def __len__(self) -> int:
-        """Their number."""
-
-    def where(self, present: Bits) -> Self:
-        """Those that have a value. Takes as many of the next bits."""
-
-    def elements(self, lengths: memoryview, total: int) -> Iterator[Self]:
-        """The row of each element of their lists or maps, which have `total` elements, in batches."""
-
-    def part(self, first: int, count: int) -> Self:
-        """Some of them."""
-
-
 class Counted:
-    """Rows whose number is known, and nothing else."""
+    """Rows of a stripe, at most a batch of them, as the levels above a column lead to its values. Only their number
+    is known."""
 
     __slots__ = ("_count",)
 
@@ -525,11 +483,11 @@ class Counted:
         return self._count
 
     def where(self, present: Bits) -> Self:
-        """Those that have a value."""
+        """Those that have a value. Takes as many of the next bits."""
         return type(self)(present.take(self._count).ones())
 
     def elements(self, lengths: memoryview, total: int) -> Iterator[Self]:
-        """The elements of their lists or maps, in batches."""
+        """The row of each element of their lists or maps, which have `total` elements, in batches."""
         del lengths
         return self.batches(total)
 
@@ -539,7 +497,7 @@ class Counted:
         return type(self)(count)
 
 
-R = TypeVar("R", bound=Rows)
+R = TypeVar("R", bound=Counted)
 
 
 class _Level:
@@ -575,10 +533,10 @@ class ValueReader(Generic[R]):
     """Reads one column of one stripe, from the first row or from a position that its `parts` seek.
 
     Args:
-        source, footer: the file.
+        footer: the file.
         stripe: the stripe's footer.
         orc: the column.
-        rows: `Counted`, or a class that also knows which rows they are.
+        rows: `Counted`, or a subclass that also knows which rows they are.
         stop: ends reading.
         longest: as in `LeafReader`.
 
@@ -587,18 +545,11 @@ class ValueReader(Generic[R]):
     """
 
     def __init__(
-        self,
-        source: Source,
-        footer: Footer,
-        stripe: StripeFooter,
-        orc: OrcType,
-        rows: type[R],
-        stop: Stop,
-        longest: int = 0,
+        self, footer: Footer, stripe: StripeFooter, orc: OrcType, rows: type[R], stop: Stop, longest: int = 0
     ) -> None:
         self._footer, self._stripe, self._rows = footer, stripe.stripe, rows
-        self._levels = [_Level(ColumnStreams(source, footer, stripe, t, stop)) for t in footer.ancestors(orc)]
-        streams = ColumnStreams(source, footer, stripe, orc, stop)
+        self._levels = [_Level(ColumnStreams(footer, stripe, t, stop)) for t in footer.ancestors(orc)]
+        streams = ColumnStreams(footer, stripe, orc, stop)
         self._presence = streams.presence()
         self.leaf = LeafReader(streams, longest)
         own = self.leaf.parts if self._presence is None else {"PRESENT": self._presence, **self.leaf.parts}
@@ -631,8 +582,6 @@ class ValueReader(Generic[R]):
         if self._seen[depth] > orc_limits.VALUES_MAX:
             raise UnsupportedError(
                 f"a stripe with more than {orc_limits.VALUES_MAX} values of a column",
-                path=self._footer.path,
-                offset=self._stripe.offset,
-                field=self._stripe.field,
+                **self._footer.place(self._stripe),
                 hint="write the file with smaller stripes",
             )

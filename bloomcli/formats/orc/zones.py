@@ -160,13 +160,12 @@ def _disputes(name: str) -> Disputes:
     for line in text.splitlines():
         names, _, rest = line.partition("|")
         if not line.startswith("#") and name in names.split(" "):
-            return [_dispute(word) for word in rest.split(" ")]
+            periods = (word.split(":") for word in rest.split(" "))
+            return [
+                (int(start or _FIRST), int(end or _LAST), frozenset(map(int, offsets.split(","))))
+                for start, end, offsets in periods
+            ]
     return []
-
-
-def _dispute(word: str) -> tuple[int, int, frozenset[int]]:
-    start, end, offsets = word.split(":")
-    return int(start or _FIRST), int(end or _LAST), frozenset(map(int, offsets.split(",")))
 
 
 def _second(year: int, month: int = 1) -> int:

@@ -36,13 +36,13 @@ from bloomcli.filters.split_block import (
     block_ranges,
     is_sparse,
 )
-from bloomcli.formats import base
 from bloomcli.formats.answer import Bits
+from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.hints import removing, replacing
+from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import are, counted
@@ -198,24 +198,6 @@ _ONE_READ_BYTES: Final = 8 << 20
 DRAFT_REASON: Final = (
     "a filter of the 2018 drafts (Murmur3): today's readers take its hash for XXH64, or can't read it, and lose rows"
 )
-HINT_REPLACE: Final = replacing()
-
-
-class FilterProblem(base.FilterProblem):
-    """A filter that can't be used, although the metadata name it. `id` is the finding's stable id."""
-
-    def __init__(
-        self,
-        reason: str,
-        *,
-        path: str | None = None,
-        offset: int | None = None,
-        field: str | None = None,
-        hint: str | None = HINT_REPLACE,
-        id: str = "filter-header",  # noqa: A002  it is the finding's id
-    ) -> None:
-        super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
-        self.id = id
 
 
 def plaintext_problem(path: str, offset: int, field: str, column: str) -> FilterProblem:
@@ -263,7 +245,7 @@ def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
         offset=offset,
         header=header,
         header_raw=data[:start],
-        bits=filter_class(header.variant).from_bytes(
+        bits=filter_class(header.variant)(
             data[start : start + size] if whole else source.read_at(offset + start, size)
         ),
     )
@@ -350,7 +332,7 @@ def load_for(source: Source, chunk: ColumnChunk, data_end: int, hashes: int) -> 
     if is_sparse(hashes, size):
         bits: Bits = UnreadFilter(kind, size, lambda at, length: source.read_at(start + at, length))
     else:
-        bits = kind.from_bytes(source.read_at(start, size))
+        bits = kind(source.read_at(start, size))
     return ProbedFilter(header, bits)
 
 

@@ -15,18 +15,18 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import WRONG
-from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
+from bloomcli.formats.base import HINT_REPLACE, DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import (
     NEGATIVE_ZERO,
     FilterComparison,
     add_missing,
     missing_bound_message,
     missing_values_message,
-    run_in_order,
     stray_bits_message,
 )
+from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.parquet import page_index, proof, statistics, values
-from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, HINT_REPLACE, Filters, LoadedFilter, is_usual
+from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, Filters, LoadedFilter, is_usual
 from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
@@ -255,11 +255,11 @@ def deep(
     time: its filter, its statistics and its page indexes."""
     stop = Stop()
     filters.source.will_read(_ranges(filters, columns, units))
-    work = (
-        (partial(_deep_some, filters, some, stop), sum(chunk.compressed_bytes for _, chunk in some))
-        for some in _sorted_together(filters, filters.proven(columns, units))
-    )
-    yield from run_in_order(work, threads, tick, stop)
+    together = _sorted_together(filters, filters.proven(columns, units))
+    jobs = (Job(0, partial(_deep_some, filters, some, stop)) for some in together)
+    for checks, read in in_order(jobs, threads, stop):
+        yield from checks
+        tick(read)
 
 
 def _sorted_together(
@@ -321,10 +321,13 @@ class _ChunkCheck(NamedTuple):
         return page.draft_hashes() if self.loaded.header.draft else page.hashes
 
 
-def _deep_some(filters: Filters, chunks: Iterable[tuple[ChunkKey, ColumnChunk]], stop: Stop) -> Sequence[DeepCheck]:
-    """Read the values of a row group's chunks once, and compare their metadata with them."""
+def _deep_some(
+    filters: Filters, chunks: Sequence[tuple[ChunkKey, ColumnChunk]], stop: Stop
+) -> tuple[Sequence[DeepCheck], int]:
+    """Read the values of a row group's chunks once, compare their metadata with them, and return their bytes, too."""
     orders: dict[int, kernels.Bounds] = {}
-    return [_deep_one(filters, key, chunk, stop, orders) for key, chunk in chunks]
+    checks = [_deep_one(filters, key, chunk, stop, orders) for key, chunk in chunks]
+    return checks, sum(chunk.compressed_bytes for _, chunk in chunks)
 
 
 def _deep_one(

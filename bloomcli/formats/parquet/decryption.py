@@ -27,10 +27,11 @@ from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet import compact, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.bloom_filter import FilterProblem, plaintext_problem
+from bloomcli.formats.parquet.bloom_filter import plaintext_problem
 from bloomcli.formats.parquet.encryption import (
     LENGTH_BYTES,
     MODULE_BYTES,

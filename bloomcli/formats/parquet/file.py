@@ -8,22 +8,20 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FooterEntry, Plan, Repair, Tick
+from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FilterProblem, FooterEntry, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
-from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.keys import Keys
-from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
-from bloomcli.formats.parquet import describe, index_input, sampling, statistics, values
+from bloomcli.formats.located_file import LocatedFile
+from bloomcli.formats.parquet import describe, sampling, statistics, values
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import (
     DRAFT_REASON,
-    FilterProblem,
     Filters,
     LoadedFilter,
     ProbedFilter,
@@ -49,9 +47,7 @@ from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import Tree
-    from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
-    from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.inspect import FilterDump
     from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
     from bloomcli.storage.sources import ExtendedSource
@@ -64,10 +60,8 @@ class ParquetFile(LocatedFile):
     """An open Parquet file. Opening reads the tail and the footer; filters are read on demand."""
 
     format = "parquet"
-    title = "Parquet"
     searched = True
     unrepairable = None
-    describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
 
@@ -102,18 +96,6 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet import row_lineage
 
         return row_lineage.with_lineage(self.source, self.footer, lineage, appends=self.appends_only)
-
-    def check(self) -> CheckModule:
-        """The module that checks filters."""
-        from bloomcli.formats.parquet import check
-
-        return check
-
-    def splice(self) -> SpliceModule:
-        """The module that compares and changes footers."""
-        from bloomcli.formats.parquet import splice
-
-        return splice
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
@@ -168,12 +150,6 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.thrift_tree import footer_tree
 
         return footer_tree(self.footer)
-
-    def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
-        """Sum up the chunks' metadata by column."""
-        from bloomcli.formats.parquet.describe import column_facts
-
-        return column_facts(self.footer, columns)
 
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
         """`facts`, each with the ordinal of its column."""
@@ -287,16 +263,6 @@ class ParquetFile(LocatedFile):
                 found[chunk.row_group] = f"{name} has {plural(others, 'value')} of other types"
         return found
 
-    def extents(self, column: Column) -> Iterator[Extent]:
-        """Yield the extent of each chunk of a column, from the footer."""
-        return sampling.extents(self.footer, column)
-
-    def unit_values(
-        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
-    ) -> Iterator[UnitValues]:
-        """Yield the values of columns in a row group."""
-        return sampling.unit_values(self.filters, columns, unit, rates, least, stop)
-
     def page_reads(self, column: Column, unit: int, stop: Stop) -> tuple[int, int] | None:
         """The bytes that a lookup reads without and with a page index."""
         return sampling.page_reads(self.filters, column, unit, stop)
@@ -319,23 +285,13 @@ class ParquetFile(LocatedFile):
 
         return ParquetSearch(self, self.filters, column, self.unit_of)
 
-    indexable = True
-
     def row_group_rows(self) -> Sequence[int]:
         """The rows of each row group, by the footer."""
         return [self.footer.row_group(i).rows for i in range(self.row_group_count)]
 
-    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """Yield the bits of the column's filters, or of filters built from its values."""
-        return index_input.row_groups(self.filters, column, fpp, stop)
-
     def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
         """The footer and the page indexes, where row groups are large."""
         return end_ranges(self.source, self.footer, {column.index for column in columns})
-
-    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """The column's filters, or its chunks."""
-        return index_input.sources(self.filters, column)
 
     def unit_of(self, chunk: ColumnChunk, hashes: int) -> UnitFacts:
         """The facts of a chunk, without lookups: `hashes` hashes are looked up in batches later."""
@@ -435,18 +391,6 @@ class ParquetFile(LocatedFile):
             self.filters, columns, rule, replace=replace, missing=missing, appends=self.appends_only
         ).with_left_out(columns)
 
-    def plan_remove(self, columns: set[int] | None) -> Plan:
-        """Plan to remove filters."""
-        from bloomcli.formats.parquet.plan import RemovePlan
-
-        return RemovePlan(self.filters, columns)
-
-    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
-        """Plan to shrink filters."""
-        from bloomcli.formats.parquet.plan import FoldPlan
-
-        return FoldPlan(self.filters, columns, rule)
-
     def differs_only_in_structures(self, other: FilterFile) -> bool:
         """Whether another file's metadata equal this file's except for statistics and page indexes."""
         from bloomcli.formats.parquet import splice
@@ -509,7 +453,7 @@ class BareFilter(FilterFile):
         self._unknown = unknown_kind(header)
         raw, bitset = data[: header.header_bytes], data[header.header_bytes :]
         try:
-            bits = filter_class(header.variant).from_bytes(bitset)
+            bits = filter_class(header.variant)(bitset)
         except ValueError as error:
             raise CorruptFile(str(error), path=source.path, offset=0, field="header.numBytes") from None
         self._loaded = LoadedFilter(0, header, raw, bits)

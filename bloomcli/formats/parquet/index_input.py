@@ -52,7 +52,7 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
     """Yield what `row_groups` would read, from the footer. Whether a filter can be used isn't known yet."""
-    for extent in sampling.extents(filters.footer, column):
+    for extent in sampling.extents(filters, column):
         if extent.filter_bytes is not None:
             yield BitsSource(filter=True)
         elif extent.empty or unfilterable(column) is not None:

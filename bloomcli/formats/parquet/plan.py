@@ -20,7 +20,7 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, FilterExists, NoValues, UnsupportedError, UsageError, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import ChangeResult, PlanBase, Tick
+from bloomcli.formats.base import ChangeResult, Plan, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import sealing, splice, values
@@ -111,7 +111,7 @@ def key_missing(footer: Footer, chunk: ColumnChunk) -> UnsupportedError:
     )
 
 
-class Change(PlanBase):
+class Change(Plan):
     """A change to a file: removes the filters and page indexes of some chunks, may add others and set other fields of
     the metadata, and verifies the finished file."""
 

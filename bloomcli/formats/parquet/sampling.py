@@ -11,7 +11,7 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.parquet import codecs, spec, values
 from bloomcli.formats.parquet.bloom_filter import Filters, bitset_bytes_in
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.measured import Measure, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.parquet.values import HashedPage
@@ -23,8 +23,9 @@ _DICTIONARIES: Final = 1 << 2 | 1 << 8
 """PLAIN_DICTIONARY and RLE_DICTIONARY, as bits."""
 
 
-def extents(footer: Footer, column: Column) -> Iterator[Extent]:
+def extents(filters: Filters, column: Column) -> Iterator[Extent]:
     """Yield the extent of each chunk of a column, from the footer. Raises CorruptFile."""
+    footer = filters.footer
     for key in footer.chunk_keys({column.index}):
         group, size = footer.row_group(key.row_group), footer.row_group_bytes(key.row_group)
         found = footer.metadata(key)

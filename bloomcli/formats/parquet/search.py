@@ -23,7 +23,6 @@ from bloomcli.formats import answer, wanted_values
 from bloomcli.formats.arrays import counting
 from bloomcli.formats.column_search import (
     SCOPE,
-    BoundedUnit,
     Candidates,
     ColumnSearch,
     FoundRows,
@@ -90,10 +89,10 @@ class ParquetSearch(ColumnSearch):
         """All forms that a chunk may store for a value."""
         return stored_forms(literal, self._column)
 
-    def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
+    def bounded_units(self, count: int) -> Iterator[answer.UnitFacts]:
         """Yield the column's chunks with their bounds."""
         for chunk in self._every_chunk():
-            yield BoundedUnit(self._facts_of(chunk, count), chunk.min_value, chunk.max_value)
+            yield self._facts_of(chunk, count)._replace(low=chunk.min_value, high=chunk.max_value)
 
     def together(self, several: Sequence[Candidates]) -> Iterator[Sequence[Candidates]]:
         """Split row groups of a local file into those that are searched together; each is a request of its own to a

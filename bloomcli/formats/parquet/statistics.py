@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli import kernels
-from bloomcli.formats.dictionary import HashLookup
+from bloomcli.formats.answer import HashLookup
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.literals import decode_bound, kind_of
 

@@ -68,7 +68,7 @@ def test_a_filter_is_a_header_of_four_bytes_a_varint_and_the_bits(path: Path) ->
     for ordinal, group in enumerate(parts.groups):
         (blob,) = group.blobs
         data = parts.body[blob.offset :][: blob.length]
-        bits = SplitBlockFilter.from_bytes(data[6:])
+        bits = SplitBlockFilter(data[6:])
         assert data[:6] == bytes([1, 1, 1, 0, 0x80, 0x01])
         assert bits.nbytes == 128
         dumped = bloomcli.dump(out, column="id", row_group=ordinal)
@@ -161,7 +161,7 @@ def test_each_filter_meets_the_rate_by_measurement_and_no_smaller_one_would(path
     for fact in bloomcli.inspect(added(path, "id", "tag", fpp=0.02)).filters:
         assert fact.fpp is not None
         assert fact.fpp <= 0.02
-        bits = SplitBlockFilter.from_bytes(
+        bits = SplitBlockFilter(
             bloomcli.dump(added(path, fact.column, fpp=0.02, overwrite=True), column=fact.column).bitset
         )
         assert bits.blocks == 1 or bits.fold().fpp > 0.02
@@ -201,7 +201,7 @@ def test_both_zeros_are_in_a_filter_where_one_occurs(tmp_path: Path) -> None:
     values = pa.table({"f": pa.array([1.5, -0.0], pa.float32()), "d": pa.array([0.0, 2.0])})
     out = added(write(tmp_path / "z.mosaic", values), "f", "d")
     for column, width in (("f", 4), ("d", 8)):
-        bits = SplitBlockFilter.from_bytes(bloomcli.dump(out, column=column).bitset)
+        bits = SplitBlockFilter(bloomcli.dump(out, column=column).bitset)
         for zero in (bytes(width), bytes(width - 1) + b"\x80"):
             assert bits.check(xxhash.xxh64_intdigest(zero))
 

@@ -228,3 +228,16 @@ def test_a_column_that_isnt_the_decimals_its_type_says_is_refused(path: Path, co
     with pytest.raises(CorruptFile, match="the stream ends before the stripe's last value"):
         bloomcli.add(bad, [column], output=path.with_name("out"), replace=True)
     assert not path.with_name("out").exists()
+
+
+def test_filters_of_no_row_group_are_compared_with_nothing(path: Path, tmp_path: Path) -> None:
+    """The footer has no stride, and the filter streams are empty, as that demands."""
+
+    def edit(file: File) -> None:
+        file.footer.row_index_stride = 0
+        for part in file.stripes:
+            streams = zip(part.footer.streams, part.streams, strict=True)
+            part.streams = [b"" if stream.kind == BLOOM_FILTER_UTF8 else data for stream, data in streams]
+
+    report = bloomcli.validate(orcfiles.edited(path, tmp_path / "edited.orc", edit), deep=True)
+    assert "value-missing" not in {finding.id for finding in report.findings}

@@ -62,7 +62,7 @@ def written(
 def hashed(path: Path) -> Hashed:
     """Of column `c`."""
     file = OrcFile(open_source(str(path)))
-    (group,) = row_groups(file.source, file.footer, file.footer.stripes[0], file.footer.types[1])
+    (group,) = row_groups(file.footer, file.footer.stripes[0], file.footer.types[1])
     return group
 
 

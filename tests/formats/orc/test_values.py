@@ -42,7 +42,7 @@ def test_strings_that_are_too_long_to_be_read_together_are_hashed_shown_and_foun
     )
     with open_source(path) as source:
         footer = OrcFile(source).footer
-        (found,) = row_groups(source, footer, footer.stripes[0], footer.types[1])
+        (found,) = row_groups(footer, footer.stripes[0], footer.types[1])
         size = len(LONG.encode())
         cut = f"{LONG[:512]}... ({size:d} bytes)"
         assert memoryview(found.hashes).cast("Q").tolist() == list(map(_hash, texts))
@@ -65,7 +65,7 @@ def test_picked_values_have_the_bytes_of_their_literals(
         orc = file.footer.types[1]
         stripe = file.footer.stripe_footer(file.footer.stripes[0])
         column = file.literal_column(file.leaves[0])
-        leaf = LeafReader(ColumnStreams(source, file.footer, stripe, orc, Stop()))
+        leaf = LeafReader(ColumnStreams(file.footer, stripe, orc, Stop()))
         expected: list[Any] = [v for v in case.values if v is not None]
         wanted = sorted({0, len(expected) // 2, len(expected) - 1})
         found = leaf.plain(wanted)
@@ -81,7 +81,7 @@ def test_an_entry_of_a_dictionary_is_read_once_for_the_texts_of_equal_values(tmp
     with open_source(path) as source:
         footer = OrcFile(source).footer
         stripe = footer.stripes[0]
-        hasher = column_hasher(source, footer, footer.stripe_footer(stripe), footer.types[1], Stop())
+        hasher = column_hasher(footer, footer.stripe_footer(stripe), footer.types[1], Stop())
         assert hasher.leaf.entries == 1
         (batch,) = hasher.take(rows)
         texts: set[str] = set()

@@ -14,8 +14,8 @@ from support.tables import packed, write
 import bloomcli
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
+from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.bloom_filter import FilterProblem
 from bloomcli.model.file import Presence
 
 BITS = blooms.build(map(packed("<q"), range(50)), 64)

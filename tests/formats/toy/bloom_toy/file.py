@@ -64,7 +64,7 @@ class ToyFile(FilterFile):
         if spec.HEADER.unpack_from(data)[0] != length - spec.HEADER.size:
             return "the header doesn't say the bitset's length"
         try:
-            return SplitBlockFilter.from_bytes(data[spec.HEADER.size :])
+            return SplitBlockFilter(data[spec.HEADER.size :])
         except ValueError as error:
             return str(error)
 

@@ -9,7 +9,7 @@ from bloom_toy.file import ToyFile
 from bloomcli.errors import CorruptFile, FilterExists, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import ChangeResult, PlanBase, Tick
+from bloomcli.formats.base import ChangeResult, Plan, Tick
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
@@ -18,7 +18,7 @@ from bloomcli.storage.base import KeptRange, Pieces, Source
 Build = Callable[[], tuple[SplitBlockFilter, FilterChange]]
 
 
-class Change(PlanBase):
+class Change(Plan):
     """Removes and adds filters, and copies the others."""
 
     def __init__(self, file: ToyFile, gone: set[spec.Key], new: Mapping[spec.Key, Build], read: int = 0) -> None:
