@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from bloomcli.report.human import CUT, shorten, width
-from bloomcli.report.layout import Block, Cell, Grid, Head, Line, Pairs, Paragraph, Style, line
+from bloomcli.report.layout import NOTHING, Block, Cell, Grid, Head, Line, Pairs, Paragraph, Style, line
 
 _BREAK: Final = re.compile(
     r"""(?<!^)(?<!\ )                                   # not within leading or double blanks
@@ -82,8 +82,6 @@ _SPACE: Final = "  "
 _INDENT: Final = "  "
 _HANGING: Final = 2
 """Blanks before the further lines of a text that wraps."""
-_UNKNOWN: Final = ("", "-")
-"""Cells without a value."""
 _LEAST_PROSE: Final = 24
 """The least cells of a column of prose; narrower prose goes below its row."""
 _LEAST_WIDTH: Final = 20
@@ -251,12 +249,12 @@ def _without_repetition(grid: Grid) -> tuple[Grid, list[list[str]]]:
         same -= {0}
     kept = _only(grid, set(range(len(grid.heads))) - same)
     texts = {grid.heads[i].title: grid.rows[0][i].text for i in sorted(same)}
-    same_text = [f"{title} {text}" for title, text in texts.items() if text not in _UNKNOWN]
+    same_text = [f"{title} {text}" for title, text in texts.items() if text not in NOTHING]
     nothing = [
-        grid.heads[i].title for i in sorted(same) if grid.rows[0][i].text in _UNKNOWN and not grid.heads[i].prose
+        grid.heads[i].title for i in sorted(same) if grid.rows[0][i].text in NOTHING and not grid.heads[i].prose
     ]
     above = [*_listed("in each line:", same_text), *_listed("empty in each line:", nothing)]
-    if same_text and grid.heads[max(same)].prose and grid.rows[0][max(same)].text not in _UNKNOWN:
+    if same_text and grid.heads[max(same)].prose and grid.rows[0][max(same)].text not in NOTHING:
         above[0] = [*above[0][:-1], *above[0][-1].split()]  # prose can be broken between words
     return kept, above
 

@@ -23,6 +23,7 @@ __all__ = [
     "growth",
     "is_plain",
     "line",
+    "number",
     "printable",
     "rate",
     "seconds",
@@ -76,6 +77,11 @@ _NAMES_SHOWN: Final = 8
 def count(value: float | None) -> str:
     """Format a count with thousands separators: ``1,234,567``; ``-`` if it is unknown."""
     return "-" if value is None else f"{value:,.0f}"
+
+
+def number(value: int | None) -> str:
+    """Format a position or an id, without separators; ``-`` if it is unknown."""
+    return "-" if value is None else str(value)
 
 
 def first_names(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from bloomcli.hints import quoted
 from bloomcli.model.dataset import ColumnOverFiles, DatasetReport, FileRow, Status, TableFacts
 from bloomcli.report.human import count, first_names, growth, rate, seconds, size, speed
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, bar, line, planned, traffic_line
+from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Style, bar, line, planned, traffic_line
 from bloomcli.report.text import answers, policy_line
 from bloomcli.words import plural
 
@@ -52,42 +52,26 @@ def _read(rows: Iterable[FileRow]) -> Iterator[FileRow]:
 
 
 def _lake_grid(report: DatasetReport) -> Grid:
-    columns = report.by_column
-    partly, unreadable = any(c.files_partly for c in columns), any(c.unreadable for c in columns)
-    kept = any(c.engine_filters for c in columns)
-    grid = Grid(
-        (
-            Head("column"),
-            Head("type", rank=3),
-            Head("files", figures=True, rank=5),
-            Head("with filter", figures=True),
-            *([Head("partly", figures=True)] * partly),
-            Head("without", figures=True),
-            Head("", graphic=True),
-            Head("filters", figures=True, rank=4),
-            *([Head("unreadable", figures=True)] * unreadable),
-            Head("filter size", figures=True, rank=2),
-            Head("worst FPP", figures=True, rank=1),
-            *([Head("engines' own", figures=True)] * kept),
-        ),
-        complete="--format json",
-    )
-    for column in columns:
-        grid.add(
-            column.column,
-            " or ".join(column.types),
-            count(column.files),
-            count(column.files_with_filter),
-            *([count(column.files_partly)] * partly),
-            count(column.files_without_filter),
-            bar(column.files_with_filter / files) if (files := _files(column)) else "",
-            count(column.filters),
-            *([count(column.unreadable)] * unreadable),
-            size(column.bitset_bytes),
-            rate(column.max_fpp),
-            *([count(column.engine_filters)] * kept),
-        )
-    return grid
+    made: Columns[ColumnOverFiles] = [
+        (Head("column"), lambda c: c.column),
+        (Head("type", rank=3), lambda c: " or ".join(c.types)),
+        (Head("files", figures=True, rank=5), lambda c: count(c.files)),
+        (Head("with filter", figures=True), lambda c: count(c.files_with_filter)),
+        (Head("partly", figures=True, shown=_any(report, "files_partly")), lambda c: count(c.files_partly)),
+        (Head("without", figures=True), lambda c: count(c.files_without_filter)),
+        (Head("", graphic=True), lambda c: bar(c.files_with_filter / files) if (files := _files(c)) else ""),
+        (Head("filters", figures=True, rank=4), lambda c: count(c.filters)),
+        (Head("unreadable", figures=True, shown=_any(report, "unreadable")), lambda c: count(c.unreadable)),
+        (Head("filter size", figures=True, rank=2), lambda c: size(c.bitset_bytes)),
+        (Head("worst FPP", figures=True, rank=1), lambda c: rate(c.max_fpp)),
+        (Head("engines' own", figures=True, shown=_any(report, "engine_filters")), lambda c: count(c.engine_filters)),
+    ]
+    return Grid.of(report.by_column, made, complete="--format json")
+
+
+def _any(report: DatasetReport, name: str) -> bool:
+    """Whether a figure of any column is above 0."""
+    return any(getattr(column, name) for column in report.by_column)
 
 
 def _files(column: ColumnOverFiles) -> int:
@@ -198,34 +182,37 @@ def _are_alike(rows: Sequence[FileRow]) -> bool:
 def _grid(report: DatasetReport) -> Grid:
     changed = any(r.bytes_after is not None for r in report.rows)
     bound = f", {planned(report.command)}" if report.dry_run else ""
-    # figures that the command never sets have no column
-    repairs = report.command == "repair"
-    filters, sized = report.command != "probe", report.command not in {"probe", "remove", "repair"}
-    grouped = report.command not in _CHANGING
-    rates = any(r.max_fpp is not None for r in report.rows)
-    heads = [
-        Head("file", path=True),
-        Head("status"),
-        Head("format", rank=7),
-        *([Head("row groups", figures=True, rank=5)] * grouped),
-        Head("filtered columns" if report.command == "inspect" else "columns", figures=True, rank=6),
+    repairs, probes, inspects = (report.command == name for name in ("repair", "probe", "inspect"))
+    before = "before" if changed else "row-group size" if probes else "size"
+    columns: Columns[FileRow] = [
+        (Head("file", path=True), lambda row: row.path),
+        (Head("status"), lambda row: Cell(_status(report, row.status), _STYLE[row.status])),
+        (Head("format", rank=7), lambda row: row.format or "-"),
+        # figures that the command never sets have no column
+        (
+            Head("row groups", figures=True, rank=5, shown=report.command not in _CHANGING),
+            lambda row: count(row.row_groups),
+        ),
+        (Head("filtered columns" if inspects else "columns", figures=True, rank=6), lambda row: count(row.columns)),
+        (
+            Head("structures" if repairs else "filters", figures=True, rank=1, shown=not probes),
+            lambda row: count(row.structures if repairs else row.filters),
+        ),
+        (
+            Head(
+                "filter size" + (bound if report.command == "add" else ""),
+                figures=True,
+                rank=2,
+                shown=report.command not in {"probe", "remove", "repair"},
+            ),
+            lambda row: size(row.filter_bytes),
+        ),
+        (Head("worst FPP", figures=True, rank=3, optional=True), lambda row: rate(row.max_fpp)),
+        (Head(before, figures=True, rank=4), lambda row: size(row.bytes_before)),
+        (Head("after" + bound, figures=True, shown=changed), lambda row: size(row.bytes_after)),
+        (Head("note", prose=True), _note),
     ]
-    heads += [Head("structures" if repairs else "filters", figures=True, rank=1)] * filters
-    heads += [Head("filter size" + (bound if report.command == "add" else ""), figures=True, rank=2)] * sized
-    heads += [Head("worst FPP", figures=True, rank=3)] * rates
-    heads += [Head("before" if changed else "size" if filters else "row-group size", figures=True, rank=4)]
-    heads += [Head("after" + bound, figures=True)] * changed
-    grid = Grid((*heads, Head("note", prose=True)))
-    for row in report.rows:
-        cells: list[Cell | str] = [row.path, Cell(_status(report, row.status), _STYLE[row.status])]
-        cells += [row.format or "-", *([count(row.row_groups)] * grouped), count(row.columns)]
-        cells += [count(row.structures if repairs else row.filters)] * filters
-        cells += [_size(row.filter_bytes)] * sized
-        cells += [rate(row.max_fpp)] * rates
-        cells += [_size(row.bytes_before)]
-        cells += [_size(row.bytes_after)] * changed
-        grid.add(*cells, _note(row))
-    return grid
+    return Grid.of(report.rows, columns)
 
 
 def _status(report: DatasetReport, status: Status) -> str:
@@ -244,10 +231,6 @@ def _is_long(reason: str) -> bool:
 
 def _answers(row: FileRow) -> str:
     return "; ".join(f"{t.value}: {t.answer.value}" for t in row.totals)
-
-
-def _size(value: int | None) -> str:
-    return "-" if value is None else size(value)
 
 
 def _note_lines(row: FileRow, others: int = 0) -> Iterator[Block]:
