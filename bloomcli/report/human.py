@@ -97,8 +97,10 @@ def speed(files: int, taken: float) -> str:
     return f"{figure} {noun(1 if figure == '1' else 0, 'file')}/s"
 
 
-def seconds(value: float) -> str:
-    """Format a duration: ``4 ms``, ``0.41 s``, ``2 min 5 s``."""
+def seconds(value: float | None) -> str:
+    """Format a duration: ``4 ms``, ``0.41 s``, ``2 min 5 s``; ``-`` if it is unknown."""
+    if value is None:
+        return "-"
     if value < 0.1:
         return f"{value * 1000:.0f} ms"
     if value < 60:

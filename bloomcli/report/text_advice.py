@@ -186,12 +186,9 @@ def _by_column(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Grid:
         (Head("with filters", figures=True), lambda c: size(c.with_filter_bytes or 0)),
         (Head("change", figures=True), lambda c: _less(c.today_bytes or 0.0, c.with_filter_bytes or 0.0)),
         (Head("95 % interval", figures=True, rank=4), lambda c: interval(c.saved_bytes)),
-        (Head("filters", figures=True), lambda c: _bytes(c.filter_bytes)),
+        (Head("filters", figures=True), lambda c: size(_estimate(c.filter_bytes))),
         (Head("FPP", figures=True, rank=3), lambda c: rate(c.fpp)),
-        (
-            Head("to build", figures=True, rank=1),
-            lambda c: "-" if c.seconds_to_add is None else seconds(c.seconds_to_add.estimate),
-        ),
+        (Head("to build", figures=True, rank=1), lambda c: seconds(_estimate(c.seconds_to_add))),
         (Head("note", prose=True, optional=True), _note),
     ]
     grid = Grid.of(columns, made)
@@ -253,8 +250,8 @@ def _page_indexes(report: AdviseReport) -> Iterator[Block]:
     yield grid
 
 
-def _bytes(figure: Interval | None) -> str:
-    return size(None if figure is None else figure.estimate)
+def _estimate(figure: Interval | None) -> float | None:
+    return None if figure is None else figure.estimate
 
 
 def interval(figure: Interval | None) -> str:

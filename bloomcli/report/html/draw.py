@@ -32,4 +32,4 @@ def chart(
     def markup(drawing: Drawing) -> str:
         return drawing.svg(name, title, description)
 
-    return Chart(title, description, draw(markup), legend, table, note)
+    return Chart(title, description, draw(markup), legend, table, note.strip())
