@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final, TextIO, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, TextIO, get_type_hints
 
 from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval, LookupGain
 from bloomcli.model.change import ChangeReport, FilterChange, StructureChange
@@ -256,3 +256,15 @@ def _trial_row(reader: ReaderTrial, found: TrialLookups | None) -> list[object]:
         times: Quartiles | None = None if found is None else getattr(found, name)
         row += [None] * 3 if times is None else [times.low, times.median, times.high]
     return [*row, reader.reason]
+
+
+WRITERS: Final[dict[str, Callable[[Any, TextIO], None]]] = {
+    **dict.fromkeys(("add", "remove", "fold", "repair"), write_changes),
+    "advise": write_advice,
+    "dataset": write_rows,
+    "inspect": write,
+    "probe": write_verdicts,
+    "trial": write_trial,
+    "validate": write_findings,
+}
+"""What writes each command's report."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import Presence
@@ -327,7 +328,7 @@ def _effort(report: ChangeReport) -> str:
     )
 
 
-def _rule_out_text(totals: ValueTotals | _Sum) -> str:
+def _rule_out_text(totals: ValueTotals) -> str:
     """Format the numbers of row groups that filters, min/max and dictionaries rule out, each alone. Without the
     filters if they rule out all absent row groups."""
     filters = totals.skipped_row_groups
@@ -345,47 +346,36 @@ def answers(rows: Iterable[FileRow], *, listed: bool) -> Iterator[Block]:
         rows: the files; files without answers don't count.
         listed: whether a table above lists every file with its answers.
     """
-    found: dict[str, _Sum] = {}
+    found: dict[str, list[ValueTotals]] = {}
     for row in rows:
         for totals in row.totals:
-            if totals.value not in found:
-                found[totals.value] = _Sum()
-            found[totals.value].add(totals)
-    for value, total in found.items():
+            found.setdefault(totals.value, []).append(totals)
+    for value, of_files in found.items():
+        answers = Counter(totals.answer for totals in of_files)
+        total = replace(of_files[0], **{name: sum(getattr(one, name) for one in of_files) for name in _SUMMED})
         yield line(
-            f"{value}: absent in {total.answers[Presence.ABSENT]:,} of {plural(total.answers.total(), 'file')};"
+            f"{value}: absent in {answers[Presence.ABSENT]:,} of {plural(len(of_files), 'file')};"
             f" a reader may skip {total.absent_row_groups:,} of {plural(total.row_groups, 'row group')},"
             f" {size(total.absent_bytes)}"
             f" ({_rule_out_text(total)})"
         )
         if not listed:
-            yield from _files(rows, value, total)
+            yield from _files(rows, value, answers)
 
 
-class _Sum:
-    """The sums of all files' answers for a value."""
-
-    def __init__(self) -> None:
-        self.answers: Counter[Presence] = Counter()
-        self.absent_row_groups = self.absent_bytes = self.row_groups = 0
-        self.skipped_row_groups = self.stats_skipped_row_groups = self.dictionary_skipped_row_groups = 0
-
-    def add(self, totals: ValueTotals) -> None:
-        self.answers[totals.answer] += 1
-        self.absent_row_groups += totals.absent_row_groups
-        self.absent_bytes += totals.absent_bytes
-        self.row_groups += totals.row_groups
-        self.skipped_row_groups += totals.skipped_row_groups
-        self.stats_skipped_row_groups += totals.stats_skipped_row_groups
-        self.dictionary_skipped_row_groups += totals.dictionary_skipped_row_groups
+_SUMMED: Final = (
+    *("row_groups", "absent_row_groups", "absent_bytes"),
+    *("skipped_row_groups", "stats_skipped_row_groups", "dictionary_skipped_row_groups"),
+)
+"""The figures of a value that are added up over files."""
 
 
-def _files(rows: Iterable[FileRow], value: str, total: _Sum) -> Iterator[Block]:
+def _files(rows: Iterable[FileRow], value: str, answers: Counter[Presence]) -> Iterator[Block]:
     """Yield the files that answer maybe, and how many have no filter or a filter that can't tell."""
     for row in rows:
         if any(totals.value == value and totals.answer is Presence.MAYBE for totals in row.totals):
             yield line(f"maybe: {row.path}", PRESENCE_STYLE[Presence.MAYBE], indent=2)
     for presence in (Presence.NO_FILTER, Presence.UNKNOWN):
-        number = total.answers[presence]
+        number = answers[presence]
         if number:
             yield line(f"{presence.value}: {plural(number, 'file')}; --files-with-matches lists them, too", indent=2)

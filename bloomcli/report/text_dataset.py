@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -156,19 +155,15 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
     if listed:
         yield _grid(report)
         yield Gap()
-    sums, notes = _Sums(), _Notes()
-    for row in report.rows:
-        sums.add(row)
-        reason = row.reason if row.status in _PROCESSED else None
-        if row.status is Status.FAILED or (reason and (not listed or _is_long(reason))):
-            if every:
-                yield from _note_lines(row)
-            notes.add(row)
-    if not every:
-        yield from notes.lines()
-    if notes:
+    noted = [row for row in report.rows if _has_note(row, listed=listed)]
+    if every:
+        for row in noted:
+            yield from _note_lines(row)
+    else:
+        yield from _shared_notes(noted)
+    if noted:
         yield Gap()
-    yield from _totals(report, sums, listed=listed)
+    yield from _totals(report, listed=listed)
     if not listed and not few:
         yield line(f"{plural(report.files, 'file')} not shown: {_COMPLETE}", Style.DIM)
 
@@ -249,65 +244,32 @@ def _note_lines(row: FileRow, others: int = 0) -> Iterator[Block]:
         yield line(f"{row.path}: {row.reason}{more}", Style.WARN)
 
 
-@dataclass(slots=True)
-class _SharedNote:
-    """An error or a note that several files share."""
-
-    first: FileRow
-    others: int = 0
+def _has_note(row: FileRow, *, listed: bool) -> bool:
+    """Whether a file has an error, or a note that no table shows."""
+    reason = row.reason if row.status in _PROCESSED else None
+    return row.status is Status.FAILED or bool(reason and (not listed or _is_long(reason)))
 
 
-class _Notes:
-    """Collects errors and notes of files. One that several files share is shown once, with the first file."""
-
-    def __init__(self) -> None:
-        self._shared: dict[tuple[str, ...], _SharedNote] = {}
-        self._not_shown = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._shared)
-
-    def add(self, row: FileRow) -> None:
-        """Add a file's error or note."""
+def _shared_notes(rows: Sequence[FileRow]) -> Iterator[Block]:
+    """Yield the errors and notes of files. One that several files share is shown once, with the first file."""
+    shared: dict[tuple[str, ...], list[FileRow]] = {}
+    for row in rows:
         hint = (row.hint or "").replace(quoted(row.path), "")
         key = ((row.error or "").removeprefix(f"{row.path}: "), hint, row.reason or "")
-        known = self._shared.get(key)
-        if known is not None:
-            known.others += 1
-        elif len(self._shared) < _NOTES_SHOWN:
-            self._shared[key] = _SharedNote(row)
-        else:
-            self._not_shown += 1
-
-    def lines(self) -> Iterator[Block]:
-        """Yield each error or note once, with the number of files."""
-        for shared in self._shared.values():
-            yield from _note_lines(shared.first, shared.others)
-        if self._not_shown:
-            yield line(f"... and {plural(self._not_shown, 'file')} more: {_COMPLETE}")
+        shared.setdefault(key, []).append(row)
+    for first, *others in islice(shared.values(), _NOTES_SHOWN):
+        yield from _note_lines(first, len(others))
+    left = sum(map(len, islice(shared.values(), _NOTES_SHOWN, None)))
+    if left:
+        yield line(f"... and {plural(left, 'file')} more: {_COMPLETE}")
 
 
-class _Sums:
-    """Sums the figures of the files that the command changed or answered for, and counts the reasons for skipping."""
-
-    def __init__(self) -> None:
-        self.worked = self.filters = self.structures = self.filter_bytes = self.before = self.after = 0
-        self.reasons: Counter[str] = Counter()
-
-    def add(self, row: FileRow) -> None:
-        """Add a file."""
-        if row.status in _PROCESSED:
-            self.worked += 1
-            self.filters += row.filters or 0
-            self.structures += row.structures or 0
-            self.filter_bytes += row.filter_bytes or 0
-            self.before += row.bytes_before or 0
-            self.after += row.bytes_after or 0
-        elif row.status is Status.SKIPPED and row.reason:
-            self.reasons[row.reason] += 1
-
-
-def _totals(report: DatasetReport, sums: _Sums, *, listed: bool) -> Iterator[Block]:
+def _totals(report: DatasetReport, *, listed: bool) -> Iterator[Block]:
+    worked = [row for row in report.rows if row.status in _PROCESSED]
+    filters, structures, filter_bytes, before, after = (
+        sum(getattr(row, name) or 0 for row in worked)
+        for name in ("filters", "structures", "filter_bytes", "bytes_before", "bytes_after")
+    )
     statuses = report.row_totals().statuses
     parts = [f"{statuses[s]:,} {_status(report, s)}" for s in Status if statuses[s]]
     command = report.command + (": dry run, nothing was written" if report.dry_run else "")
@@ -320,18 +282,17 @@ def _totals(report: DatasetReport, sums: _Sums, *, listed: bool) -> Iterator[Blo
         untouched = ", and no file was changed" if report.command in _CHANGING and not report.done else ""
         text = f"{plural(report.not_started, 'file')} not started: --fail-fast ended the run{untouched}"
         yield line(text, Style.WARN)
-    if report.command in _CHANGING and sums.worked:
-        change = (
-            f"{f'{planned(report.command)} ' * report.dry_run}{size(sums.after)} ({growth(sums.before, sums.after)})"
-        )
-        what = (sums.structures, "structure") if report.command == "repair" else (sums.filters, "filter")
-        yield line(f"{plural(*what)}, {size(sums.before)} -> {change}")
-    elif sums.filters:
-        yield line(f"{plural(sums.filters, 'filter')}, {size(sums.filter_bytes)}")
+    if report.command in _CHANGING and worked:
+        change = f"{f'{planned(report.command)} ' * report.dry_run}{size(after)} ({growth(before, after)})"
+        what = (structures, "structure") if report.command == "repair" else (filters, "filter")
+        yield line(f"{plural(*what)}, {size(before)} -> {change}")
+    elif filters:
+        yield line(f"{plural(filters, 'filter')}, {size(filter_bytes)}")
     yield from policy_line(report.policy)
     yield from table_lines(report)
     yield from traffic_line(report, dry_run=report.dry_run)
-    for reason, number in sums.reasons.most_common():
+    reasons = Counter(row.reason for row in report.rows if row.status is Status.SKIPPED and row.reason)
+    for reason, number in reasons.most_common():
         yield line(f"skipped {plural(number, 'file')}: {reason}", Style.DIM)
     for text in report.remarks:
         yield line(f"remark: {text}", Style.WARN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import Final
 
@@ -36,27 +36,6 @@ _COVERED: Final = (
     Key("q2", "in some row groups"),
     Key("line", "in none"),
 )
-
-
-class _Sums:
-    """The sums of a column over the files of a cell."""
-
-    __slots__ = ("bits", "filters", "groups", "unreadable", "with_filter")
-
-    def __init__(self) -> None:
-        self.groups = self.with_filter = self.bits = self.filters = self.unreadable = 0
-
-    def add(self, column: ColumnFilters) -> None:
-        self.with_filter += column.row_groups_with_filter
-        self.groups += column.row_groups_with_filter + column.row_groups_without_filter
-        self.bits += column.bitset_bytes
-        self.filters += column.filters
-        self.unreadable += column.unreadable
-
-    @property
-    def mean(self) -> float:
-        """The mean bytes of a filter."""
-        return self.bits / self.filters if self.filters else 0.0
 
 
 def page(report: DatasetReport, most: int) -> Page:
@@ -159,21 +138,19 @@ def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
 def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]], total: int) -> Chart:
     """The map of files and columns. Also fills `rates` with the worst rate of each file, in the same pass."""
     ranges = charts.bins(max(report.files, 1))
-    sums = {name: [_Sums() for _ in ranges] for name in names}
+    found: dict[str, list[list[ColumnFilters]]] = {name: [[] for _ in ranges] for name in names}
     cell = 0
     for number, row in enumerate(report.rows):
         if number >= ranges[cell].stop:
             cell += 1
         for column in row.by_column:
-            found = sums.get(column.column)
-            if found is None:
-                continue
-            found[cell].add(column)
-            if column.max_fpp is not None:
-                rates[column.column].append(column.max_fpp)
-    means = [one.mean for row in sums.values() for one in row if one.filters]
+            if column.column in found:
+                found[column.column][cell].append(column)
+                if column.max_fpp is not None:
+                    rates[column.column].append(column.max_fpp)
+    means = [mean for row in found.values() for one in row if (mean := _mean(one)) is not None]
     low, high = min(means, default=1.0), max(means, default=1.0)
-    cells = [[_place(one, low, high) for one in sums[name]] for name in names]
+    cells = [[_place(one, low, high) for one in found[name]] for name in names]
     legend = [Key(f"q{number}", text) for number, text in charts.level_texts(low, high)]
     legend += [
         Key("half", "cell in part filled: only that part of the row groups has a filter"),
@@ -197,14 +174,23 @@ def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]],
     )
 
 
-def _place(sums: _Sums, low: float, high: float) -> Place | None:
-    if not sums.groups:
+def _mean(columns: Sequence[ColumnFilters]) -> float | None:
+    """The mean bytes of the filters of a column in some files; None without any."""
+    filters = sum(column.filters for column in columns)
+    return sum(column.bitset_bytes for column in columns) / filters if filters else None
+
+
+def _place(columns: Sequence[ColumnFilters], low: float, high: float) -> Place | None:
+    with_filter = sum(column.row_groups_with_filter for column in columns)
+    groups = with_filter + sum(column.row_groups_without_filter for column in columns)
+    if not groups:
         return None
+    mean = _mean(columns)
     return Place(
-        sums.with_filter / sums.groups,
-        charts.level(sums.mean, low, high) if sums.filters else 1,
-        size(round(sums.mean)).replace(".0 ", " ") if sums.filters else "",
-        bool(sums.unreadable),
+        with_filter / groups,
+        1 if mean is None else charts.level(mean, low, high),
+        "" if mean is None else size(mean).replace(".0 ", " "),
+        any(column.unreadable for column in columns),
     )
 
 
