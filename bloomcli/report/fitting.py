@@ -104,7 +104,7 @@ def fit(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piece]]:
         elif isinstance(block, Pairs):
             yield from _pairs(block, columns)
         elif isinstance(block, Grid):
-            yield from _whole(block.without_graphics()) if columns is None else _fitted(block, columns)
+            yield from _fitted(block, columns)
         else:
             yield []
 
@@ -187,12 +187,6 @@ def _row(cells: Sequence[Piece], widths: Sequence[int], heads: Sequence[Head]) -
     ]
 
 
-def _whole(grid: Grid) -> Iterator[list[Piece]]:
-    """Yield the lines of a grid, with any length."""
-    yield from _grid(grid)
-    yield from _legend(grid, grid, (), None)
-
-
 def _legend(grid: Grid, shown: Grid, left_out: Sequence[str], columns: int | None) -> Iterator[list[Piece]]:
     """Yield the sentences of the legend about shown columns, and about the mark of cut values."""
     unknown = set(left_out)
@@ -204,8 +198,13 @@ def _legend(grid: Grid, shown: Grid, left_out: Sequence[str], columns: int | Non
         yield from _line(line(text, Style.DIM), columns)
 
 
-def _fitted(whole: Grid, columns: int) -> Iterator[list[Piece]]:
-    """Yield the lines of a grid in a terminal, by the steps above."""
+def _fitted(whole: Grid, columns: int | None) -> Iterator[list[Piece]]:
+    """Yield the lines of a grid in a terminal, by the steps above; without columns, lines of any length."""
+    if columns is None:
+        whole = whole.without_graphics()
+        yield from _grid(whole)
+        yield from _legend(whole, whole, (), None)
+        return
     if _total(_widths(whole)) > columns:
         without_graphics = whole.without_graphics()
         if _total(_widths(without_graphics)) <= columns or _total(_widths(_without_repetition(whole)[0])) > columns:

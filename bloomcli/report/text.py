@@ -55,7 +55,8 @@ def probe(report: ProbeReport) -> Iterator[Block]:
     for verdict in report.verdicts:
         if verdict.trail:
             yield Gap()
-            yield from _trails(column, verdict)
+            where = f"{row_group_text(verdict.stripe, verdict.row_group)}, {column} = {_shown(verdict.value)}"
+            yield from _trail_lines(f"{where}: {verdict.presence.value}", verdict.trail)
     for one in report.engine_filters:
         if one.trail:
             yield Gap()
@@ -92,11 +93,6 @@ def _verdict_grid(report: ProbeReport) -> Grid:
         (Head("why", prose=True, optional=True), lambda v: v.reason or ""),
     ]
     return Grid.of(report.verdicts, columns)
-
-
-def _trails(column: str, verdict: Verdict) -> Iterator[Block]:
-    where = row_group_text(verdict.stripe, verdict.row_group)
-    yield from _trail_lines(f"{where}, {column} = {_shown(verdict.value)}: {verdict.presence.value}", verdict.trail)
 
 
 def _trail_lines(title: str, trails: Sequence[BitTrail]) -> Iterator[Block]:

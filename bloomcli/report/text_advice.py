@@ -24,7 +24,11 @@ def advice(report: AdviseReport) -> Iterator[Block]:
     recommended = [column for column in report.columns if column.recommended]
     seldom = [column for column in report.columns if column.reason_id == SELDOM]
     others = [column for column in report.columns if not column.recommended and column.reason_id != SELDOM]
-    yield from _answer(report)
+    yield line(answer(report), Style.GOOD)
+    if report.total is not None:
+        yield line(cost(report))
+    if report.queries is None:
+        yield line(NO_QUERIES)
     yield from _commands(report)
     if recommended:
         yield Gap()
@@ -73,14 +77,6 @@ def cost(report: AdviseReport) -> str:
         f"the filters take {size(total.filter_bytes)}{share}, and about {seconds(total.seconds_to_add)} of one"
         " core to build"
     )
-
-
-def _answer(report: AdviseReport) -> Iterator[Block]:
-    yield line(answer(report), Style.GOOD)
-    if report.total is not None:
-        yield line(cost(report))
-    if report.queries is None:
-        yield line(NO_QUERIES)
 
 
 NO_QUERIES: Final = (

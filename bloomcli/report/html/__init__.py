@@ -44,7 +44,7 @@ def write(report: Report) -> str:
         UnsupportedError: the packages for it aren't installed.
     """
     check_packages()
-    from bloomcli.report.html.draw import NUMBERS
+    from bloomcli.report.html.charts import NUMBERS
     from bloomcli.report.html.drawing import quiet
     from bloomcli.report.html.rendering import html
 

@@ -12,7 +12,6 @@ from bloomcli.model.queries import UnservedPredicate
 from bloomcli.model.reader_use import ReaderUse
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Curve, Estimate
-from bloomcli.report.html.draw import chart
 from bloomcli.report.html.parts import (
     Cell,
     Chart,
@@ -121,7 +120,7 @@ def _before_and_after(add: Sequence[ColumnAdvice], report: AdviseReport) -> Char
         figures("with filters", lambda pair: pair[2], size),
     ]
     title = "Bytes that a lookup reads, today and with filters"
-    return chart(
+    return charts.chart(
         title,
         "Two bars for each column, and for all on average: the bytes that one lookup reads today, and with filters.",
         lambda svg: charts.bars(rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup", svg),
@@ -220,7 +219,7 @@ def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         (Head("column"), lambda row: row[0]),
         *(figures(text, partial(share, at), rate) for at, (_, text) in enumerate(_SKIPPED)),
     ]
-    yield chart(
+    yield charts.chart(
         title,
         f"A bar for each of {plural(len(rows), 'column')}: the share of the row groups that a lookup skips "
         "today, that it skips in addition with the new filter, and that it reads in any case.",
@@ -263,7 +262,7 @@ def _read(read: Sequence[ColumnAdvice], total: int) -> Chart:
         *((Head(text, figures=True), partial(cell, at)) for at, text in enumerate(titles)),
     ]
     title = "Row groups that a lookup reads, with intervals"
-    return chart(
+    return charts.chart(
         title,
         f"For each of {plural(len(read), 'column')} the share of the row groups that a lookup reads: of a value "
         "that the column has and of one that it doesn't have, today and with the new filter, with 95 % confidence "
@@ -291,7 +290,7 @@ def _saved(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         figures("filter size of all row groups", lambda item: _value(item[0].filter_bytes), size),
     ]
     title = "Bytes that a lookup reads less with the new filter"
-    yield chart(
+    yield charts.chart(
         title,
         f"For each of {plural(len(drawn), 'column')} the bytes that one lookup saves, those of the filters "
         "deducted, with a 95 % confidence interval; left of the line at 0 it reads more.",
@@ -319,7 +318,7 @@ def _sizes(drawn: Sequence[ColumnAdvice], rule: str) -> Chart:
     sizes = [x for panel in panels for x, _ in panel.points]
     fpps = [y for panel in panels for _, y in panel.points]
     title = "Filter size by false-positive rate"
-    return chart(
+    return charts.chart(
         title,
         f"A curve for each of {plural(len(drawn), 'column')}: the bytes of the filters of all row groups at "
         "several false-positive rates, on logarithmic scales. A dot marks the recommended size.",

@@ -10,7 +10,6 @@ from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
-from bloomcli.report.html.draw import chart
 from bloomcli.report.html.parts import (
     Cell,
     Chart,
@@ -134,7 +133,7 @@ def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
         f"of them. The darker a cell in the light scheme, and the lighter in the dark one, the larger the filter: "
         f"{size(low)} to {size(high)}."
     )
-    return chart(
+    return charts.chart(
         f"Filters by {word} and column",
         description,
         lambda svg: charts.place_map(names, cells, charts.ordinals(ranges), word, svg),
@@ -214,7 +213,7 @@ def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
         figures("bytes with headers", lambda name: sum(end - start for start, end in places[name]), size),
     ]
     title = "Filters by their place in the file"
-    return chart(
+    return charts.chart(
         title,
         f"A band from byte 0 to byte {count(report.file_bytes)} for each of {plural(len(names), 'column')}; marks "
         "show where its filters are. The table below has the offsets.",
@@ -258,7 +257,7 @@ def spread_charts(
         else ""
     )
     left = first_columns(len(names), len(known))
-    yield chart(
+    yield charts.chart(
         title,
         f"{title}, for each of {plural(len(names), 'column')}: a line from the least to the greatest, a bar between "
         "the quartiles, a dot at the median.",

@@ -15,7 +15,6 @@ from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import Finding
 from bloomcli.report.html import charts
-from bloomcli.report.html.draw import chart
 from bloomcli.report.html.parts import (
     SEVERITY_TONE,
     Cell,
@@ -111,7 +110,7 @@ def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
     ]
     title = "Findings by rule"
     most = max(found.total() for found in by_rule.values())
-    return chart(
+    return charts.chart(
         title,
         f"A bar for each of {count(len(rows))} rules, as long as it has findings: errors, warnings, notes, and those "
         "that are switched off or known.",

@@ -9,7 +9,6 @@ from typing import Final
 from bloomcli.model.dataset import ColumnFilters, ColumnOverFiles, DatasetReport, FileRow, Status
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
-from bloomcli.report.html.draw import chart
 from bloomcli.report.html.file import spread_charts
 from bloomcli.report.html.parts import (
     Cell,
@@ -124,7 +123,7 @@ def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
     ]
     most = max(sum(length for _, length in parts) for _, parts, _ in rows)
     title = "Files with filters by column"
-    return chart(
+    return charts.chart(
         title,
         f"A bar for each of {plural(len(names), 'column')}: files with a filter in every row group, in some, in "
         "none.",
@@ -161,7 +160,7 @@ def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]],
         f"Each cell shows about {count(report.files / len(ranges))} files. " if len(ranges) < report.files else ""
     )
     title = "Filters by file and column"
-    return chart(
+    return charts.chart(
         title,
         f"A map with a row for each of {plural(len(names), 'column')} and a cell for each file, or for several "
         "files in their order. Where a cell is filled to its top, all row groups have a filter. Shades show the mean "

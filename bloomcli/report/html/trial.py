@@ -8,7 +8,6 @@ from typing import Final
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Estimate
-from bloomcli.report.html.draw import chart
 from bloomcli.report.html.parts import (
     Cell,
     Column,
@@ -145,7 +144,10 @@ def _times(rows: Sequence[Row]) -> Iterator[Part]:
     drawn = timed[: charts.ROWS]
     least = min(ratio.low for _, ratio in drawn)
     ticks = charts.ratios(max(least, _LEAST_RATIO), max(ratio.high for _, ratio in drawn))
-    points = [(_name(row), (_estimate(ratio),)) for row, ratio in drawn]
+    points = []
+    for row, ratio in drawn:
+        median, low, high = (max(n, _LEAST_RATIO) for n in (ratio.median, ratio.low, ratio.high))
+        points.append((_name(row), [Estimate("accent", median, low, high)]))
 
     def ratio_text(value: float | None) -> str:
         return f"{value:.2f}"
@@ -158,7 +160,7 @@ def _times(rows: Sequence[Row]) -> Iterator[Part]:
         figures("pairs", lambda item: item[1].count),
     ]
     title = "Time of a lookup with filters, divided by the time without"
-    yield chart(
+    yield charts.chart(
         title,
         f"A dot for each of {count(len(drawn))} readers, columns and kinds of values: the median of the ratios of "
         "pairs of lookups, and a line between the quartiles. Left of the line at 1, filters make lookups faster.",
@@ -168,11 +170,6 @@ def _times(rows: Sequence[Row]) -> Iterator[Part]:
         table=table(title, drawn, columns, total=len(timed)),
         note=f"Lines go from the lower to the upper quartile. {first_columns(len(drawn), len(timed), 'rows')}",
     )
-
-
-def _estimate(ratio: Quartiles) -> Estimate:
-    median, low, high = (max(n, _LEAST_RATIO) for n in (ratio.median, ratio.low, ratio.high))
-    return Estimate("accent", median, low, high)
 
 
 def _row_groups(rows: Sequence[Row]) -> Iterator[Part]:
@@ -196,7 +193,7 @@ def _row_groups(rows: Sequence[Row]) -> Iterator[Part]:
         figures("read with filters", lambda item: item[2]),
     ]
     title = "Row groups that lookups read, by the reader's own count"
-    yield chart(
+    yield charts.chart(
         title,
         f"For each of {count(len(drawn))} readers, columns and kinds of values the share of the row groups that were "
         "read, without filters and with filters.",
