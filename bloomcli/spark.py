@@ -23,14 +23,16 @@ from bloomcli.commands.keywords import (
     AddOnSparkKeywords,
     ColumnKeywords,
     FoldOnSparkKeywords,
+    IndexBuildOnSparkKeywords,
+    IndexUpdateOnSparkKeywords,
     ProbeOnSparkKeywords,
     RemoveOnSparkKeywords,
     RepairOnSparkKeywords,
     ValidateOnSparkKeywords,
 )
-from bloomcli.commands.option import taken_path, taken_paths, takes_options
+from bloomcli.commands.option import split_keywords, taken_path, taken_paths, takes_options
 from bloomcli.commands.options import (
-    FPP,
+    OF_NEW_INDEXES,
     AddOptions,
     FoldOptions,
     IndexOptions,
@@ -46,7 +48,6 @@ from bloomcli.commands.values import Value
 from bloomcli.datasets.engine import spark_engine
 from bloomcli.finding.on_spark import find, find_table
 from bloomcli.finding.reachable import find_reachable
-from bloomcli.formats.keys import Keys
 from bloomcli.model.index import IndexReport
 from bloomcli.report import show_in_notebooks
 from bloomcli.tables.functions import (
@@ -216,71 +217,50 @@ def probe(
     return _run(spark, paths, ProbeOptions(values=values, **options))
 
 
+@takes_options(IndexOptions, IndexTarget)
 def index_build(
-    spark: SparkSession,
-    paths: Paths,
-    columns: Sequence[str],
-    *,
-    output: str | os.PathLike[str] | None = None,
-    fpp: float = FPP,
-    overwrite: bool = False,
-    force: bool = False,
-    dry_run: bool = False,
-    keys: Keys | None = None,
-    allow_plaintext_index: bool = False,
+    spark: SparkSession, paths: Paths, columns: Sequence[str], **options: Unpack[IndexBuildOnSparkKeywords]
 ) -> IndexReport:
     """Build an index of columns of many files: executors read the files, and the driver writes the index.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-
-    The other arguments are those of `bloomcli.index_build`.
+        columns: one or several leaf paths. A file needn't have all of them.
+        {options}
 
     Returns, Raises: as `bloomcli.index_build`; and UnsupportedError, UnreadableError as `add`.
     """
     from bloomcli.indexing.build import build
 
-    engine = spark_engine(spark)
-    options = IndexOptions(
-        columns=columns, fpp=fpp, dry_run=dry_run, keys=keys, allow_plaintext_index=allow_plaintext_index
-    )
-    target = IndexTarget(output=output, overwrite=overwrite, force=force).checked(dry_run=dry_run)
-    return build(engine, taken_paths("paths", paths), options, target)
+    of_index, of_target = split_keywords((IndexOptions, IndexTarget), options)
+    chosen = IndexOptions(columns=columns, **of_index)
+    target = IndexTarget(**of_target).checked(dry_run=chosen.dry_run)
+    return build(spark_engine(spark), taken_paths("paths", paths), chosen, target)
 
 
+@takes_options(IndexOptions, IndexTarget, without=OF_NEW_INDEXES)
 def index_update(
     spark: SparkSession,
     paths: Paths,
     index: str | os.PathLike[str],
-    *,
-    force: bool = False,
-    dry_run: bool = False,
-    keys: Keys | None = None,
-    allow_plaintext_index: bool = False,
+    **options: Unpack[IndexUpdateOnSparkKeywords],
 ) -> IndexReport:
     """Update an index for the files that paths name: executors read new and changed files.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-
-    The other arguments are those of `bloomcli.index_update`.
+        index: the index, a path or a URI.
+        {options}
 
     Returns, Raises: as `bloomcli.index_update`; and UnsupportedError, UnreadableError as `add`.
     """
     from bloomcli.indexing.build import update
 
-    engine = spark_engine(spark)
-    target = IndexTarget(output=taken_path("index", index), overwrite=True, force=force)
-    return update(
-        engine,
-        taken_paths("paths", paths),
-        target,
-        dry_run=dry_run,
-        keys=keys,
-        allow_plaintext_index=allow_plaintext_index,
-    )
+    of_index, of_target = split_keywords((IndexOptions, IndexTarget), options)
+    target = IndexTarget(output=taken_path("index", index), overwrite=True, **of_target)
+    return update(spark_engine(spark), taken_paths("paths", paths), target, **of_index)
 
 
 def _run(spark: SparkSession, paths: Paths, options: Options) -> DataFrame:

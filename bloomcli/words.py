@@ -55,8 +55,11 @@ def exact_size(count: int) -> str:
     return f"{size(count)} ({exact})" if count >= 1024 else exact
 
 
-def size(count: int) -> str:
-    """Format bytes in binary units: ``512 B``, ``1.0 KiB``, ``12.3 MiB``."""
+def size(count: float | None) -> str:
+    """Format bytes in binary units: ``512 B``, ``1.0 KiB``, ``12.3 MiB``; ``-`` if they are unknown."""
+    if count is None:
+        return "-"
+    count = round(count)
     if abs(count) < 1024:
         return f"{count} B"
     value = float(count)

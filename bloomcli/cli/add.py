@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bloomcli.cli import grouped, options
-from bloomcli.cli.changes import change
-from bloomcli.cli.dataset import Dataset, changing_options
+from bloomcli.cli import grouped
+from bloomcli.cli.changes import change, changing
+from bloomcli.cli.dataset import Dataset
 from bloomcli.cli.options import policy_file, taken_format_options
-from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import AddOptions
 
 
@@ -26,12 +25,7 @@ Examples:
   bloom add --table ice.db.orders --columns id --dry-run
   bloom add --table 'delta.`/data/orders`' --columns id""",
 )
-@options.files_argument
-@options.options_of(AddOptions)
-@options.all_option("For many files, show every file.")
-@options.format_option("text", "json", "csv")
-@table_options(changes=True, properties=True)
-@changing_options
+@changing(AddOptions, properties=True)
 def command(dataset: Dataset, form: str, every: bool, no_policy: bool, **options_: Any) -> int:
     """Add Bloom filters for chosen columns, without rewriting the data.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from bloomcli.cli import grouped, options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths
 from bloomcli.cli.options import policy_file
+from bloomcli.cli.reports import prepare, save_all
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.option import WRITE
 from bloomcli.commands.options import AdviseOptions
@@ -17,7 +18,6 @@ from bloomcli.words import plural
 if TYPE_CHECKING:
     from bloomcli.advice.command_line import Source
     from bloomcli.datasets.engine import Engine
-    from bloomcli.model.advice import AdviseReport
 
 _policy_options = options.bundle(
     grouped.option(
@@ -97,6 +97,7 @@ def command(
     Exits with 0 whether or not a filter is recommended, and with 3 if a file could not be read.
     """
     from bloomcli.advice import advise
+    from bloomcli.report import text_advice
 
     if overwrite and new_policy is None:
         raise UsageError("--overwrite is for --policy", hint="add --policy FILE")
@@ -105,24 +106,18 @@ def command(
         from bloomcli.cli.advised_policy import check
 
         check(new_policy, overwrite=overwrite, others=(chosen.table_schema, *options_["queries"]))
-    if reports:
-        from bloomcli.cli.reports import prepare
-
-        prepare(reports, (new_policy, dataset.files_from, options_["table_schema"], *options_["queries"]))
+    prepare(reports, (new_policy, dataset.files_from, options_["table_schema"], *options_["queries"]))
     paths = named_paths(dataset)
     engine = engine_of(dataset)
     source = _source(dataset, chosen, engine)
     report = advise.advise(engine, paths, chosen, source)
-    _write(report, form)
+    output.write("advise", report, form, text_advice.advice)
     if report.failed:
         (_, first), *others = report.failed
         more = f"; {plural(len(others), 'more file')} could not be read" if others else ""
         sys.stdout.flush()
         output.say(f"bloom: {first}{more}", err=True)
-    if reports:
-        from bloomcli.cli.reports import save_all
-
-        save_all(reports, lambda other, stream: _write(report, other, stream))
+    save_all(reports, lambda other, stream: output.write("advise", report, other, text_advice.advice, stream))
     if new_policy is not None:
         from bloomcli.cli.advised_policy import write
 
@@ -155,15 +150,3 @@ def _source(dataset: Dataset, chosen: AdviseOptions, runs: Engine) -> Source:
         readers=readers,
         single=dataset.single is not None,
     )
-
-
-def _write(report: AdviseReport, form: str, stream: TextIO | None = None) -> None:
-    """Write the report in one form to a stream, or to standard output."""
-    if form == "csv":
-        from bloomcli.report import csv
-
-        csv.write_advice(report, sys.stdout if stream is None else stream)
-    else:
-        from bloomcli.report import text_advice
-
-        output.write("advise", report, form, text_advice.advice, stream)

@@ -15,6 +15,7 @@ import click
 from bloomcli.cli import output
 from bloomcli.cli.grouped import option
 from bloomcli.cli.options import bundle, files_from_option, is_quiet
+from bloomcli.cli.reports import Reports, save_all
 from bloomcli.commands.option import OUTPUT, RUN, TABLES
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.paths import shown
@@ -23,7 +24,6 @@ from bloomcli.storage.os_errors import hint, reason
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
-    from bloomcli.cli.reports import Reports
     from bloomcli.commands.options import Options, WriteOptions
     from bloomcli.commands.table_options import TableOptions
     from bloomcli.datasets.engine import Engine
@@ -164,9 +164,6 @@ def dataset_options(function: F, *, changes: bool = False, findings: bool = Fals
         return function(dataset=Dataset(paths=tuple(paths), table=table, **chosen), **arguments)
 
     return options(gathered)  # type: ignore[no-any-return]
-
-
-changing_options = partial(dataset_options, changes=True)
 
 
 def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, reports: Reports = ()) -> int:
@@ -345,19 +342,16 @@ def write(report: DatasetReport, form: str, *, every: bool = False, reports: Rep
     if is_quiet() and form == "text":
         _print_errors(report)
     _write(report, form, None, every=every)
-    if reports:
-        from bloomcli.cli.reports import save_all
-
-        save_all(reports, lambda other, stream: _write(report, other, stream, every=every))
+    save_all(reports, lambda other, stream: _write(report, other, stream, every=every))
     return report.exit_code
 
 
 def _write(report: DatasetReport, form: str, stream: TextIO | None, *, every: bool) -> None:
     """Write the report in one form to a stream, or to standard output."""
-    if form == "csv":
+    if form == "csv" and every:
         from bloomcli.report import csv
 
-        csv.write_rows(report, sys.stdout if stream is None else stream, every=every)
+        csv.write_rows(report, sys.stdout if stream is None else stream, every=True)
     else:
         from bloomcli.report import text_dataset
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -209,7 +208,7 @@ def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: s
     report = find_in_reachable(
         session_of(engine_of(replace(where, table=None, engine="spark"))), where.table, values, chosen
     )
-    _say_problems(problems(report.errors))
+    output.say_problems(problems(report.errors))
     output.write("reachable", report, form, reachable)
     if report.certificate is not None and target is not None:
         with new_output(target, binary=False) as stream:
@@ -305,7 +304,7 @@ def _report(search: Search, form: str, *, quiet: bool) -> int:
     from bloomcli.report.text_find import lines, problems
 
     report = search.report
-    _say_problems(problems(report.errors))
+    output.say_problems(problems(report.errors))
     if form == "json":
         from bloomcli.report import json
 
@@ -316,10 +315,3 @@ def _report(search: Search, form: str, *, quiet: bool) -> int:
         for line in (*lines(report), *(f"value: {remark}" for remark in remarks)):
             output.say(line, err=True)
     return report.exit_code
-
-
-def _say_problems(problems: Iterable[tuple[str, str | None]]) -> None:
-    for error, hint in problems:
-        output.say(f"bloom: {error}", err=True)
-        if hint:
-            output.say(f"hint: {hint}", err=True)

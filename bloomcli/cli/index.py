@@ -141,10 +141,7 @@ def _run(form: str, work: Callable[[OnTasks], IndexReport]) -> int:
 
     with terminable(), output.Bars() as bars:
         report = work(lambda tasks: meter(bars, tasks))
-    for row in report.errors:
-        output.say(f"bloom: {row.error}", err=True)
-        if row.hint:
-            output.say(f"hint: {row.hint}", err=True)
+    output.say_problems((row.error, row.hint) for row in report.errors)
     output.write("index", report, form, text_index.index_change)
     return report.exit_code
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from bloomcli.cli import grouped, options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.cli.reports import prepare, save_all
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import UsageError
@@ -81,18 +82,12 @@ def command(
         raise UsageError(f"--{asked[0]} is for one file", hint=f"name one file{column}")
     for one in forms:
         _check(asked, one)
-    if reports:
-        from bloomcli.cli.reports import prepare
-
-        prepare(reports, (dataset.files_from,))
+    prepare(reports, (dataset.files_from,))
     if dataset.single is None:
         return run(dataset, chosen, form, every=every, reports=reports)
     report = inspect.run(dataset.single, chosen)
     _write(report, form, None, asked, every=every)
-    if reports:
-        from bloomcli.cli.reports import save_all
-
-        save_all(reports, lambda other, stream: _write(report, other, stream, asked, every=every))
+    save_all(reports, lambda other, stream: _write(report, other, stream, asked, every=every))
     return 0
 
 
@@ -112,18 +107,13 @@ def _check(asked: Sequence[str], form: str) -> None:
 
 def _write(report: InspectReport, form: str, stream: TextIO | None, asked: Collection[str], *, every: bool) -> None:
     """Write the report in one form to a stream, or to standard output."""
-    if form == "csv":
-        from bloomcli.report import csv
-
-        to = sys.stdout if stream is None else stream
-        if asked:
-            csv.write_parts(report, to, pages="pages" in asked)
-        else:
-            csv.write(report, to)
-        return
     from bloomcli.report import text_inspect
 
-    if form == "text" and "footer" in asked:
+    if form == "csv" and asked:
+        from bloomcli.report import csv
+
+        csv.write_parts(report, sys.stdout if stream is None else stream, pages="pages" in asked)
+    elif form == "text" and "footer" in asked:
         for part in text_inspect.footer(report):
             output.say(part, stream=stream)
     elif form == "text" and asked:

@@ -73,6 +73,14 @@ def say(text: str, *, err: bool = False, stream: TextIO | None = None) -> None:
     to.flush()
 
 
+def say_problems(problems: Iterable[tuple[str | None, str | None]]) -> None:
+    """Print errors of files with their hints to standard error."""
+    for error, hint in problems:
+        say(f"bloom: {error}", err=True)
+        if hint:
+            say(f"hint: {hint}", err=True)
+
+
 def write(
     command: str,
     report: Any,
@@ -80,13 +88,17 @@ def write(
     text: Callable[[Any], Iterable[Block]],
     stream: TextIO | None = None,
 ) -> None:
-    """Write a report as JSON, HTML, or the blocks of text that `text` yields, to a stream or to standard output. With
-    --quiet, no text goes to standard output."""
+    """Write a report as JSON, CSV, HTML, or the blocks of text that `text` yields, to a stream or to standard output.
+    With --quiet, no text goes to standard output."""
     to = sys.stdout if stream is None else stream
     if form == "json":
         from bloomcli.report import json
 
         json.write(command, report, to)
+    elif form == "csv":
+        from bloomcli.report import csv
+
+        csv.WRITERS[command](report, to)
     elif form == "html":
         from bloomcli.report import html
 

@@ -119,10 +119,6 @@ def command(
     report = probe.run(where.single, probe_options)
     if matches:
         _print([] if report.absent_everywhere else [report.path], err=False)
-    elif form == "csv":
-        from bloomcli.report import csv
-
-        csv.write_verdicts(report, sys.stdout)
     else:
         output.write("probe", report, form, text.probe)
     if report.unverified:

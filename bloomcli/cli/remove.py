@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bloomcli.cli import grouped, options
-from bloomcli.cli.changes import change
-from bloomcli.cli.dataset import Dataset, changing_options
-from bloomcli.cli.table_options import table_options
+from bloomcli.cli import grouped
+from bloomcli.cli.changes import change, changing
+from bloomcli.cli.dataset import Dataset
 from bloomcli.commands.options import RemoveOptions
 
 
@@ -18,12 +17,7 @@ Examples:
   bloom remove orders.parquet -o plain.parquet
   bloom remove orders.parquet --columns id --in-place""",
 )
-@options.files_argument
-@options.options_of(RemoveOptions)
-@options.all_option("For many files, show every file.")
-@options.format_option("text", "json", "csv")
-@table_options(changes=True)
-@changing_options
+@changing(RemoveOptions)
 def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     """Remove Bloom filters; everything else stays unchanged.
 

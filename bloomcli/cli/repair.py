@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bloomcli.cli import grouped, options
-from bloomcli.cli.changes import change
-from bloomcli.cli.dataset import Dataset, changing_options
-from bloomcli.cli.table_options import table_options
+from bloomcli.cli import grouped
+from bloomcli.cli.changes import change, changing
+from bloomcli.cli.dataset import Dataset
 from bloomcli.commands.options import RepairOptions
 
 
@@ -20,12 +19,7 @@ Examples:
   bloom repair orders.parquet --add page-index,statistics -o out.parquet
   bloom repair /data/orders --add page-index --columns id,ts --in-place""",
 )
-@options.files_argument
-@options.options_of(RepairOptions)
-@options.all_option("For many files, show every file.")
-@options.format_option("text", "json", "csv")
-@table_options(changes=True)
-@changing_options
+@changing(RepairOptions)
 def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     """Mend what readers skip by besides filters, without rewriting the data, or add it where it is missing.
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any
 
 import click
 
 from bloomcli.cli import grouped, options, output
+from bloomcli.cli.reports import prepare, save_all
 from bloomcli.cli.table_options import no_files
 from bloomcli.commands.option import OUTPUT, TABLES
 from bloomcli.commands.options import TrialOptions
-
-if TYPE_CHECKING:
-    from bloomcli.model.trial import TrialReport
 
 
 @grouped.command(
@@ -80,12 +78,10 @@ def command(
         files = paths_of(open_snapshot(table))
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")
+    from bloomcli.report import render, text_trial
     from bloomcli.trials import trial
 
-    if reports:
-        from bloomcli.cli.reports import prepare
-
-        prepare(reports, tuple(options_["queries"]))
+    prepare(reports, tuple(options_["queries"]))
     with output.StatusLine() as status:
 
         def plan(text: str) -> None:
@@ -94,25 +90,8 @@ def command(
 
         report = trial.run(files, TrialOptions(**options_), on_plan=plan, on_step=status.say)
     if form == "text" and quiet:
-        from bloomcli.report import render, text_trial
-
         render.write(text_trial.faults(report), sys.stdout)
     else:
-        _write(report, form)
-    if reports:
-        from bloomcli.cli.reports import save_all
-
-        save_all(reports, lambda other, stream: _write(report, other, stream))
+        output.write("trial", report, form, text_trial.trial)
+    save_all(reports, lambda other, stream: output.write("trial", report, other, text_trial.trial, stream))
     return report.exit_code
-
-
-def _write(report: TrialReport, form: str, stream: TextIO | None = None) -> None:
-    """Write the report in one form to a stream, or to standard output."""
-    if form == "csv":
-        from bloomcli.report import csv
-
-        csv.write_trial(report, sys.stdout if stream is None else stream)
-    else:
-        from bloomcli.report import text_trial
-
-        output.write("trial", report, form, text_trial.trial, stream)

@@ -12,6 +12,7 @@ from bloomcli.cli import grouped, options, output
 from bloomcli.cli.completion import complete_explained
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, run_tasks
 from bloomcli.cli.options import policy_file
+from bloomcli.cli.reports import prepare, save_all
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.option import CHECKS, OUTPUT
 from bloomcli.commands.options import GateOptions
@@ -106,10 +107,7 @@ def command(
 
     policy = policy_file(options_.pop("policy"), no_policy=no_policy)
     request = gate.request(GateOptions(policy=policy, **options_))
-    if reports:
-        from bloomcli.cli.reports import prepare
-
-        prepare(reports, (policy, options_["baseline"], options_["table_schema"]))
+    prepare(reports, (policy, options_["baseline"], options_["table_schema"]))
     results = _validate(dataset, request, print_errors=not reports and form in {"text", "json"})
     baseline = results.new_baseline()
     if baseline is not None:
@@ -121,10 +119,7 @@ def command(
             output.say(f"wrote the baseline {baseline.path}: {entries} of known findings", err=True)
     report = results.report(baseline)
     _write(report, form, per_rule, sys.stdout, quiet=options.is_quiet())
-    if reports:
-        from bloomcli.cli.reports import save_all
-
-        save_all(reports, lambda other, stream: _write(report, other, per_rule, stream))
+    save_all(reports, lambda other, stream: _write(report, other, per_rule, stream))
     return report.exit_code
 
 
@@ -180,26 +175,15 @@ def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO, 
         from bloomcli.report import sarif
 
         sarif.write(report, stream)
-    elif form == "html":
-        from bloomcli.report import html
-
-        stream.write(html.write(report))
     elif form == "github":
         from bloomcli.report import github
 
         github.write(report, stream, **limit)
-    elif form == "csv":
-        from bloomcli.report import csv
-
-        csv.write_findings(report, stream)
-    elif form == "json":
-        from bloomcli.report import json
-
-        json.write("validate", report, stream)
     else:
-        from bloomcli.report import render, text_gate
+        from bloomcli.report import text_gate
 
-        render.write((text_gate.faults if quiet else text_gate.gate)(report, **limit), stream)
+        text = text_gate.faults if quiet else text_gate.gate
+        output.write("validate", report, form, lambda one: text(one, **limit), stream)
 
 
 def _explain(name: str, form: str) -> int:

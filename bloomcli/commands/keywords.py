@@ -182,6 +182,30 @@ class GateKeywords(ValidateOnSparkKeywords, RowGroupSampleKeywords, RunKeywords,
     update_baseline: bool
 
 
+class IndexUpdateOnSparkKeywords(DryRunKeyword, total=False):
+    """Keywords of `bloomcli.spark.index_update`."""
+
+    force: bool
+    keys: Keys | None
+    allow_plaintext_index: bool
+
+
+class IndexBuildOnSparkKeywords(IndexUpdateOnSparkKeywords, total=False):
+    """Keywords of `bloomcli.spark.index_build`."""
+
+    output: Name | None
+    fpp: float
+    overwrite: bool
+
+
+class IndexUpdateKeywords(IndexUpdateOnSparkKeywords, RunKeywords, total=False):
+    """Keywords of `bloomcli.index_update`."""
+
+
+class IndexBuildKeywords(IndexBuildOnSparkKeywords, RunKeywords, total=False):
+    """Keywords of `bloomcli.index_build`."""
+
+
 class QueryKeywords(TypedDict, total=False):
     """Logs of queries."""
 

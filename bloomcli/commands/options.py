@@ -805,6 +805,10 @@ class IndexOptions(Options):
         return replace(self, columns=columns)
 
 
+OF_NEW_INDEXES: Final = frozenset({"columns", "fpp", "output", "overwrite"})
+"""The options that only a new index takes: an update keeps those of the old one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexTarget(Checked):
     """The index that `index build` and `index update` write."""

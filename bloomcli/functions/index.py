@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from bloomcli.commands.option import taken_path, taken_paths
-from bloomcli.commands.options import FPP
-from bloomcli.formats.keys import Keys
-from bloomcli.functions.files import Files, Name, OnRow, RunOptions
+from bloomcli.commands.keywords import IndexBuildKeywords, IndexUpdateKeywords
+from bloomcli.commands.option import split_keywords, taken_path, taken_paths, takes_options
+from bloomcli.commands.options import OF_NEW_INDEXES, IndexOptions, IndexTarget
+from bloomcli.functions.files import Files, Name, RunOptions
 from bloomcli.model.index import IndexFacts, IndexReport
 
 if TYPE_CHECKING:
@@ -16,21 +16,9 @@ if TYPE_CHECKING:
     from bloomcli.indexing.build import OnTasks
 
 
+@takes_options(IndexOptions, IndexTarget, RunOptions)
 def index_build(
-    path: Files,
-    columns: Sequence[str],
-    *,
-    output: Name | None = None,
-    fpp: float = FPP,
-    overwrite: bool = False,
-    force: bool = False,
-    dry_run: bool = False,
-    jobs: int | None = None,
-    fail_fast: bool = False,
-    on_row: OnRow | None = None,
-    session: Any = None,
-    keys: Keys | None = None,
-    allow_plaintext_index: bool = False,
+    path: Files, columns: Sequence[str], *, session: Any = None, **options: Unpack[IndexBuildKeywords]
 ) -> IndexReport:
     """Build an index of columns of many files, for `bloomcli.find(index=...)`.
 
@@ -40,19 +28,9 @@ def index_build(
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
         columns: one or several leaf paths. A file needn't have all of them.
-        output: the index, a path or a URI. It may be left out in a dry run.
-        fpp: the mean false-positive rate of the index's filters, as far as the files' filters have it.
-        overwrite: replace an existing file.
-        force: replace an object that loses an object lock by it, and use a store that can't refuse the replacement
-            when another program replaces the object at the same time.
-        dry_run: write nothing; report, from the files' footers, what would be read.
-        jobs: files at a time; by default the number of cores, and more for files in stores.
-        keys: the keys of encrypted files: a `Keys`, or a mapping of its fields.
-        allow_plaintext_index: index encrypted columns, too: anybody who reads the index can then test whether they
-            have a value.
-        fail_fast: stop at the first file that fails, and write nothing.
-        on_row: called with each file's row when the file is done.
         session: a Spark session to run on, whose executors read the files.
+        output: the index, a path or a URI. It may be left out in a dry run.
+        {options}
 
     Returns:
         The report, with the rows of the files that failed: they don't raise, and aren't indexed.
@@ -63,33 +41,18 @@ def index_build(
         UnreadableError: a directory can't be listed.
         WriteError: the index can't be written; an old one isn't changed.
     """
-    from bloomcli.commands.options import IndexOptions, IndexTarget
     from bloomcli.indexing import build
 
-    options = IndexOptions(
-        columns=columns,
-        fpp=fpp,
-        dry_run=dry_run,
-        allow_plaintext_index=allow_plaintext_index,
-        keys=keys,
-    )
-    target = IndexTarget(output=output, overwrite=overwrite, force=force).checked(dry_run=dry_run)
-    engine = _engine(RunOptions(jobs=jobs, fail_fast=fail_fast, on_row=on_row), session)
-    return build.build(engine, taken_paths("path", path), options, target, on_tasks=_progress_of(on_row))
+    of_index, of_target, of_run = split_keywords((IndexOptions, IndexTarget, RunOptions), options)
+    chosen = IndexOptions(columns=columns, **of_index)
+    target = IndexTarget(**of_target).checked(dry_run=chosen.dry_run)
+    engine, on_tasks = _engine(RunOptions(**of_run), session)
+    return build.build(engine, taken_paths("path", path), chosen, target, on_tasks=on_tasks)
 
 
+@takes_options(IndexOptions, IndexTarget, RunOptions, without=OF_NEW_INDEXES)
 def index_update(
-    path: Files,
-    index: Name,
-    *,
-    force: bool = False,
-    dry_run: bool = False,
-    jobs: int | None = None,
-    fail_fast: bool = False,
-    on_row: OnRow | None = None,
-    session: Any = None,
-    keys: Keys | None = None,
-    allow_plaintext_index: bool = False,
+    path: Files, index: Name, *, session: Any = None, **options: Unpack[IndexUpdateKeywords]
 ) -> IndexReport:
     """Bring an index up to date with the files that paths name: only those that are new or changed are read.
 
@@ -99,9 +62,8 @@ def index_update(
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
         index: the index, a path or a URI.
-
-    The other arguments mean what they mean to `index_build`: force, dry_run, jobs, keys,
-    allow_plaintext_index, fail_fast, on_row, session.
+        session: a Spark session to run on, whose executors read the files.
+        {options}
 
     Returns:
         The report.
@@ -112,20 +74,12 @@ def index_update(
         SourceChanged: another program has replaced the index, which isn't changed.
         WriteError: the index can't be written; the old one isn't changed.
     """
-    from bloomcli.commands.options import IndexTarget
     from bloomcli.indexing import build
 
-    engine = _engine(RunOptions(jobs=jobs, fail_fast=fail_fast, on_row=on_row), session)
-    target = IndexTarget(output=taken_path("index", index), overwrite=True, force=force)
-    return build.update(
-        engine,
-        taken_paths("path", path),
-        target,
-        dry_run=dry_run,
-        keys=keys,
-        allow_plaintext_index=allow_plaintext_index,
-        on_tasks=_progress_of(on_row),
-    )
+    of_index, of_target, of_run = split_keywords((IndexOptions, IndexTarget, RunOptions), options)
+    target = IndexTarget(output=taken_path("index", index), overwrite=True, **of_target)
+    engine, on_tasks = _engine(RunOptions(**of_run), session)
+    return build.update(engine, taken_paths("path", path), target, on_tasks=on_tasks, **of_index)
 
 
 def index_inspect(index: Name) -> IndexFacts:
@@ -148,11 +102,10 @@ def index_inspect(index: Name) -> IndexFacts:
         return Index(source).facts()
 
 
-def _engine(options: RunOptions, session: Any) -> Engine:
+def _engine(options: RunOptions, session: Any) -> tuple[Engine, OnTasks | None]:
+    """The engine, and what is called with its tasks."""
     from bloomcli.datasets.engine import choose_engine
 
-    return choose_engine(jobs=options.jobs, fail_fast=options.fail_fast, session=session)
-
-
-def _progress_of(on_row: OnRow | None) -> OnTasks | None:
-    return None if on_row is None else lambda _: on_row
+    engine = choose_engine(jobs=options.jobs, fail_fast=options.fail_fast, session=session)
+    on_row = options.on_row
+    return engine, None if on_row is None else lambda _: on_row

@@ -8,17 +8,16 @@ CI logs don't interpret it. JSON has the original names.
 from __future__ import annotations
 
 import csv
-import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final, TextIO, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, TextIO, get_type_hints
 
-from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval, LookupGain
+from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval
 from bloomcli.model.change import ChangeReport, FilterChange, StructureChange
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import FilterFacts, IndexEntry, PageFacts
 from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
-from bloomcli.model.trial import Quartiles, ReaderTrial, TrialLookups, TrialReport
+from bloomcli.model.trial import ReaderTrial, TrialLookups, TrialReport
 from bloomcli.model.validate import Finding
 from bloomcli.report.human import csv_field
 
@@ -27,30 +26,30 @@ if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterDump, InspectReport
 
 
-HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)), "kind", "place")
+HEADER: Final = ("path", *(f.name for f in fields(FilterFacts)), "kind", "place")
 """The file's path, then the fields of FilterFacts, named as in JSON, then two of EngineFilterFacts. A filter that an
 engine keeps has those that are in both."""
 
 
 _NESTED: Final = ("findings", "totals", "by_column", "filter_facts", "engine_filters")
-ROW_HEADER: Final = tuple(f.name for f in dataclasses.fields(FileRow) if f.name not in _NESTED)
+ROW_HEADER: Final = tuple(f.name for f in fields(FileRow) if f.name not in _NESTED)
 """The fields of FileRow, except those that contain rows themselves."""
 
 
-ANSWERS_HEADER: Final = ("path", "status", *(f.name for f in dataclasses.fields(ValueTotals)), "error")
+ANSWERS_HEADER: Final = ("path", "status", *(f.name for f in fields(ValueTotals)), "error")
 """For `probe` on many files: the file's path and status, the fields of ValueTotals, and the error."""
 
-VERDICTS_HEADER: Final = ("path", *(f.name for f in dataclasses.fields(Verdict) if f.name != "trail"))
+VERDICTS_HEADER: Final = ("path", *(f.name for f in fields(Verdict) if f.name != "trail"))
 """For `probe` on one file: its path, then the fields of Verdict, except the bits."""
 
 
-CHANGES_HEADER: Final = ("path", "output", "dry_run", *(f.name for f in dataclasses.fields(FilterChange)))
+CHANGES_HEADER: Final = ("path", "output", "dry_run", *(f.name for f in fields(FilterChange)))
 """For `add`, `remove` and `fold` on one file: the file, the written file, and the fields of FilterChange."""
 
-STRUCTURES_HEADER: Final = ("path", "output", "dry_run", *(f.name for f in dataclasses.fields(StructureChange)))
+STRUCTURES_HEADER: Final = ("path", "output", "dry_run", *(f.name for f in fields(StructureChange)))
 """For `repair` on one file: the file, the written file, and the fields of StructureChange."""
 
-_FINDING: Final = tuple(f.name for f in dataclasses.fields(Finding) if f.name not in {"path", "missing"})
+_FINDING: Final = tuple(f.name for f in fields(Finding) if f.name not in {"path", "missing"})
 FINDINGS_HEADER: Final = ("path", "status", *_FINDING, "counts")
 """For `validate`: the file and its status, and the fields of Finding, except the missing values. A file that could
 not be checked has a row that counts, with its error as the message."""
@@ -147,7 +146,7 @@ def write(report: InspectReport, stream: TextIO) -> None:
 def write_parts(report: InspectReport, stream: TextIO, *, pages: bool) -> None:
     """Write the pages of a column, or the entries of its indexes, one row each."""
     kind: type = PageFacts if pages else IndexEntry
-    names = [f.name for f in dataclasses.fields(kind)]
+    names = [f.name for f in fields(kind)]
     rows = (
         [report.path, *(_plain(getattr(item, name)) for name in names)]
         for item in (report.pages if pages else report.index)
@@ -182,77 +181,68 @@ _EXISTING: Final = tuple(field.name for field in fields(ExistingFilters))
 
 def write_advice(report: AdviseReport, stream: TextIO) -> None:
     """Write the report: the fields of ColumnAdvice, named as in JSON, then those of its lookups and its filters."""
-    write_table(ADVICE_HEADER, (list(_advice_row(column)) for column in report.columns), stream)
+    write_table(ADVICE_HEADER, ([value for _, value in _advice(column)] for column in report.columns), stream)
 
 
-def _header() -> Iterator[str]:
+def _advice(column: ColumnAdvice | None) -> Iterator[tuple[str, object]]:
+    """Yield the names of a row's fields with their values; None has the same names."""
     for field in fields(ColumnAdvice):
         if field.name not in _LEFT_OUT:
-            yield from _ends(field.name) if field.name in _INTERVALS else (field.name,)
-    for gain in _GAINS:
-        yield f"{gain}_values"
+            value = getattr(column, field.name, None)
+            yield from _ends(field.name, value) if field.name in _INTERVALS else [(field.name, _plain(value))]
+    for name in _GAINS:
+        gain = getattr(column, name, None)
+        yield f"{name}_values", getattr(gain, "values", None)
         for cost in _COSTS:
             for figure in _FIGURES:
-                yield from _ends(f"{gain}_{cost}_{figure}")
-    yield from (f"existing_{name}" for name in _EXISTING)
+                yield from _ends(f"{name}_{cost}_{figure}", getattr(getattr(gain, cost, None), figure, None))
+    existing = getattr(column, "existing", None)
+    yield from ((f"existing_{name}", getattr(existing, name, None)) for name in _EXISTING)
 
 
-def _advice_row(column: ColumnAdvice) -> Iterator[object]:
-    for field in fields(ColumnAdvice):
-        if field.name not in _LEFT_OUT:
-            value = getattr(column, field.name)
-            yield from _three(value) if field.name in _INTERVALS else (_cell(value),)
-    for gain in _GAINS:
-        yield from _gain(getattr(column, gain))
-    yield from (None if column.existing is None else getattr(column.existing, name) for name in _EXISTING)
+def _ends(name: str, value: Interval | None) -> Iterator[tuple[str, object]]:
+    yield name, getattr(value, "estimate", None)
+    yield from ((f"{name}_{end}", getattr(value, end, None)) for end in ("low", "high"))
 
 
-def _cell(value: object) -> object:
-    return " ".join(value) if isinstance(value, tuple) else value
-
-
-def _gain(gain: LookupGain | None) -> Iterator[object]:
-    yield None if gain is None else gain.values
-    for cost in _COSTS:
-        for figure in _FIGURES:
-            yield from _three(None if gain is None else getattr(getattr(gain, cost), figure))
-
-
-def _ends(name: str) -> tuple[str, str, str]:
-    return name, f"{name}_low", f"{name}_high"
-
-
-def _three(value: Interval | None) -> tuple[float | None, float | None, float | None]:
-    return (None, None, None) if value is None else (value.estimate, value.low, value.high)
-
-
-ADVICE_HEADER: Final = tuple(_header())
+ADVICE_HEADER: Final = tuple(name for name, _ in _advice(None))
 
 
 _READER: Final = ("reader", "version", "status", "uses_filters", "comparison")
-_LOOKUPS: Final = tuple(field.name for field in dataclasses.fields(TrialLookups))
+_LOOKUPS: Final = tuple(field.name for field in fields(TrialLookups))
 _QUARTILES: Final = ("seconds_without", "seconds_with", "ratio")
-TRIAL_HEADER: Final = (
-    *_READER,
-    *(name for name in _LOOKUPS if name not in _QUARTILES),
-    *(f"{name}_{part}" for name in _QUARTILES for part in ("low", "median", "high")),
-    "reason",
-)
-"""The reader, then the fields of TrialLookups, then the quartiles of times. A reader that compared nothing has a row
-with the reason."""
 
 
 def write_trial(report: TrialReport, stream: TextIO) -> None:
-    """Write the report of `trial`."""
-    write_table(
-        TRIAL_HEADER, (_trial_row(r, found) for r in report.readers for found in r.lookups or (None,)), stream
+    """Write the report of `trial`. A reader that compared nothing has a row with the reason."""
+    rows = (
+        [value for _, value in _trial(reader, found)]
+        for reader in report.readers
+        for found in reader.lookups or (None,)
     )
+    write_table(TRIAL_HEADER, rows, stream)
 
 
-def _trial_row(reader: ReaderTrial, found: TrialLookups | None) -> list[object]:
-    row: list[object] = [getattr(reader, name) for name in _READER]
-    row += [None if found is None else getattr(found, name) for name in _LOOKUPS if name not in _QUARTILES]
+def _trial(reader: ReaderTrial | None, found: TrialLookups | None) -> Iterator[tuple[str, object]]:
+    """Yield the names of a row's fields with their values; None has the same names."""
+    yield from ((name, getattr(reader, name, None)) for name in _READER)
+    yield from ((name, getattr(found, name, None)) for name in _LOOKUPS if name not in _QUARTILES)
     for name in _QUARTILES:
-        times: Quartiles | None = None if found is None else getattr(found, name)
-        row += [None] * 3 if times is None else [times.low, times.median, times.high]
-    return [*row, reader.reason]
+        times = getattr(found, name, None)
+        yield from ((f"{name}_{part}", getattr(times, part, None)) for part in ("low", "median", "high"))
+    yield "reason", getattr(reader, "reason", None)
+
+
+TRIAL_HEADER: Final = tuple(name for name, _ in _trial(None, None))
+
+
+WRITERS: Final[dict[str, Callable[[Any, TextIO], None]]] = {
+    **dict.fromkeys(("add", "remove", "fold", "repair"), write_changes),
+    "advise": write_advice,
+    "dataset": write_rows,
+    "inspect": write,
+    "probe": write_verdicts,
+    "trial": write_trial,
+    "validate": write_findings,
+}
+"""What writes each command's report."""

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from bloomcli.report.human import CUT, shorten, width
-from bloomcli.report.layout import Block, Cell, Grid, Head, Line, Pairs, Paragraph, Style, line
+from bloomcli.report.layout import NOTHING, Block, Cell, Grid, Head, Line, Pairs, Paragraph, Style, line
 
 _BREAK: Final = re.compile(
     r"""(?<!^)(?<!\ )                                   # not within leading or double blanks
@@ -82,8 +82,6 @@ _SPACE: Final = "  "
 _INDENT: Final = "  "
 _HANGING: Final = 2
 """Blanks before the further lines of a text that wraps."""
-_UNKNOWN: Final = ("", "-")
-"""Cells without a value."""
 _LEAST_PROSE: Final = 24
 """The least cells of a column of prose; narrower prose goes below its row."""
 _LEAST_WIDTH: Final = 20
@@ -106,7 +104,7 @@ def fit(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piece]]:
         elif isinstance(block, Pairs):
             yield from _pairs(block, columns)
         elif isinstance(block, Grid):
-            yield from _whole(block.without_graphics()) if columns is None else _fitted(block, columns)
+            yield from _fitted(block, columns)
         else:
             yield []
 
@@ -189,12 +187,6 @@ def _row(cells: Sequence[Piece], widths: Sequence[int], heads: Sequence[Head]) -
     ]
 
 
-def _whole(grid: Grid) -> Iterator[list[Piece]]:
-    """Yield the lines of a grid, with any length."""
-    yield from _grid(grid)
-    yield from _legend(grid, grid, (), None)
-
-
 def _legend(grid: Grid, shown: Grid, left_out: Sequence[str], columns: int | None) -> Iterator[list[Piece]]:
     """Yield the sentences of the legend about shown columns, and about the mark of cut values."""
     unknown = set(left_out)
@@ -206,8 +198,13 @@ def _legend(grid: Grid, shown: Grid, left_out: Sequence[str], columns: int | Non
         yield from _line(line(text, Style.DIM), columns)
 
 
-def _fitted(whole: Grid, columns: int) -> Iterator[list[Piece]]:
-    """Yield the lines of a grid in a terminal, by the steps above."""
+def _fitted(whole: Grid, columns: int | None) -> Iterator[list[Piece]]:
+    """Yield the lines of a grid in a terminal, by the steps above; without columns, lines of any length."""
+    if columns is None:
+        whole = whole.without_graphics()
+        yield from _grid(whole)
+        yield from _legend(whole, whole, (), None)
+        return
     if _total(_widths(whole)) > columns:
         without_graphics = whole.without_graphics()
         if _total(_widths(without_graphics)) <= columns or _total(_widths(_without_repetition(whole)[0])) > columns:
@@ -251,12 +248,12 @@ def _without_repetition(grid: Grid) -> tuple[Grid, list[list[str]]]:
         same -= {0}
     kept = _only(grid, set(range(len(grid.heads))) - same)
     texts = {grid.heads[i].title: grid.rows[0][i].text for i in sorted(same)}
-    same_text = [f"{title} {text}" for title, text in texts.items() if text not in _UNKNOWN]
+    same_text = [f"{title} {text}" for title, text in texts.items() if text not in NOTHING]
     nothing = [
-        grid.heads[i].title for i in sorted(same) if grid.rows[0][i].text in _UNKNOWN and not grid.heads[i].prose
+        grid.heads[i].title for i in sorted(same) if grid.rows[0][i].text in NOTHING and not grid.heads[i].prose
     ]
     above = [*_listed("in each line:", same_text), *_listed("empty in each line:", nothing)]
-    if same_text and grid.heads[max(same)].prose and grid.rows[0][max(same)].text not in _UNKNOWN:
+    if same_text and grid.heads[max(same)].prose and grid.rows[0][max(same)].text not in NOTHING:
         above[0] = [*above[0][:-1], *above[0][-1].split()]  # prose can be broken between words
     return kept, above
 

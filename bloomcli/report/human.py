@@ -23,6 +23,7 @@ __all__ = [
     "growth",
     "is_plain",
     "line",
+    "number",
     "printable",
     "rate",
     "seconds",
@@ -78,6 +79,11 @@ def count(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
+def number(value: int | None) -> str:
+    """Format a position or an id, without separators; ``-`` if it is unknown."""
+    return "-" if value is None else str(value)
+
+
 def first_names(names: Sequence[str]) -> str:
     """Join the first names of columns: ``a, b and 3 more``."""
     left = len(names) - _NAMES_SHOWN
@@ -91,8 +97,10 @@ def speed(files: int, taken: float) -> str:
     return f"{figure} {noun(1 if figure == '1' else 0, 'file')}/s"
 
 
-def seconds(value: float) -> str:
-    """Format a duration: ``4 ms``, ``0.41 s``, ``2 min 5 s``."""
+def seconds(value: float | None) -> str:
+    """Format a duration: ``4 ms``, ``0.41 s``, ``2 min 5 s``; ``-`` if it is unknown."""
+    if value is None:
+        return "-"
     if value < 0.1:
         return f"{value * 1000:.0f} ms"
     if value < 60:

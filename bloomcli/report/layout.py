@@ -6,10 +6,10 @@ about the requests to a store, which most reports have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from bloomcli.model.file import Presence
 from bloomcli.model.traffic import TrafficFields, traffic_of
@@ -108,6 +108,18 @@ class Head(NamedTuple):
     graphic: bool = False
     """Bars or sparklines, which repeat figures of other columns. Shown only on terminals with UTF-8, and only if
     there is room."""
+    shown: bool = True
+    """Whether `Grid.of` makes the column."""
+    optional: bool = False
+    """`Grid.of` leaves the column out if it says nothing of any item."""
+
+
+NOTHING: Final = ("", "-")
+"""Cells without a value."""
+
+T = TypeVar("T")
+Columns = Sequence[tuple[Head, Callable[[T], "Cell | str"]]]
+"""The columns of a grid of items: the head of each, and what it says of an item."""
 
 
 class Grid:
@@ -136,9 +148,24 @@ class Grid:
         self.complete = complete
         self.legend = list(legend)
 
+    @classmethod
+    def of(
+        cls,
+        items: Sequence[T],
+        columns: Columns[T],
+        *,
+        complete: str = "--format csv",
+        legend: Iterable[tuple[str, str]] = (),
+    ) -> Grid:
+        """Return a grid with a row for each item. The other arguments are those of the constructor."""
+        made = [(head, [as_cell(text(item)) for item in items]) for head, text in columns if head.shown]
+        kept = [one for one in made if not one[0].optional or any(cell.text not in NOTHING for cell in one[1])]
+        rows = list(zip(*(cells for _, cells in kept), strict=True))
+        return cls(tuple(head for head, _ in kept), rows, complete=complete, legend=legend)
+
     def add(self, *cells: Cell | str) -> None:
         """Append a row."""
-        self.rows.append(tuple(c if isinstance(c, Cell) else Cell(c) for c in cells))
+        self.rows.append(tuple(map(as_cell, cells)))
 
     def explain(self, title: str, sentence: str) -> None:
         """Add a sentence to the legend."""
@@ -164,6 +191,11 @@ class Gap:
 
 
 Block = Line | Paragraph | Pairs | Grid | Gap
+
+
+def as_cell(cell: Cell | str) -> Cell:
+    """Make a cell of a text."""
+    return cell if isinstance(cell, Cell) else Cell(cell)
 
 
 def line(text: str, style: Style = Style.PLAIN, *, indent: int = 0, whole: bool = False) -> Line:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import Presence
-from bloomcli.report.human import column_name, count, growth, rate, row_group_text, seconds, size, type_text
+from bloomcli.report.human import column_name, count, growth, number, rate, row_group_text, seconds, size, type_text
 from bloomcli.report.layout import (
     PRESENCE_STYLE,
     Block,
     Cell,
+    Columns,
     Gap,
     Grid,
     Head,
@@ -28,7 +30,7 @@ from bloomcli.report.layout import (
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
-    from bloomcli.model.change import ChangeReport, StructureChange
+    from bloomcli.model.change import ChangeReport, FilterChange, StructureChange
     from bloomcli.model.dataset import FileRow
     from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
 
@@ -53,7 +55,8 @@ def probe(report: ProbeReport) -> Iterator[Block]:
     for verdict in report.verdicts:
         if verdict.trail:
             yield Gap()
-            yield from _trails(column, verdict)
+            where = f"{row_group_text(verdict.stripe, verdict.row_group)}, {column} = {_shown(verdict.value)}"
+            yield from _trail_lines(f"{where}: {verdict.presence.value}", verdict.trail)
     for one in report.engine_filters:
         if one.trail:
             yield Gap()
@@ -77,43 +80,19 @@ _SKIPS: Final = {True: Cell("absent", Style.GOOD), False: Cell("maybe", Style.WA
 
 
 def _verdict_grid(report: ProbeReport) -> Grid:
-    several = len(report.totals) > 1
-    stripes = any(v.stripe is not None for v in report.verdicts)
-    reasons = any(v.reason for v in report.verdicts)
-    dictionaries = any(v.dictionary_skip is not None for v in report.verdicts)
-    grid = Grid(
-        (
-            *([Head("value")] if several else []),
-            *([Head("stripe", figures=True)] if stripes else []),
-            Head("row group", figures=True),
-            Head("answer"),
-            Head("filter says", rank=3),
-            Head("min/max says", rank=1),
-            *([Head("dictionary says", rank=2)] if dictionaries else []),
-            Head("rows", figures=True, rank=5),
-            Head("bytes", figures=True, rank=4),
-            *([Head("why", prose=True)] if reasons else []),
-        )
-    )
-    for verdict in report.verdicts:
-        grid.add(
-            *([_shown(verdict.value)] if several else []),
-            *([str(verdict.stripe)] if stripes else []),
-            str(verdict.row_group),
-            Cell(verdict.answer.value, PRESENCE_STYLE[verdict.answer]),
-            Cell(verdict.presence.value, PRESENCE_STYLE[verdict.presence]),
-            _SKIPS[verdict.stats_skip],
-            *([_SKIPS[verdict.dictionary_skip]] if dictionaries else []),
-            count(verdict.rows),
-            size(verdict.row_group_bytes),
-            *([verdict.reason or ""] if reasons else []),
-        )
-    return grid
-
-
-def _trails(column: str, verdict: Verdict) -> Iterator[Block]:
-    where = row_group_text(verdict.stripe, verdict.row_group)
-    yield from _trail_lines(f"{where}, {column} = {_shown(verdict.value)}: {verdict.presence.value}", verdict.trail)
+    columns: Columns[Verdict] = [
+        (Head("value", shown=len(report.totals) > 1), lambda v: _shown(v.value)),
+        (Head("stripe", figures=True, optional=True), lambda v: number(v.stripe)),
+        (Head("row group", figures=True), lambda v: str(v.row_group)),
+        (Head("answer"), lambda v: Cell(v.answer.value, PRESENCE_STYLE[v.answer])),
+        (Head("filter says", rank=3), lambda v: Cell(v.presence.value, PRESENCE_STYLE[v.presence])),
+        (Head("min/max says", rank=1), lambda v: _SKIPS[v.stats_skip]),
+        (Head("dictionary says", rank=2, optional=True), lambda v: _SKIPS[v.dictionary_skip]),
+        (Head("rows", figures=True, rank=5), lambda v: count(v.rows)),
+        (Head("bytes", figures=True, rank=4), lambda v: size(v.row_group_bytes)),
+        (Head("why", prose=True, optional=True), lambda v: v.reason or ""),
+    ]
+    return Grid.of(report.verdicts, columns)
 
 
 def _trail_lines(title: str, trails: Sequence[BitTrail]) -> Iterator[Block]:
@@ -228,38 +207,29 @@ def change(report: ChangeReport) -> Iterator[Block]:
 
 def _change_grid(report: ChangeReport) -> Grid:
     changes = [c for c in report.changes if c.reason is None]
-    old = any(c.old_bitset_bytes is not None for c in changes)
-    # figures that the command never sets have no column
-    values, fpp, target, source = (
-        any(getattr(c, name) is not None for c in changes) for name in ("values", "fpp", "target_fpp", "source")
-    )
-    new = report.command != "remove"
     stripes = any(c.stripe is not None for c in changes)
-    heads = [Head("stripe" if stripes else "row group", figures=True), Head("column"), Head("action", rank=1)]
-    heads += [Head("filters", figures=True, rank=3)] * stripes
-    heads += [Head("old size", figures=True, rank=2)] * old
-    heads += [Head("size, at most" if report.dry_run and report.command == "add" else "size", figures=True)] * new
-    heads += [Head("values", figures=True, rank=4)] * values
-    heads += [Head("FPP", figures=True)] * fpp
-    heads += [Head("target", figures=True, rank=5)] * target
-    heads += [Head("read from", rank=6)] * source
-    grid = Grid(tuple(heads))
-    for item in changes:
-        cells: list[Cell | str] = [str(item.stripe if stripes else _of(item.row_group)), item.column, item.action]
-        cells += [count(item.filters)] * stripes
-        cells += [_size(item.old_bitset_bytes)] * old
-        cells += [_size(item.bitset_bytes)] * new
-        cells += [count(item.values)] * values
-        cells += [Cell(rate(item.fpp), Style.WARN if item.misses_target else Style.PLAIN)] * fpp
-        cells += [rate(item.target_fpp)] * target
-        cells += [item.source or "-"] * source
-        grid.add(*cells)
-    return grid
-
-
-def _of(row_group: int | None) -> int | str:
-    """A row group's number, or that the change covers all."""
-    return "all" if row_group is None else row_group
+    bound = ", at most" if report.dry_run and report.command == "add" else ""
+    columns: Columns[FilterChange] = [
+        (Head("stripe", figures=True, shown=stripes), lambda c: str(c.stripe)),
+        (
+            Head("row group", figures=True, shown=not stripes),
+            lambda c: "all" if c.row_group is None else str(c.row_group),
+        ),
+        (Head("column"), lambda c: c.column),
+        (Head("action", rank=1), lambda c: c.action),
+        (Head("filters", figures=True, rank=3, shown=stripes), lambda c: count(c.filters)),
+        # figures that the command never sets have no column
+        (Head("old size", figures=True, rank=2, optional=True), lambda c: size(c.old_bitset_bytes)),
+        (Head(f"size{bound}", figures=True, shown=report.command != "remove"), lambda c: size(c.bitset_bytes)),
+        (Head("values", figures=True, rank=4, optional=True), lambda c: count(c.values)),
+        (
+            Head("FPP", figures=True, optional=True),
+            lambda c: Cell(rate(c.fpp), Style.WARN if c.misses_target else Style.PLAIN),
+        ),
+        (Head("target", figures=True, rank=5, optional=True), lambda c: rate(c.target_fpp)),
+        (Head("read from", rank=6, optional=True), lambda c: c.source or "-"),
+    ]
+    return Grid.of(changes, columns)
 
 
 _SINGULAR: Final = {
@@ -276,34 +246,35 @@ def _named(structure: str) -> str:
 
 def _structure_grid(report: ChangeReport) -> Grid:
     """One row for the structures of a column that changed in the same way in several row groups."""
-    changed = [one for one in report.structures if one.action != "keep"]
-    lookups = any(one.lookup_bytes is not None for one in changed)
-    whys = any(one.problems or one.reason for one in changed)
-    heads = [Head("column"), Head("structure"), Head("action"), Head("row groups", figures=True, rank=2)]
-    heads += [Head("pages", figures=True, rank=4), Head("size", figures=True, rank=3)]
-    heads += [Head("a lookup reads", rank=1)] * lookups
-    heads += [Head("what is wrong" if report.dry_run else "what was wrong", prose=True)] * whys
-    grid = Grid(tuple(heads))
-    groups: dict[tuple[str, str, str, tuple[str, ...]], list[StructureChange]] = {}
-    for one in changed:
-        why = one.problems if one.reason is None else (*one.problems, one.reason)
-        groups.setdefault((one.column or "all", one.structure, one.action, why), []).append(one)
-    for (column, structure, action, why), found in groups.items():
-        pages, written, held = (
-            sum(getattr(one, name) or 0 for one in found) for name in ("pages", "bytes", "page_bytes")
-        )
-        read = sum(one.lookup_bytes or 0 for one in found)
-        cells = [column, _named(structure), action, count(len(found))]
-        cells += [count(pages) if pages else "-", size(written) if written else "-"]
-        has_lookups = any(one.lookup_bytes is not None for one in found)
-        cells += [f"{size(read)} of {size(held)}" if has_lookups else "-"] * lookups
-        cells += ["; ".join(why)] * whys
-        grid.add(*cells)
-    return grid
+    groups: dict[tuple[object, ...], list[StructureChange]] = {}
+    for one in report.structures:
+        if one.action != "keep":
+            key = (one.column, one.structure, one.action, one.problems, one.reason)
+            groups.setdefault(key, []).append(one)
 
+    def total(alike: Sequence[StructureChange], name: str) -> int:
+        return sum(getattr(one, name) or 0 for one in alike)
 
-def _size(value: int | None) -> str:
-    return "-" if value is None else size(value)
+    def lookups(alike: Sequence[StructureChange]) -> str:
+        if all(one.lookup_bytes is None for one in alike):
+            return "-"
+        return f"{size(total(alike, 'lookup_bytes'))} of {size(total(alike, 'page_bytes'))}"
+
+    what = "what is wrong" if report.dry_run else "what was wrong"
+    columns: Columns[list[StructureChange]] = [
+        (Head("column"), lambda alike: alike[0].column or "all"),
+        (Head("structure"), lambda alike: _named(alike[0].structure)),
+        (Head("action"), lambda alike: alike[0].action),
+        (Head("row groups", figures=True, rank=2), lambda alike: count(len(alike))),
+        (Head("pages", figures=True, rank=4), lambda alike: count(total(alike, "pages") or None)),
+        (Head("size", figures=True, rank=3), lambda alike: size(total(alike, "bytes") or None)),
+        (Head("a lookup reads", rank=1, optional=True), lookups),
+        (
+            Head(what, prose=True, optional=True),
+            lambda alike: "; ".join([*alike[0].problems, *filter(None, [alike[0].reason])]),
+        ),
+    ]
+    return Grid.of(list(groups.values()), columns)
 
 
 _DONE: Final = {
@@ -353,7 +324,7 @@ def _effort(report: ChangeReport) -> str:
     )
 
 
-def _rule_out_text(totals: ValueTotals | _Sum) -> str:
+def _rule_out_text(totals: ValueTotals) -> str:
     """Format the numbers of row groups that filters, min/max and dictionaries rule out, each alone. Without the
     filters if they rule out all absent row groups."""
     filters = totals.skipped_row_groups
@@ -371,47 +342,36 @@ def answers(rows: Iterable[FileRow], *, listed: bool) -> Iterator[Block]:
         rows: the files; files without answers don't count.
         listed: whether a table above lists every file with its answers.
     """
-    found: dict[str, _Sum] = {}
+    found: dict[str, list[ValueTotals]] = {}
     for row in rows:
         for totals in row.totals:
-            if totals.value not in found:
-                found[totals.value] = _Sum()
-            found[totals.value].add(totals)
-    for value, total in found.items():
+            found.setdefault(totals.value, []).append(totals)
+    for value, of_files in found.items():
+        answers = Counter(totals.answer for totals in of_files)
+        total = replace(of_files[0], **{name: sum(getattr(one, name) for one in of_files) for name in _SUMMED})
         yield line(
-            f"{value}: absent in {total.answers[Presence.ABSENT]:,} of {plural(total.answers.total(), 'file')};"
+            f"{value}: absent in {answers[Presence.ABSENT]:,} of {plural(len(of_files), 'file')};"
             f" a reader may skip {total.absent_row_groups:,} of {plural(total.row_groups, 'row group')},"
             f" {size(total.absent_bytes)}"
             f" ({_rule_out_text(total)})"
         )
         if not listed:
-            yield from _files(rows, value, total)
+            yield from _files(rows, value, answers)
 
 
-class _Sum:
-    """The sums of all files' answers for a value."""
-
-    def __init__(self) -> None:
-        self.answers: Counter[Presence] = Counter()
-        self.absent_row_groups = self.absent_bytes = self.row_groups = 0
-        self.skipped_row_groups = self.stats_skipped_row_groups = self.dictionary_skipped_row_groups = 0
-
-    def add(self, totals: ValueTotals) -> None:
-        self.answers[totals.answer] += 1
-        self.absent_row_groups += totals.absent_row_groups
-        self.absent_bytes += totals.absent_bytes
-        self.row_groups += totals.row_groups
-        self.skipped_row_groups += totals.skipped_row_groups
-        self.stats_skipped_row_groups += totals.stats_skipped_row_groups
-        self.dictionary_skipped_row_groups += totals.dictionary_skipped_row_groups
+_SUMMED: Final = (
+    *("row_groups", "absent_row_groups", "absent_bytes"),
+    *("skipped_row_groups", "stats_skipped_row_groups", "dictionary_skipped_row_groups"),
+)
+"""The figures of a value that are added up over files."""
 
 
-def _files(rows: Iterable[FileRow], value: str, total: _Sum) -> Iterator[Block]:
+def _files(rows: Iterable[FileRow], value: str, answers: Counter[Presence]) -> Iterator[Block]:
     """Yield the files that answer maybe, and how many have no filter or a filter that can't tell."""
     for row in rows:
         if any(totals.value == value and totals.answer is Presence.MAYBE for totals in row.totals):
             yield line(f"maybe: {row.path}", PRESENCE_STYLE[Presence.MAYBE], indent=2)
     for presence in (Presence.NO_FILTER, Presence.UNKNOWN):
-        number = total.answers[presence]
+        number = answers[presence]
         if number:
             yield line(f"{presence.value}: {plural(number, 'file')}; --files-with-matches lists them, too", indent=2)

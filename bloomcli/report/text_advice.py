@@ -9,14 +9,13 @@ from bloomcli.model.advice import SELDOM, AdviseReport, ColumnAdvice, Interval
 from bloomcli.model.file import TIGHT, UNVERIFIED
 from bloomcli.model.reader_use import ReaderUse
 from bloomcli.report.human import column_name, count, rate, seconds, size
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
+from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS, NOT
 from bloomcli.rules.readers import reader
 from bloomcli.words import are, plural
 
 _UNSERVED_SHOWN: Final = 8
 _FAILED_SHOWN: Final = 5
-_NO_STATISTICS: Final = "-"
 
 
 def advice(report: AdviseReport) -> Iterator[Block]:
@@ -25,7 +24,11 @@ def advice(report: AdviseReport) -> Iterator[Block]:
     recommended = [column for column in report.columns if column.recommended]
     seldom = [column for column in report.columns if column.reason_id == SELDOM]
     others = [column for column in report.columns if not column.recommended and column.reason_id != SELDOM]
-    yield from _answer(report)
+    yield line(answer(report), Style.GOOD)
+    if report.total is not None:
+        yield line(cost(report))
+    if report.queries is None:
+        yield line(NO_QUERIES)
     yield from _commands(report)
     if recommended:
         yield Gap()
@@ -58,7 +61,7 @@ def answer(report: AdviseReport) -> str:
         return "no new filter is recommended"
     columns = [column for column in report.columns if column.recommended]
     names = column_name(columns[0]) if len(columns) == 1 else plural(len(columns), "column")
-    before, after = size(round(total.today_bytes)), size(round(total.with_filter_bytes))
+    before, after = size(total.today_bytes), size(total.with_filter_bytes)
     less = _less(total.today_bytes, total.with_filter_bytes)
     mean = "" if len(columns) == 1 else ", on average"
     return f"a lookup of {names} reads {before} today, and {after} with filters ({less}){mean}"
@@ -71,17 +74,9 @@ def cost(report: AdviseReport) -> str:
         return ""
     share = "" if total.filter_share is None else f" ({rate(total.filter_share)} of the files)"
     return (
-        f"the filters take {size(round(total.filter_bytes))}{share}, and about {seconds(total.seconds_to_add)} of one"
+        f"the filters take {size(total.filter_bytes)}{share}, and about {seconds(total.seconds_to_add)} of one"
         " core to build"
     )
-
-
-def _answer(report: AdviseReport) -> Iterator[Block]:
-    yield line(answer(report), Style.GOOD)
-    if report.total is not None:
-        yield line(cost(report))
-    if report.queries is None:
-        yield line(NO_QUERIES)
 
 
 NO_QUERIES: Final = (
@@ -179,60 +174,41 @@ def _sizes(report: AdviseReport) -> Iterator[Block]:
 def _by_column(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Grid:
     """What a lookup of each column reads, before and after, and what its filters cost; the last row is the total."""
     queried = report.queries is not None
-    grid = Grid(
-        (
-            Head("column"),
-            Head("type", rank=5),
-            *([Head("lookups", figures=True, rank=2)] * queried),
-            Head("reads today", figures=True),
-            Head("with filters", figures=True),
-            Head("change", figures=True),
-            Head("95 % interval", figures=True, rank=4),
-            Head("filters", figures=True),
-            Head("FPP", figures=True, rank=3),
-            Head("to build", figures=True, rank=1),
-            Head("note", prose=True),
-        ),
-        complete="--format csv",
-    )
+    made: Columns[ColumnAdvice] = [
+        (Head("column"), column_name),
+        (Head("type", rank=5), lambda c: c.type),
+        (Head("lookups", figures=True, rank=2, shown=queried), lambda c: count(c.lookups)),
+        (Head("reads today", figures=True), lambda c: size(c.today_bytes or 0)),
+        (Head("with filters", figures=True), lambda c: size(c.with_filter_bytes or 0)),
+        (Head("change", figures=True), lambda c: _less(c.today_bytes or 0.0, c.with_filter_bytes or 0.0)),
+        (Head("95 % interval", figures=True, rank=4), lambda c: interval(c.saved_bytes)),
+        (Head("filters", figures=True), lambda c: size(_estimate(c.filter_bytes))),
+        (Head("FPP", figures=True, rank=3), lambda c: rate(c.fpp)),
+        (Head("to build", figures=True, rank=1), lambda c: seconds(_estimate(c.seconds_to_add))),
+        (Head("note", prose=True, optional=True), _note),
+    ]
+    grid = Grid.of(columns, made)
     if columns[0].recommended:
         grid.explain(
             "reads today", "reads: compressed bytes of the row groups that a lookup (`=`) reads, and of filters."
         )
         grid.explain("95 % interval", "95 % interval: of the bytes saved, over all samples of values.")
-    for column in columns:
-        time = column.seconds_to_add
-        today, then = column.today_bytes or 0.0, column.with_filter_bytes or 0.0
-        grid.add(
-            column_name(column),
-            column.type,
-            *([count(column.lookups)] * queried),
-            size(round(today)),
-            size(round(then)),
-            _less(today, then),
-            interval(column.saved_bytes),
-            _bytes(column.filter_bytes),
-            rate(column.fpp),
-            "-" if time is None else seconds(time.estimate),
-            _note(column),
-        )
     total = report.total
     if total is not None and len(columns) > 1 and columns[0].recommended:
-        grid.add(
+        cells = [
             "all of them",
             "",
             *([count(total.lookups)] * queried),
-            size(round(total.today_bytes)),
-            size(round(total.with_filter_bytes)),
+            size(total.today_bytes),
+            size(total.with_filter_bytes),
             _less(total.today_bytes, total.with_filter_bytes),
             "",
-            size(round(total.filter_bytes)),
+            size(total.filter_bytes),
             "",
             seconds(total.seconds_to_add),
             "",
-        )
-    if not any(row[-1].text for row in grid.rows):
-        grid = grid.with_cells(grid.heads[:-1], [row[:-1] for row in grid.rows])
+        ]
+        grid.add(*cells[: len(grid.heads)])  # the note's column may be left out
     return grid
 
 
@@ -243,11 +219,14 @@ def _note(column: ColumnAdvice) -> str:
 
 
 def _to_leave(columns: Sequence[ColumnAdvice]) -> Grid:
-    grid = Grid((Head("column"), Head("because", prose=True)), complete="--format csv")
-    for column in columns:
-        bad = column.reason_id == "loses-rows"
-        grid.add(column_name(column), Cell(column.reason, Style.WARN if bad else Style.PLAIN))
-    return grid
+    made: Columns[ColumnAdvice] = [
+        (Head("column"), column_name),
+        (
+            Head("because", prose=True),
+            lambda c: Cell(c.reason, Style.WARN if c.reason_id == "loses-rows" else Style.PLAIN),
+        ),
+    ]
+    return Grid.of(columns, made)
 
 
 def _page_indexes(report: AdviseReport) -> Iterator[Block]:
@@ -261,24 +240,21 @@ def _page_indexes(report: AdviseReport) -> Iterator[Block]:
     yield line(
         f"a page index pays for {plural(len(paying), 'column')}; a lookup reads in a row group that it can't skip:"
     )
-    grid = Grid(
-        (Head("column"), Head("today", figures=True), Head("with a page index", figures=True)),
-        complete="--format csv",
-    )
+    grid = Grid((Head("column"), Head("today", figures=True), Head("with a page index", figures=True)))
     for name, gain in paying:
-        grid.add(name, size(round(gain.bytes)), size(round(gain.with_index)))
+        grid.add(name, size(gain.bytes), size(gain.with_index))
     yield grid
 
 
-def _bytes(figure: Interval | None) -> str:
-    return _NO_STATISTICS if figure is None else size(round(figure.estimate))
+def _estimate(figure: Interval | None) -> float | None:
+    return None if figure is None else figure.estimate
 
 
 def interval(figure: Interval | None) -> str:
     """Format the ends of an interval of bytes: ``1.0 to 1.2 MiB``, ``exact``."""
     if figure is None:
-        return _NO_STATISTICS
-    low, high = size(round(figure.low)), size(round(figure.high))
+        return "-"
+    low, high = size(figure.low), size(figure.high)
     if low == high:
         return "exact" if figure.low == figure.high else f"about {low}"
     number, _, unit = low.partition(" ")

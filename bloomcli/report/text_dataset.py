@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from bloomcli.hints import quoted
 from bloomcli.model.dataset import ColumnOverFiles, DatasetReport, FileRow, Status, TableFacts
 from bloomcli.report.human import count, first_names, growth, rate, seconds, size, speed
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, bar, line, planned, traffic_line
+from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Style, bar, line, planned, traffic_line
 from bloomcli.report.text import answers, policy_line
 from bloomcli.words import plural
 
@@ -52,42 +51,26 @@ def _read(rows: Iterable[FileRow]) -> Iterator[FileRow]:
 
 
 def _lake_grid(report: DatasetReport) -> Grid:
-    columns = report.by_column
-    partly, unreadable = any(c.files_partly for c in columns), any(c.unreadable for c in columns)
-    kept = any(c.engine_filters for c in columns)
-    grid = Grid(
-        (
-            Head("column"),
-            Head("type", rank=3),
-            Head("files", figures=True, rank=5),
-            Head("with filter", figures=True),
-            *([Head("partly", figures=True)] * partly),
-            Head("without", figures=True),
-            Head("", graphic=True),
-            Head("filters", figures=True, rank=4),
-            *([Head("unreadable", figures=True)] * unreadable),
-            Head("filter size", figures=True, rank=2),
-            Head("worst FPP", figures=True, rank=1),
-            *([Head("engines' own", figures=True)] * kept),
-        ),
-        complete="--format json",
-    )
-    for column in columns:
-        grid.add(
-            column.column,
-            " or ".join(column.types),
-            count(column.files),
-            count(column.files_with_filter),
-            *([count(column.files_partly)] * partly),
-            count(column.files_without_filter),
-            bar(column.files_with_filter / files) if (files := _files(column)) else "",
-            count(column.filters),
-            *([count(column.unreadable)] * unreadable),
-            size(column.bitset_bytes),
-            rate(column.max_fpp),
-            *([count(column.engine_filters)] * kept),
-        )
-    return grid
+    made: Columns[ColumnOverFiles] = [
+        (Head("column"), lambda c: c.column),
+        (Head("type", rank=3), lambda c: " or ".join(c.types)),
+        (Head("files", figures=True, rank=5), lambda c: count(c.files)),
+        (Head("with filter", figures=True), lambda c: count(c.files_with_filter)),
+        (Head("partly", figures=True, shown=_any(report, "files_partly")), lambda c: count(c.files_partly)),
+        (Head("without", figures=True), lambda c: count(c.files_without_filter)),
+        (Head("", graphic=True), lambda c: bar(c.files_with_filter / files) if (files := _files(c)) else ""),
+        (Head("filters", figures=True, rank=4), lambda c: count(c.filters)),
+        (Head("unreadable", figures=True, shown=_any(report, "unreadable")), lambda c: count(c.unreadable)),
+        (Head("filter size", figures=True, rank=2), lambda c: size(c.bitset_bytes)),
+        (Head("worst FPP", figures=True, rank=1), lambda c: rate(c.max_fpp)),
+        (Head("engines' own", figures=True, shown=_any(report, "engine_filters")), lambda c: count(c.engine_filters)),
+    ]
+    return Grid.of(report.by_column, made, complete="--format json")
+
+
+def _any(report: DatasetReport, name: str) -> bool:
+    """Whether a figure of any column is above 0."""
+    return any(getattr(column, name) for column in report.by_column)
 
 
 def _files(column: ColumnOverFiles) -> int:
@@ -172,19 +155,15 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
     if listed:
         yield _grid(report)
         yield Gap()
-    sums, notes = _Sums(), _Notes()
-    for row in report.rows:
-        sums.add(row)
-        reason = row.reason if row.status in _PROCESSED else None
-        if row.status is Status.FAILED or (reason and (not listed or _is_long(reason))):
-            if every:
-                yield from _note_lines(row)
-            notes.add(row)
-    if not every:
-        yield from notes.lines()
-    if notes:
+    noted = [row for row in report.rows if _has_note(row, listed=listed)]
+    if every:
+        for row in noted:
+            yield from _note_lines(row)
+    else:
+        yield from _shared_notes(noted)
+    if noted:
         yield Gap()
-    yield from _totals(report, sums, listed=listed)
+    yield from _totals(report, listed=listed)
     if not listed and not few:
         yield line(f"{plural(report.files, 'file')} not shown: {_COMPLETE}", Style.DIM)
 
@@ -198,34 +177,37 @@ def _are_alike(rows: Sequence[FileRow]) -> bool:
 def _grid(report: DatasetReport) -> Grid:
     changed = any(r.bytes_after is not None for r in report.rows)
     bound = f", {planned(report.command)}" if report.dry_run else ""
-    # figures that the command never sets have no column
-    repairs = report.command == "repair"
-    filters, sized = report.command != "probe", report.command not in {"probe", "remove", "repair"}
-    grouped = report.command not in _CHANGING
-    rates = any(r.max_fpp is not None for r in report.rows)
-    heads = [
-        Head("file", path=True),
-        Head("status"),
-        Head("format", rank=7),
-        *([Head("row groups", figures=True, rank=5)] * grouped),
-        Head("filtered columns" if report.command == "inspect" else "columns", figures=True, rank=6),
+    repairs, probes, inspects = (report.command == name for name in ("repair", "probe", "inspect"))
+    before = "before" if changed else "row-group size" if probes else "size"
+    columns: Columns[FileRow] = [
+        (Head("file", path=True), lambda row: row.path),
+        (Head("status"), lambda row: Cell(_status(report, row.status), _STYLE[row.status])),
+        (Head("format", rank=7), lambda row: row.format or "-"),
+        # figures that the command never sets have no column
+        (
+            Head("row groups", figures=True, rank=5, shown=report.command not in _CHANGING),
+            lambda row: count(row.row_groups),
+        ),
+        (Head("filtered columns" if inspects else "columns", figures=True, rank=6), lambda row: count(row.columns)),
+        (
+            Head("structures" if repairs else "filters", figures=True, rank=1, shown=not probes),
+            lambda row: count(row.structures if repairs else row.filters),
+        ),
+        (
+            Head(
+                "filter size" + (bound if report.command == "add" else ""),
+                figures=True,
+                rank=2,
+                shown=report.command not in {"probe", "remove", "repair"},
+            ),
+            lambda row: size(row.filter_bytes),
+        ),
+        (Head("worst FPP", figures=True, rank=3, optional=True), lambda row: rate(row.max_fpp)),
+        (Head(before, figures=True, rank=4), lambda row: size(row.bytes_before)),
+        (Head("after" + bound, figures=True, shown=changed), lambda row: size(row.bytes_after)),
+        (Head("note", prose=True), _note),
     ]
-    heads += [Head("structures" if repairs else "filters", figures=True, rank=1)] * filters
-    heads += [Head("filter size" + (bound if report.command == "add" else ""), figures=True, rank=2)] * sized
-    heads += [Head("worst FPP", figures=True, rank=3)] * rates
-    heads += [Head("before" if changed else "size" if filters else "row-group size", figures=True, rank=4)]
-    heads += [Head("after" + bound, figures=True)] * changed
-    grid = Grid((*heads, Head("note", prose=True)))
-    for row in report.rows:
-        cells: list[Cell | str] = [row.path, Cell(_status(report, row.status), _STYLE[row.status])]
-        cells += [row.format or "-", *([count(row.row_groups)] * grouped), count(row.columns)]
-        cells += [count(row.structures if repairs else row.filters)] * filters
-        cells += [_size(row.filter_bytes)] * sized
-        cells += [rate(row.max_fpp)] * rates
-        cells += [_size(row.bytes_before)]
-        cells += [_size(row.bytes_after)] * changed
-        grid.add(*cells, _note(row))
-    return grid
+    return Grid.of(report.rows, columns)
 
 
 def _status(report: DatasetReport, status: Status) -> str:
@@ -246,10 +228,6 @@ def _answers(row: FileRow) -> str:
     return "; ".join(f"{t.value}: {t.answer.value}" for t in row.totals)
 
 
-def _size(value: int | None) -> str:
-    return "-" if value is None else size(value)
-
-
 def _note_lines(row: FileRow, others: int = 0) -> Iterator[Block]:
     """Yield the error of a file with its hint, or its note.
 
@@ -266,65 +244,32 @@ def _note_lines(row: FileRow, others: int = 0) -> Iterator[Block]:
         yield line(f"{row.path}: {row.reason}{more}", Style.WARN)
 
 
-@dataclass(slots=True)
-class _SharedNote:
-    """An error or a note that several files share."""
-
-    first: FileRow
-    others: int = 0
+def _has_note(row: FileRow, *, listed: bool) -> bool:
+    """Whether a file has an error, or a note that no table shows."""
+    reason = row.reason if row.status in _PROCESSED else None
+    return row.status is Status.FAILED or bool(reason and (not listed or _is_long(reason)))
 
 
-class _Notes:
-    """Collects errors and notes of files. One that several files share is shown once, with the first file."""
-
-    def __init__(self) -> None:
-        self._shared: dict[tuple[str, ...], _SharedNote] = {}
-        self._not_shown = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._shared)
-
-    def add(self, row: FileRow) -> None:
-        """Add a file's error or note."""
+def _shared_notes(rows: Sequence[FileRow]) -> Iterator[Block]:
+    """Yield the errors and notes of files. One that several files share is shown once, with the first file."""
+    shared: dict[tuple[str, ...], list[FileRow]] = {}
+    for row in rows:
         hint = (row.hint or "").replace(quoted(row.path), "")
         key = ((row.error or "").removeprefix(f"{row.path}: "), hint, row.reason or "")
-        known = self._shared.get(key)
-        if known is not None:
-            known.others += 1
-        elif len(self._shared) < _NOTES_SHOWN:
-            self._shared[key] = _SharedNote(row)
-        else:
-            self._not_shown += 1
-
-    def lines(self) -> Iterator[Block]:
-        """Yield each error or note once, with the number of files."""
-        for shared in self._shared.values():
-            yield from _note_lines(shared.first, shared.others)
-        if self._not_shown:
-            yield line(f"... and {plural(self._not_shown, 'file')} more: {_COMPLETE}")
+        shared.setdefault(key, []).append(row)
+    for first, *others in islice(shared.values(), _NOTES_SHOWN):
+        yield from _note_lines(first, len(others))
+    left = sum(map(len, islice(shared.values(), _NOTES_SHOWN, None)))
+    if left:
+        yield line(f"... and {plural(left, 'file')} more: {_COMPLETE}")
 
 
-class _Sums:
-    """Sums the figures of the files that the command changed or answered for, and counts the reasons for skipping."""
-
-    def __init__(self) -> None:
-        self.worked = self.filters = self.structures = self.filter_bytes = self.before = self.after = 0
-        self.reasons: Counter[str] = Counter()
-
-    def add(self, row: FileRow) -> None:
-        """Add a file."""
-        if row.status in _PROCESSED:
-            self.worked += 1
-            self.filters += row.filters or 0
-            self.structures += row.structures or 0
-            self.filter_bytes += row.filter_bytes or 0
-            self.before += row.bytes_before or 0
-            self.after += row.bytes_after or 0
-        elif row.status is Status.SKIPPED and row.reason:
-            self.reasons[row.reason] += 1
-
-
-def _totals(report: DatasetReport, sums: _Sums, *, listed: bool) -> Iterator[Block]:
+def _totals(report: DatasetReport, *, listed: bool) -> Iterator[Block]:
+    worked = [row for row in report.rows if row.status in _PROCESSED]
+    filters, structures, filter_bytes, before, after = (
+        sum(getattr(row, name) or 0 for row in worked)
+        for name in ("filters", "structures", "filter_bytes", "bytes_before", "bytes_after")
+    )
     statuses = report.row_totals().statuses
     parts = [f"{statuses[s]:,} {_status(report, s)}" for s in Status if statuses[s]]
     command = report.command + (": dry run, nothing was written" if report.dry_run else "")
@@ -337,18 +282,17 @@ def _totals(report: DatasetReport, sums: _Sums, *, listed: bool) -> Iterator[Blo
         untouched = ", and no file was changed" if report.command in _CHANGING and not report.done else ""
         text = f"{plural(report.not_started, 'file')} not started: --fail-fast ended the run{untouched}"
         yield line(text, Style.WARN)
-    if report.command in _CHANGING and sums.worked:
-        change = (
-            f"{f'{planned(report.command)} ' * report.dry_run}{size(sums.after)} ({growth(sums.before, sums.after)})"
-        )
-        what = (sums.structures, "structure") if report.command == "repair" else (sums.filters, "filter")
-        yield line(f"{plural(*what)}, {size(sums.before)} -> {change}")
-    elif sums.filters:
-        yield line(f"{plural(sums.filters, 'filter')}, {size(sums.filter_bytes)}")
+    if report.command in _CHANGING and worked:
+        change = f"{f'{planned(report.command)} ' * report.dry_run}{size(after)} ({growth(before, after)})"
+        what = (structures, "structure") if report.command == "repair" else (filters, "filter")
+        yield line(f"{plural(*what)}, {size(before)} -> {change}")
+    elif filters:
+        yield line(f"{plural(filters, 'filter')}, {size(filter_bytes)}")
     yield from policy_line(report.policy)
     yield from table_lines(report)
     yield from traffic_line(report, dry_run=report.dry_run)
-    for reason, number in sums.reasons.most_common():
+    reasons = Counter(row.reason for row in report.rows if row.status is Status.SKIPPED and row.reason)
+    for reason, number in reasons.most_common():
         yield line(f"skipped {plural(number, 'file')}: {reason}", Style.DIM)
     for text in report.remarks:
         yield line(f"remark: {text}", Style.WARN)

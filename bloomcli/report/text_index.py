@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from bloomcli.model.index import IndexFacts, IndexReport
+from bloomcli.model.index import IndexedColumnFacts, IndexFacts, IndexReport
 from bloomcli.report.human import count, rate, seconds, size
-from bloomcli.report.layout import Block, Gap, Grid, Head, line
+from bloomcli.report.layout import Block, Columns, Gap, Grid, Head, line
 from bloomcli.words import noun, plural
 
 
@@ -76,36 +76,23 @@ def index_facts(facts: IndexFacts) -> Iterator[Block]:
         f"{files}, {plural(facts.row_groups, 'row group')}, {plural(facts.rows, 'row')}; rate {rate(facts.fpp)}"
     )
     yield Gap()
-    grid = Grid(
-        (
-            Head("column"),
-            Head("type", rank=1),
-            Head("row groups", figures=True),
-            Head("filters", figures=True),
-            Head("no filter", figures=True, rank=3),
-            Head("no values", figures=True, rank=3),
-            Head("free slots", figures=True, rank=6),
-            Head("filter size", figures=True, rank=4),
-            Head("FPP", figures=True, rank=2),
-            Head("bytes", figures=True, rank=5),
-            Head("lookup", figures=True, rank=7),
-        ),
-        complete="--format json",
-    )
     names = Counter((item.column, item.logical) for item in facts.columns)
-    for item in facts.columns:
+
+    def type_of(item: IndexedColumnFacts) -> str:
         alike = item.logical is not None and names[item.column, item.logical] > 1
-        grid.add(
-            item.column,
-            f"{item.logical} {item.physical}" if alike else item.logical or item.physical,
-            count(item.row_groups),
-            count(item.filters),
-            count(item.always),
-            count(item.never),
-            count(item.free_slots),
-            size(item.filter_bytes),
-            rate(item.fpp),
-            size(item.bytes),
-            size(item.lookup_bytes),
-        )
-    yield grid
+        return f"{item.logical} {item.physical}" if alike else item.logical or item.physical
+
+    columns: Columns[IndexedColumnFacts] = [
+        (Head("column"), lambda item: item.column),
+        (Head("type", rank=1), type_of),
+        (Head("row groups", figures=True), lambda item: count(item.row_groups)),
+        (Head("filters", figures=True), lambda item: count(item.filters)),
+        (Head("no filter", figures=True, rank=3), lambda item: count(item.always)),
+        (Head("no values", figures=True, rank=3), lambda item: count(item.never)),
+        (Head("free slots", figures=True, rank=6), lambda item: count(item.free_slots)),
+        (Head("filter size", figures=True, rank=4), lambda item: size(item.filter_bytes)),
+        (Head("FPP", figures=True, rank=2), lambda item: rate(item.fpp)),
+        (Head("bytes", figures=True, rank=5), lambda item: size(item.bytes)),
+        (Head("lookup", figures=True, rank=7), lambda item: size(item.lookup_bytes)),
+    ]
+    yield Grid.of(facts.columns, columns, complete="--format json")

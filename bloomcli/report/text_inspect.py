@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bloomcli.model.file import (
     ColumnSummary,
@@ -26,6 +26,7 @@ from bloomcli.report.human import (
     column_name,
     count,
     first_names,
+    number,
     rate,
     row_group_text,
     share,
@@ -36,11 +37,13 @@ from bloomcli.report.human import (
 from bloomcli.report.layout import (
     Block,
     Cell,
+    Columns,
     Gap,
     Grid,
     Head,
     Pairs,
     Style,
+    as_cell,
     bar,
     line,
     sparkline,
@@ -50,9 +53,11 @@ from bloomcli.report.layout import (
 from bloomcli.words import exact_size, plural
 
 if TYPE_CHECKING:
-    from bloomcli.model.inspect import FilterDump, InspectReport
+    from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
     from bloomcli.model.schema import SchemaNode
 
+
+T = TypeVar("T", PageFacts, IndexEntry, MergedFilter)
 
 _FILLS: Final = "fill"
 _OF_LEVELS: Final = ("RLE", "BIT_PACKED")
@@ -62,51 +67,37 @@ _OF_LEVELS: Final = ("RLE", "BIT_PACKED")
 def columns(report: InspectReport) -> Iterator[Block]:
     """Yield a row per column; below the table, the legend, and the problems of statistics and filters."""
     items = report.by_column
-    encodings, sizes, buckets, dictionaries = (
-        any(getattr(item, name) not in (None, ()) for item in items)
-        for name in ("encodings", "compressed_bytes", "bucket", "dictionary_bytes")
-    )
     filters = any(item.row_groups_with_filter for item in items)
     fills = _fills(report)
-    grid = Grid(
+
+    def name(item: ColumnSummary) -> Cell:
+        doubtful = item.untrusted is not None or item.unreadable
+        return Cell(column_name(item), Style.BAD if doubtful else Style.PLAIN)
+
+    def with_filter(item: ColumnSummary) -> Cell | str:
+        found = item.row_groups_with_filter
+        return f"{count(found)} of {count(report.row_groups)}" if found else Cell("none", Style.DIM)
+
+    made: Columns[ColumnSummary] = [
+        (Head("column"), name),
+        (Head("type", rank=1), lambda item: item.logical or item.physical),
+        (Head("nulls", figures=True, rank=6), lambda item: count(item.nulls)),
+        (Head("min", rank=3, most=VALUE_WIDTH), lambda item: _bound(item.min, item.min_exact)),
+        (Head("max", rank=3, most=VALUE_WIDTH), lambda item: _bound(item.max, item.max_exact)),
+        (Head("NDV", figures=True, rank=5), _distinct),
+        (Head("dictionary", figures=True, rank=9, optional=True), lambda item: size(item.dictionary_bytes)),
+        (Head("encodings", rank=10, optional=True), _encodings),
+        (Head("bucket", figures=True, rank=8, optional=True), lambda item: count(item.bucket)),
+        (Head("size", figures=True, rank=4, optional=True), lambda item: size(item.compressed_bytes)),
+        (Head("filters", figures=True, shown=filters), with_filter),
         (
-            Head("column"),
-            Head("type", rank=1),
-            Head("nulls", figures=True, rank=6),
-            Head("min", rank=3, most=VALUE_WIDTH),
-            Head("max", rank=3, most=VALUE_WIDTH),
-            Head("NDV", figures=True, rank=5),
-            *([Head("dictionary", figures=True, rank=9)] * dictionaries),
-            *([Head("encodings", rank=10)] * encodings),
-            *([Head("bucket", figures=True, rank=8)] * buckets),
-            *([Head("size", figures=True, rank=4)] * sizes),
-            *([Head("filters", figures=True), Head("filter size", figures=True, rank=7)] * filters),
-            *([Head("worst FPP", figures=True, rank=2)] * filters),
-            *([Head(_FILLS, graphic=True)] * bool(fills)),
+            Head("filter size", figures=True, rank=7, shown=filters),
+            lambda item: size(item.bitset_bytes if item.row_groups_with_filter else None),
         ),
-        complete="--format json",
-    )
-    for item in items:
-        with_filter = f"{count(item.row_groups_with_filter)} of {count(report.row_groups)}"
-        grid.add(
-            Cell(
-                column_name(item),
-                Style.BAD if item.untrusted is not None or item.unreadable else Style.PLAIN,
-            ),
-            item.logical or item.physical,
-            count(item.nulls),
-            _bound(item.min, item.min_exact),
-            _bound(item.max, item.max_exact),
-            _distinct(item),
-            *([_size(item.dictionary_bytes)] * dictionaries),
-            *([_encodings(item)] * encodings),
-            *([count(item.bucket)] * buckets),
-            *([_size(item.compressed_bytes)] * sizes),
-            *([with_filter if item.row_groups_with_filter else Cell("none", Style.DIM)] * filters),
-            *([size(item.bitset_bytes) if item.row_groups_with_filter else "-"] * filters),
-            *([rate(item.max_fpp)] * filters),
-            *([sparkline(fills.get(item.column, ()))] * bool(fills)),
-        )
+        (Head("worst FPP", figures=True, rank=2, shown=filters), lambda item: rate(item.max_fpp)),
+        (Head(_FILLS, graphic=True, shown=bool(fills)), lambda item: sparkline(fills.get(item.column, ()))),
+    ]
+    grid = Grid.of(items, made, complete="--format json")
     _explain(report, grid)
     yield grid
     notes = list(_problems(report))
@@ -127,16 +118,16 @@ def _fills(report: InspectReport) -> dict[str, list[float]]:
     return fills if any(len(found) > 1 for found in fills.values()) else {}
 
 
-def _bound(text: str | None, exact: bool | None) -> str:
+def _bound(text: str | None, exact: bool | None = None) -> str:
     return "-" if text is None else value_text(text, exact=exact)
 
 
 def _distinct(item: ColumnSummary) -> str:
-    return ("~" if item.distinct_from == "filter" else "") + count(item.distinct)
+    return _estimate(item.distinct) if item.distinct_from == "filter" else count(item.distinct)
 
 
-def _size(number: int | None) -> str:
-    return "-" if number is None else size(number)
+def _estimate(ndv: float | None) -> str:
+    return "-" if ndv is None else f"~{count(ndv)}"
 
 
 def _encodings(item: ColumnSummary) -> str:
@@ -221,36 +212,20 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
 def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
     """Yield the filters that engines keep, then where each lies and what it doesn't tell in figures."""
     yield line("Filters that engines keep themselves, for the whole file:", Style.TITLE)
-    grid = Grid(
-        (
-            Head("column"),
-            Head("kind"),
-            Head("size", figures=True),
-            Head("bits", figures=True, rank=6),
-            Head("k", figures=True, rank=7),
-            Head("rows of bits", figures=True, rank=8),
-            Head("sized for", figures=True, rank=3),
-            Head("file's rows", figures=True, rank=4),
-            Head("NDV", figures=True, rank=5),
-            Head("fill", figures=True, rank=2),
-            Head("FPP", figures=True),
-        )
-    )
-    for one in filters:
-        grid.add(
-            Cell(one.column or "-", Style.PLAIN if one.problem is None else Style.BAD),
-            one.kind,
-            _size(one.length),
-            count(one.bits),
-            count(one.hash_functions),
-            count(one.rows),
-            count(one.sized_for),
-            count(one.values),
-            "-" if one.ndv_estimate is None else "~" + count(one.ndv_estimate),
-            rate(one.fill),
-            rate(one.fpp),
-        )
-    yield grid
+    columns: Columns[EngineFilterFacts] = [
+        (Head("column"), lambda one: Cell(one.column or "-", Style.PLAIN if one.problem is None else Style.BAD)),
+        (Head("kind"), lambda one: one.kind),
+        (Head("size", figures=True), lambda one: size(one.length)),
+        (Head("bits", figures=True, rank=6), lambda one: count(one.bits)),
+        (Head("k", figures=True, rank=7), lambda one: count(one.hash_functions)),
+        (Head("rows of bits", figures=True, rank=8), lambda one: count(one.rows)),
+        (Head("sized for", figures=True, rank=3), lambda one: count(one.sized_for)),
+        (Head("file's rows", figures=True, rank=4), lambda one: count(one.values)),
+        (Head("NDV", figures=True, rank=5), lambda one: _estimate(one.ndv_estimate)),
+        (Head("fill", figures=True, rank=2), lambda one: rate(one.fill)),
+        (Head("FPP", figures=True), lambda one: rate(one.fpp)),
+    ]
+    yield Grid.of(filters, columns)
     places: dict[str, Style] = {}
     for one in filters:
         bounds = (
@@ -337,39 +312,26 @@ def _file_facts(report: InspectReport, headers: set[str], *, summed_up: bool) ->
 def _summaries(report: InspectReport) -> Iterator[Block]:
     """Yield one row per column and encoding; below the table, the reasons for which readers can't or must not use
     filters."""
-    grid = Grid(
-        (
-            Head("column"),
-            Head("type", rank=4),
-            Head("encoding", rank=6),
-            Head("filters", figures=True, rank=1),
-            Head("filter size", figures=True),
-            Head("bits", figures=True, rank=7),
-            Head("k", figures=True, rank=8),
-            Head("mean NDV", figures=True, rank=3),
-            Head("mean fill", figures=True, rank=5),
-            Head("mean FPP", figures=True),
-            Head("worst FPP", figures=True),
-            Head("requested", figures=True, rank=2),
-        )
-    )
-    for item in report.summary:
+
+    def name(item: FilterSummary) -> Cell:
         doubtful = item.untrusted is not None or item.problem is not None
-        grid.add(
-            Cell(item.column, Style.BAD if doubtful else Style.PLAIN),
-            type_text(item.physical, item.logical),
-            item.encoding or "-",
-            count(item.filters),
-            size(item.bitset_bytes),
-            count(item.bits),
-            count(item.hash_functions),
-            "-" if item.ndv_estimate is None else "~" + count(item.ndv_estimate),
-            rate(item.fill),
-            rate(item.fpp),
-            rate(item.max_fpp),
-            rate(item.asked_fpp),
-        )
-    yield grid
+        return Cell(item.column, Style.BAD if doubtful else Style.PLAIN)
+
+    columns: Columns[FilterSummary] = [
+        (Head("column"), name),
+        (Head("type", rank=4), lambda item: type_text(item.physical, item.logical)),
+        (Head("encoding", rank=6), lambda item: item.encoding or "-"),
+        (Head("filters", figures=True, rank=1), lambda item: count(item.filters)),
+        (Head("filter size", figures=True), lambda item: size(item.bitset_bytes)),
+        (Head("bits", figures=True, rank=7), lambda item: count(item.bits)),
+        (Head("k", figures=True, rank=8), lambda item: count(item.hash_functions)),
+        (Head("mean NDV", figures=True, rank=3), lambda item: _estimate(item.ndv_estimate)),
+        (Head("mean fill", figures=True, rank=5), lambda item: rate(item.fill)),
+        (Head("mean FPP", figures=True), lambda item: rate(item.fpp)),
+        (Head("worst FPP", figures=True), lambda item: rate(item.max_fpp)),
+        (Head("requested", figures=True, rank=2), lambda item: rate(item.asked_fpp)),
+    ]
+    yield Grid.of(report.summary, columns)
     for item in report.summary:
         if item.untrusted is not None:
             yield line(f"{item.column}: not trusted: {item.untrusted}", Style.BAD)
@@ -384,50 +346,35 @@ def _header(facts: FilterFacts) -> str:
     return f"{facts.algorithm or '?'}{functions}, {facts.hash or '?'}, {facts.compression or '?'}"
 
 
-def _filter_grid(filters: Iterable[FilterFacts], *, with_header: bool) -> Grid:
-    filters = tuple(filters)
+def _filter_grid(filters: Sequence[FilterFacts], *, with_header: bool) -> Grid:
     stripes = any(f.stripe is not None for f in filters)
-    grid = Grid(
-        (
-            *([Head("stripe", figures=True)] if stripes else []),
-            Head("row group", figures=True),
-            Head("column"),
-            Head("type", rank=2),
-            Head("offset", figures=True, rank=6),
-            Head("size", figures=True),
-            *([] if stripes else [Head("blocks", figures=True, rank=5)]),
-            *([Head("header", rank=7)] if with_header else []),
-            Head("NDV", figures=True, rank=1),
-            Head("fill", figures=True, rank=3),
-            Head("", graphic=True),
-            Head("FPP", figures=True),
-            Head("bits/value", figures=True, rank=4),
-        )
-    )
-    for facts in filters:
+
+    def marked(facts: FilterFacts, text: str) -> Cell:
+        return Cell(text, Style.PLAIN if facts.problem is None else Style.BAD)
+
+    def bits_per_value(facts: FilterFacts) -> str:
         bits = facts.bits_per_value
-        if facts.problem is None:
-            header = Cell(_header(facts))
-            column = Cell(facts.column)
-        else:
-            header = Cell("unreadable", Style.BAD)
-            column = Cell(facts.column, Style.BAD)
-        grid.add(
-            *([str(facts.stripe)] if stripes else []),
-            str(facts.row_group),
-            column,
-            type_text(facts.physical, facts.logical),
-            str(facts.offset),
-            "-" if facts.bitset_bytes is None else size(facts.bitset_bytes),
-            *([] if stripes else [count(facts.blocks)]),
-            *([header] if with_header else []),
-            "-" if facts.ndv_estimate is None else "~" + count(facts.ndv_estimate),
-            rate(facts.fill),
-            bar(facts.fill),
-            rate(facts.fpp),
-            "-" if bits is None else f"{bits:.1f}" if bits < 1e6 else f"{bits:.1e}",
-        )
-    return grid
+        return "-" if bits is None else f"{bits:.1f}" if bits < 1e6 else f"{bits:.1e}"
+
+    columns: Columns[FilterFacts] = [
+        (Head("stripe", figures=True, shown=stripes), lambda f: str(f.stripe)),
+        (Head("row group", figures=True), lambda f: str(f.row_group)),
+        (Head("column"), lambda f: marked(f, f.column)),
+        (Head("type", rank=2), lambda f: type_text(f.physical, f.logical)),
+        (Head("offset", figures=True, rank=6), lambda f: str(f.offset)),
+        (Head("size", figures=True), lambda f: size(f.bitset_bytes)),
+        (Head("blocks", figures=True, rank=5, shown=not stripes), lambda f: count(f.blocks)),
+        (
+            Head("header", rank=7, shown=with_header),
+            lambda f: marked(f, _header(f) if f.problem is None else "unreadable"),
+        ),
+        (Head("NDV", figures=True, rank=1), lambda f: _estimate(f.ndv_estimate)),
+        (Head("fill", figures=True, rank=3), lambda f: rate(f.fill)),
+        (Head("", graphic=True), lambda f: bar(f.fill)),
+        (Head("FPP", figures=True), lambda f: rate(f.fpp)),
+        (Head("bits/value", figures=True, rank=4), bits_per_value),
+    ]
+    return Grid.of(filters, columns)
 
 
 def hex_dump(dump: FilterDump) -> Iterator[str]:
@@ -467,21 +414,6 @@ def _hex_longs(bitset: bytes) -> Iterator[str]:
         yield f"{index:>{digits}}  {text}"
 
 
-_LEFT_OUT = (
-    ("encoding",),
-    ("unpacked",),
-    ("min", "max"),
-    ("rows",),
-    ("nulls",),
-    ("header",),
-    ("CRC",),
-    ("order",),
-    ("first row",),
-    ("positions",),
-)
-"""Columns that narrow terminals leave out, the last ones first."""
-
-
 def parts(report: InspectReport, *, with_pages: bool, with_indexes: bool, with_schema: bool) -> Iterator[Block]:
     """Yield the requested parts, one below the other."""
     if with_schema:
@@ -512,21 +444,21 @@ def pages(found: Sequence[PageFacts]) -> Iterator[Block]:
         return
     yield _grid(
         found,
-        (
-            ("stripe", True, lambda p: _number(p.stripe)),
-            ("row group", True, lambda p: "-" if p.stripe is not None else str(p.row_group)),
-            ("bucket", True, lambda p: _number(p.bucket)),
-            ("kind", False, lambda p: p.kind),
-            ("offset", True, lambda p: str(p.offset)),
-            ("header", True, lambda p: _bytes(p.header_bytes)),
-            ("size", True, lambda p: _bytes(p.compressed_bytes)),
-            ("unpacked", True, lambda p: _bytes(p.uncompressed_bytes)),
-            ("encoding", False, lambda p: p.encoding or "-"),
-            ("values", True, lambda p: count(p.values)),
-            ("nulls", True, lambda p: count(p.nulls)),
-            ("rows", True, lambda p: count(p.rows)),
-            ("CRC", False, lambda p: p.crc or "-"),
-        ),
+        [
+            (Head("stripe", figures=True), lambda p: number(p.stripe)),
+            (Head("row group", figures=True), lambda p: "-" if p.stripe is not None else str(p.row_group)),
+            (Head("bucket", figures=True), lambda p: number(p.bucket)),
+            (Head("kind"), lambda p: p.kind),
+            (Head("offset", figures=True), lambda p: str(p.offset)),
+            (Head("header", figures=True, rank=6), lambda p: size(p.header_bytes)),
+            (Head("size", figures=True), lambda p: size(p.compressed_bytes)),
+            (Head("unpacked", figures=True, rank=2), lambda p: size(p.uncompressed_bytes)),
+            (Head("encoding", rank=1), lambda p: p.encoding or "-"),
+            (Head("values", figures=True), lambda p: count(p.values)),
+            (Head("nulls", figures=True, rank=5), lambda p: count(p.nulls)),
+            (Head("rows", figures=True, rank=4), lambda p: count(p.rows)),
+            (Head("CRC", rank=7), lambda p: p.crc or "-"),
+        ],
     )
     yield from _page_problems((_place(p.stripe, p.row_group) + f", byte {p.offset}", p.problem) for p in found)
 
@@ -540,20 +472,20 @@ def index(found: Sequence[IndexEntry]) -> Iterator[Block]:
     if shown:
         yield _grid(
             shown,
-            (
-                ("stripe", True, lambda e: _number(e.stripe)),
-                ("row group", True, lambda e: str(e.row_group)),
-                ("page", True, lambda e: _number(e.page)),
-                ("offset", True, lambda e: _number(e.offset)),
-                ("size with header", True, lambda e: _bytes(e.compressed_bytes)),
-                ("first row", True, lambda e: count(e.first_row)),
-                ("values", True, lambda e: count(e.values)),
-                ("nulls", True, _nulls),
-                ("min", False, lambda e: "-" if e.min is None else value_text(e.min)),
-                ("max", False, lambda e: "-" if e.max is None else value_text(e.max)),
-                ("order", False, lambda e: (e.boundary_order or "-").lower()),
-                ("positions", False, lambda e: " ".join(map(str, e.positions)) or "-"),
-            ),
+            [
+                (Head("stripe", figures=True), lambda e: number(e.stripe)),
+                (Head("row group", figures=True), lambda e: str(e.row_group)),
+                (Head("page", figures=True), lambda e: number(e.page)),
+                (Head("offset", figures=True), lambda e: number(e.offset)),
+                (Head("size with header", figures=True), lambda e: size(e.compressed_bytes)),
+                (Head("first row", figures=True, rank=9), lambda e: count(e.first_row)),
+                (Head("values", figures=True), lambda e: count(e.values)),
+                (Head("nulls", figures=True, rank=5), _nulls),
+                (Head("min", rank=3), lambda e: _bound(e.min)),
+                (Head("max", rank=3), lambda e: _bound(e.max)),
+                (Head("order", rank=8), lambda e: (e.boundary_order or "-").lower()),
+                (Head("positions", rank=10), lambda e: " ".join(map(str, e.positions)) or "-"),
+            ],
         )
     yield from _page_problems((_place(e.stripe, e.row_group), e.problem) for e in found)
 
@@ -566,16 +498,16 @@ def merged(found: Sequence[MergedFilter]) -> Iterator[Block]:
     yield line("Filters of each stripe, joined:")
     yield _grid(
         found,
-        (
-            ("stripe", True, lambda m: str(m.stripe)),
-            ("encoding", False, lambda m: m.encoding),
-            ("filters", True, lambda m: count(m.filters)),
-            ("k", True, lambda m: count(m.hash_functions)),
-            ("bits", True, lambda m: count(m.bits)),
-            ("set bits", True, lambda m: count(m.set_bits)),
-            ("fill", True, lambda m: rate(m.fill)),
-            ("FPP", True, lambda m: rate(m.fpp)),
-        ),
+        [
+            (Head("stripe", figures=True), lambda m: str(m.stripe)),
+            (Head("encoding", rank=1), lambda m: m.encoding),
+            (Head("filters", figures=True), lambda m: count(m.filters)),
+            (Head("k", figures=True), lambda m: count(m.hash_functions)),
+            (Head("bits", figures=True), lambda m: count(m.bits)),
+            (Head("set bits", figures=True), lambda m: count(m.set_bits)),
+            (Head("fill", figures=True), lambda m: rate(m.fill)),
+            (Head("FPP", figures=True), lambda m: rate(m.fpp)),
+        ],
     )
     yield from _page_problems((f"stripe {m.stripe}, {m.encoding}", m.problem) for m in found)
 
@@ -602,19 +534,14 @@ def footer(report: InspectReport) -> Iterator[str]:
     yield from json.dumps(report.footer, indent=2).splitlines()
 
 
-def _grid(items: Sequence[Any], columns: Sequence[tuple[str, bool, Any]]) -> Grid:
-    """A grid of the columns that have a value in any row."""
-    cells = [(title, figures, [text(item) for item in items]) for title, figures, text in columns]
-    kept = [column for column in cells if any(text != "-" for text in column[2])]
-    ranks = {title: rank for rank, titles in enumerate(_LEFT_OUT, 1) for title in titles}
-    grid = Grid(
-        tuple(Head(title, figures=figures, rank=ranks.get(title, 0)) for title, figures, _ in kept),
-        legend=((CUT, f"{CUT}: cut; --format json has the value as the file has it."),),
-    )
-    for item, row in zip(items, zip(*(texts for _, _, texts in kept), strict=True), strict=True):
-        style = Style.BAD if item.problem is not None else Style.PLAIN
-        grid.add(*(Cell(text, style) for text in row))
-    return grid
+def _grid(items: Sequence[T], columns: Columns[T]) -> Grid:
+    """A grid of the columns that have a value in any row. Rows with a problem are marked."""
+
+    def marked(text: Callable[[T], Cell | str]) -> Callable[[T], Cell]:
+        return lambda item: Cell(as_cell(text(item)).text, Style.PLAIN if item.problem is None else Style.BAD)
+
+    made = [(head._replace(optional=True), marked(text)) for head, text in columns]
+    return Grid.of(items, made, legend=((CUT, f"{CUT}: cut; --format json has the value as the file has it."),))
 
 
 def _page_problems(found: Any) -> Iterator[Block]:
@@ -626,14 +553,6 @@ def _page_problems(found: Any) -> Iterator[Block]:
 
 def _place(stripe: int | None, row_group: int) -> str:
     return f"row group {row_group}" if stripe is None else f"stripe {stripe}, row group {row_group}"
-
-
-def _number(number: int | None) -> str:
-    return "-" if number is None else str(number)
-
-
-def _bytes(number: int | None) -> str:
-    return "-" if number is None else size(number)
 
 
 def _nulls(entry: IndexEntry) -> str:

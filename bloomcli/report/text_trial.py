@@ -8,7 +8,7 @@ from typing import Final
 
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
 from bloomcli.report.human import column_name, count, rate, seconds, size
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
+from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.rules.filter_use import GAINS
 from bloomcli.words import joined, plural
 
@@ -183,31 +183,20 @@ def _grid(readers: Sequence[ReaderTrial]) -> Grid:
     legend += [("time", "Time: with filters / without, the median; the files are in the page cache.")] * timed
     if any(lookups.not_found for lookups in found):
         legend.append(("rows", "Not found: present values without a row, without filters too; they prove nothing."))
-    grid = Grid(
-        (
-            Head("reader"),
-            *([Head("column", most=20)] * columns),
-            Head("values"),
-            Head("rows"),
-            *([Head("read without", figures=True), Head("with filters", figures=True)] * counted),
-            *([Head("bytes without", figures=True, rank=2), Head("bytes with", figures=True, rank=2)] * in_bytes),
-            *([Head("time", figures=True), Head("quartiles", figures=True, rank=3)] * timed),
-        ),
-        complete="--format csv",
-        legend=legend,
-    )
-    for reader in readers:
-        for lookups in reader.lookups:
-            grid.add(
-                reader.title,
-                *([column_name(lookups)] * columns),
-                f"{lookups.lookups:,} {lookups.kind}",
-                _rows(lookups),
-                *(_read(lookups) * counted),
-                *([_size(lookups.bytes_without), _size(lookups.bytes_with)] * in_bytes),
-                *(_time(lookups.ratio) * timed),
-            )
-    return grid
+    made: Columns[tuple[ReaderTrial, TrialLookups]] = [
+        (Head("reader"), lambda row: row[0].title),
+        (Head("column", most=20, shown=columns), lambda row: column_name(row[1])),
+        (Head("values"), lambda row: f"{row[1].lookups:,} {row[1].kind}"),
+        (Head("rows"), lambda row: _rows(row[1])),
+        (Head("read without", figures=True, shown=counted), lambda row: _read(row[1])[0]),
+        (Head("with filters", figures=True, shown=counted), lambda row: _read(row[1])[1]),
+        (Head("bytes without", figures=True, rank=2, shown=in_bytes), lambda row: size(row[1].bytes_without)),
+        (Head("bytes with", figures=True, rank=2, shown=in_bytes), lambda row: size(row[1].bytes_with)),
+        (Head("time", figures=True, shown=timed), lambda row: _time(row[1].ratio)),
+        (Head("quartiles", figures=True, rank=3, shown=timed), lambda row: _quartiles(row[1].ratio)),
+    ]
+    rows = [(reader, lookups) for reader in readers for lookups in reader.lookups]
+    return Grid.of(rows, made, legend=legend)
 
 
 def _rows(lookups: TrialLookups) -> Cell:
@@ -230,14 +219,12 @@ def _read(lookups: TrialLookups) -> tuple[Cell | str, Cell | str]:
     return "-", "-"
 
 
-def _size(value: int | None) -> str:
-    return "-" if value is None else size(value)
+def _time(ratio: Quartiles | None) -> str:
+    return "-" if ratio is None else f"{ratio.median:.2f}"
 
 
-def _time(ratio: Quartiles | None) -> tuple[str, str]:
-    if ratio is None:
-        return "-", "-"
-    return f"{ratio.median:.2f}", f"{ratio.low:.2f} to {ratio.high:.2f}"
+def _quartiles(ratio: Quartiles | None) -> str:
+    return "-" if ratio is None else f"{ratio.low:.2f} to {ratio.high:.2f}"
 
 
 _NEVER: Final = "never looks at filters"

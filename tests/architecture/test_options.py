@@ -180,6 +180,7 @@ FUNCTIONS: Final = (
     *(getattr(bloomcli, name) for name in CLASSES),
     *(getattr(spark, name) for name in sorted(CLASSES.keys() - {"gate", "trial"})),
     *(getattr(spark, name) for name in TABLE_FUNCTIONS.values()),
+    *(getattr(module, name) for module in (bloomcli, spark) for name in ("index_build", "index_update")),
 )
 
 

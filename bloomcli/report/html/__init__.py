@@ -16,7 +16,7 @@ from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.gate import GateReport
 from bloomcli.model.inspect import InspectReport
 from bloomcli.model.trial import TrialReport
-from bloomcli.report.html.parts import ROWS_SHOWN, Limits, Page
+from bloomcli.report.html.parts import ROWS_SHOWN, Page
 
 MOST_BYTES: Final = 2_000_000
 """Every page is smaller. Tables show fewer rows if a page would be larger."""
@@ -44,7 +44,7 @@ def write(report: Report) -> str:
         UnsupportedError: the packages for it aren't installed.
     """
     check_packages()
-    from bloomcli.report.html.draw import NUMBERS
+    from bloomcli.report.html.charts import NUMBERS
     from bloomcli.report.html.drawing import quiet
     from bloomcli.report.html.rendering import html
 
@@ -52,32 +52,32 @@ def write(report: Report) -> str:
     while True:
         NUMBERS.set(count(1))
         with quiet():
-            text = html(page_of(report, Limits(rows)))
+            text = html(page_of(report, rows))
         if len(text.encode("utf-8", "backslashreplace")) < MOST_BYTES or rows <= 1:
             return text
         rows //= 2
 
 
-def page_of(report: Report, limits: Limits) -> Page:
-    """Return the parts of a report's page. Raises TypeError."""
+def page_of(report: Report, rows: int) -> Page:
+    """Return the parts of a report's page, with tables of at most `rows` rows. Raises TypeError."""
     if isinstance(report, InspectReport):
         from bloomcli.report.html import file
 
-        return file.page(report, limits)
+        return file.page(report, rows)
     if isinstance(report, GateReport):
         from bloomcli.report.html import findings
 
-        return findings.page(report, limits)
+        return findings.page(report, rows)
     if isinstance(report, AdviseReport):
         from bloomcli.report.html import advice
 
-        return advice.page(report, limits)
+        return advice.page(report, rows)
     if isinstance(report, TrialReport):
         from bloomcli.report.html import trial
 
-        return trial.page(report, limits)
+        return trial.page(report, rows)
     if isinstance(report, DatasetReport) and report.command == "inspect":
         from bloomcli.report.html import lake
 
-        return lake.page(report, limits)
+        return lake.page(report, rows)
     raise TypeError(f"a {type(report).__name__} has no page")

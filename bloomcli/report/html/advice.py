@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
-from bloomcli.model.advice import AdviseReport, ColumnAdvice, Interval
+from bloomcli.model.advice import AdviseReport, AtRate, ColumnAdvice, Interval
 from bloomcli.model.file import TIGHT
+from bloomcli.model.queries import UnservedPredicate
+from bloomcli.model.reader_use import ReaderUse
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Curve, Estimate
-from bloomcli.report.html.draw import chart
-from bloomcli.report.html.file import rate_cell
 from bloomcli.report.html.parts import (
     Cell,
     Chart,
+    Column,
     Command,
     Facts,
-    Head,
     Key,
-    Limits,
     Page,
     Part,
     Section,
     Table,
     Text,
+    failures,
     figure,
+    figures,
+    first_columns,
     table,
 )
 from bloomcli.report.human import column_name, count, rate, seconds, size
+from bloomcli.report.layout import Head
 from bloomcli.report.text_advice import NO_QUERIES, answer, cost, engine_filters, unverified, weights
 from bloomcli.rules.filter_use import GAINS, NEVER_LOOKS
 from bloomcli.rules.readers import reader
@@ -49,7 +53,7 @@ _READ: Final = (
 )
 
 
-def page(report: AdviseReport, limits: Limits) -> Page:
+def page(report: AdviseReport, most: int) -> Page:
     """Return the page of `advise`: columns to add filters to, other columns, costs of lookups, sizes, queries."""
     add = [column for column in report.columns if column.recommended]
     leave = [column for column in report.columns if not column.recommended]
@@ -70,13 +74,13 @@ def page(report: AdviseReport, limits: Limits) -> Page:
     if report.queries is None:
         parts.append(Text(NO_QUERIES[0].upper() + NO_QUERIES[1:]))
     if add:
-        parts.append(_to_add(add, limits))
+        parts.append(_to_add(add, most))
     if parts:
         sections.append(Section("Add", tuple(parts)))
     if report.uses:
         sections.append(Section("Readers", (_readers(report),)))
     if leave:
-        sections.append(Section("Leave", (_to_leave(leave, limits),)))
+        sections.append(Section("Leave", (_to_leave(leave, most),)))
     measured = [column for column in report.columns if column.present is not None or column.absent is not None]
     if measured:
         drawn = [column for column in measured if column.recommended]
@@ -86,9 +90,9 @@ def page(report: AdviseReport, limits: Limits) -> Page:
     if panels := [column for column in add if column.rates and column.filter_bytes is not None][:_PANELS]:
         sections.append(Section("Size and false-positive rate", (_sizes(panels, report.size),)))
     if report.queries is not None and report.queries.unserved:
-        sections.append(Section("Queries", (_unserved(report, limits),)))
+        sections.append(Section("Queries", (_unserved(report, most),)))
     if measured:
-        sections.append(Section("Figures", (_figures(report.columns, limits),)))
+        sections.append(Section("Figures", (_figures(report.columns, most),)))
     sections.append(Section("Sample", tuple(_facts(report))))
     return Page(", ".join(report.paths) or "files", "advise", _lead(report, add), tuple(sections))
 
@@ -101,36 +105,40 @@ def _lead(report: AdviseReport, add: Sequence[ColumnAdvice]) -> Text:
     return Text(f"{said[0].upper()}{said[1:]}; {cost(report)}." + failed, "warn" if failed else "")
 
 
-def _before_and_after(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Chart:
+def _before_and_after(add: Sequence[ColumnAdvice], report: AdviseReport) -> Chart:
     """The chart of the bytes that a lookup reads, today and with filters, by recommended column and on average."""
-    pairs = [(column_name(c), c.today_bytes or 0.0, c.with_filter_bytes or 0.0) for c in columns[: charts.ROWS // 2]]
-    if report.total is not None and len(columns) > 1:
+    pairs = [(column_name(c), c.today_bytes or 0.0, c.with_filter_bytes or 0.0) for c in add[: charts.ROWS // 2]]
+    if report.total is not None and len(add) > 1:
         pairs.insert(0, ("on average", report.total.today_bytes, report.total.with_filter_bytes))
     rows = []
     for name, today, then in pairs:
-        rows.append((f"{name}: today", (("dim", today),), size(round(today))))
-        rows.append(("with filters", (("accent", then),), size(round(then))))
-    figures = [(Cell(name), *(figure(size(round(n)), n) for n in (today, then))) for name, today, then in pairs]
-    heads = (Head("column"), Head("today", figures=True), Head("with filters", figures=True))
+        rows.append((f"{name}: today", (("dim", today),), size(today)))
+        rows.append(("with filters", (("accent", then),), size(then)))
+    columns: list[Column[tuple[str, float, float]]] = [
+        (Head("column"), lambda pair: pair[0]),
+        figures("today", lambda pair: pair[1], size),
+        figures("with filters", lambda pair: pair[2], size),
+    ]
     title = "Bytes that a lookup reads, today and with filters"
-    return chart(
+    return charts.chart(
         title,
         "Two bars for each column, and for all on average: the bytes that one lookup reads today, and with filters.",
         lambda svg: charts.bars(rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup", svg),
         legend=(Key("dim", "today"), Key("accent", "with filters, their own bytes included")),
-        table=table(title, heads, figures),
-        note=f"{weights(report).capitalize()}. " + _rest(min(len(columns), charts.ROWS // 2), len(columns)),
+        table=table(title, pairs, columns),
+        note=f"{weights(report).capitalize()}. " + first_columns(min(len(add), charts.ROWS // 2), len(add)),
     )
 
 
 def _readers(report: AdviseReport) -> Table:
     """What filters do for each reader."""
     tones = {GAINS: "good", NEVER_LOOKS: "dim"}
-    rows = [
-        (Cell(use.title), Cell(use.reason, tone=tones.get(use.verdict, "")), Cell(", ".join(use.columns)))
-        for use in report.uses
+    columns: list[Column[ReaderUse]] = [
+        (Head("reader"), lambda use: use.title),
+        (Head("what it does"), lambda use: Cell(use.reason, tone=tones.get(use.verdict, ""))),
+        (Head("columns"), lambda use: ", ".join(use.columns)),
     ]
-    return table("Readers", (Head("reader"), Head("what it does"), Head("columns")), rows)
+    return table("Readers", report.uses, columns)
 
 
 def _facts(report: AdviseReport) -> Iterator[Part]:
@@ -158,44 +166,37 @@ def _facts(report: AdviseReport) -> Iterator[Part]:
     items.append(("time", seconds(report.seconds)))
     yield Facts(tuple((name, Cell(text)) for name, text in items))
     yield Text("Figures are estimates from the sample. Intervals are 95 % confidence intervals.")
-    for path, why in report.failed[:_FAILED_SHOWN]:
-        yield Text(why if path in why else f"{path}: {why}", "bad")
-    if len(report.failed) > _FAILED_SHOWN:
-        yield Text(f"… and {plural(len(report.failed) - _FAILED_SHOWN, 'more file')}: --format json", "bad")
+    yield from failures(report.failed, _FAILED_SHOWN)
 
 
-def _to_add(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
-    titles = ("filter size", "of the files", "FPP", "saved by a lookup", "95 % interval", "lookups", "time to add")
-    heads = (Head("column"), Head("type"), *(Head(title, figures=True) for title in titles), Head("because"))
-    rows = []
-    for column in columns[: limits.rows]:
-        time = column.seconds_to_add
-        rows.append(
-            (
-                Cell(column_name(column)),
-                Cell(column.type),
-                _size_cell(column.filter_bytes),
-                rate_cell(column.filter_share),
-                rate_cell(column.fpp),
-                _size_cell(column.saved_bytes),
-                Cell(_interval(column.saved_bytes)),
-                figure(count(column.lookups), column.lookups),
-                figure("-" if time is None else seconds(time.estimate), None if time is None else time.estimate),
-                Cell(column.reason),
-            )
-        )
-    return table("Columns to add filters to", heads, rows, total=len(columns))
+def _to_add(add: Sequence[ColumnAdvice], most: int) -> Table:
+    columns: list[Column[ColumnAdvice]] = [
+        (Head("column"), column_name),
+        (Head("type"), lambda c: c.type),
+        figures("filter size", lambda c: _value(c.filter_bytes), size),
+        figures("of the files", lambda c: c.filter_share, rate),
+        figures("FPP", lambda c: c.fpp, rate),
+        figures("saved by a lookup", lambda c: _value(c.saved_bytes), size),
+        (Head("95 % interval", figures=True), lambda c: _interval(c.saved_bytes)),
+        figures("lookups", lambda c: c.lookups),
+        figures("time to add", lambda c: _value(c.seconds_to_add), seconds),
+        (Head("because"), lambda c: c.reason),
+    ]
+    return table("Columns to add filters to", add, columns, most=most)
 
 
-def _to_leave(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
-    heads = (Head("column"), Head("type"), Head("because"), Head("existing filters"))
-    rows = []
-    for column in columns[: limits.rows]:
+def _to_leave(leave: Sequence[ColumnAdvice], most: int) -> Table:
+    def existing(column: ColumnAdvice) -> str:
         there = column.existing
-        text = "none" if there is None or not there.filters else f"{count(there.filters)}: {there.judgement}"
-        tone = "warn" if column.reason_id == "loses-rows" else ""
-        rows.append((Cell(column_name(column)), Cell(column.type), Cell(column.reason, tone=tone), Cell(text)))
-    return table("Columns to leave as they are", heads, rows, total=len(columns))
+        return "none" if there is None or not there.filters else f"{count(there.filters)}: {there.judgement}"
+
+    columns: list[Column[ColumnAdvice]] = [
+        (Head("column"), column_name),
+        (Head("type"), lambda c: c.type),
+        (Head("because"), lambda c: Cell(c.reason, tone="warn" if c.reason_id == "loses-rows" else "")),
+        (Head("existing filters"), existing),
+    ]
+    return table("Columns to leave as they are", leave, columns, most=most)
 
 
 def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
@@ -204,53 +205,72 @@ def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
     if not known:
         return
     rows = []
-    figures = []
     for name, gain in known[: charts.ROWS]:
         today, then = gain.today.row_groups.estimate, gain.with_filter.row_groups.estimate
         parts = (1 - today, max(today - then, 0.0), min(then, today))
         bar = tuple(zip((tone for tone, _ in _SKIPPED), parts, strict=True))
         rows.append((name, bar, f"{rate(parts[2])} read"))
-        figures.append((Cell(name), *map(rate_cell, parts)))
     title = "Row groups that a lookup of an absent value skips"
-    heads = (Head("column"), *(Head(text, figures=True) for _, text in _SKIPPED))
-    yield chart(
+
+    def share(at: int, row: tuple[str, tuple[tuple[str, float], ...], str]) -> float:
+        return row[1][at][1]
+
+    columns: list[Column[tuple[str, tuple[tuple[str, float], ...], str]]] = [
+        (Head("column"), lambda row: row[0]),
+        *(figures(text, partial(share, at), rate) for at, (_, text) in enumerate(_SKIPPED)),
+    ]
+    yield charts.chart(
         title,
         f"A bar for each of {plural(len(rows), 'column')}: the share of the row groups that a lookup skips "
         "today, that it skips in addition with the new filter, and that it reads in any case.",
         lambda svg: charts.bars(rows, charts.PERCENT, "share of the row groups", svg),
         legend=tuple(Key(tone, text) for tone, text in _SKIPPED),
-        table=table(title, heads, figures, total=len(known)),
-        note=_rest(len(rows), len(known)),
+        table=table(title, rows, columns, total=len(known)),
+        note=first_columns(len(rows), len(known)),
     )
 
 
-def _read(columns: Sequence[ColumnAdvice], total: int) -> Chart:
+def _read(read: Sequence[ColumnAdvice], total: int) -> Chart:
     """The chart of the row groups that a lookup reads, for present and absent values, with intervals."""
-    rows = []
-    figures = []
-    for column in columns:
-        found = []
-        cells = [Cell(column_name(column))]
-        for gain, tone in ((column.present, "accent"), (column.absent, "second")):
-            for read, hollow in ((gain and gain.today, True), (gain and gain.with_filter, False)):
-                share = read.row_groups if read else None
-                if share is not None:
-                    found.append(Estimate(tone, share.estimate, share.low, share.high, hollow))
-                text = "-" if share is None else f"{rate(share.estimate)} ({rate(share.low)} to {rate(share.high)})"
-                cells.append(figure(text, share.estimate if share else None))
-        rows.append((column_name(column), tuple(found)))
-        figures.append(tuple(cells))
-    heads = ("present, today", "present, with filter", "absent, today", "absent, with filter")
+
+    def shares(column: ColumnAdvice) -> list[Interval | None]:
+        gains = (column.present, column.absent)
+        costs = [cost for gain in gains for cost in ((gain.today, gain.with_filter) if gain else (None, None))]
+        return [None if cost is None else cost.row_groups for cost in costs]
+
+    def cell(at: int, column: ColumnAdvice) -> Cell:
+        share = shares(column)[at]
+        if share is None:
+            return figure("-", None)
+        return figure(f"{rate(share.estimate)} ({rate(share.low)} to {rate(share.high)})", share.estimate)
+
+    series = (("accent", True), ("accent", False), ("second", True), ("second", False))
+    rows = [
+        (
+            column_name(column),
+            [
+                Estimate(tone, share.estimate, share.low, share.high, hollow)
+                for (tone, hollow), share in zip(series, shares(column), strict=True)
+                if share is not None
+            ],
+        )
+        for column in read
+    ]
+    titles = ("present, today", "present, with filter", "absent, today", "absent, with filter")
+    columns: list[Column[ColumnAdvice]] = [
+        (Head("column"), column_name),
+        *((Head(text, figures=True), partial(cell, at)) for at, text in enumerate(titles)),
+    ]
     title = "Row groups that a lookup reads, with intervals"
-    return chart(
+    return charts.chart(
         title,
-        f"For each of {plural(len(columns), 'column')} the share of the row groups that a lookup reads: of a value "
+        f"For each of {plural(len(read), 'column')} the share of the row groups that a lookup reads: of a value "
         "that the column has and of one that it doesn't have, today and with the new filter, with 95 % confidence "
         "intervals.",
         lambda svg: charts.estimates(rows, charts.PERCENT, "share of the row groups", svg),
         legend=_READ,
-        table=table(title, (Head("column"), *(Head(text, figures=True) for text in heads)), figures, total=total),
-        note="Lines are 95 % confidence intervals. " + _rest(len(columns), total),
+        table=table(title, read, columns, total=total),
+        note="Lines are 95 % confidence intervals. " + first_columns(len(read), total),
     )
 
 
@@ -258,55 +278,49 @@ def _saved(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
     known = [(column, column.saved_bytes) for column in measured if column.saved_bytes is not None]
     if not known:
         return
-    columns = known[: charts.ROWS]
+    drawn = known[: charts.ROWS]
     rows = [
-        (column_name(column), (Estimate("accent", saved.estimate, saved.low, saved.high),))
-        for column, saved in columns
+        (column_name(column), (Estimate("accent", saved.estimate, saved.low, saved.high),)) for column, saved in drawn
     ]
-    ticks = charts.signed_sizes(min(s.low for _, s in columns), max(s.high for _, s in columns))
-    figures = [
-        (Cell(column_name(column)), _size_cell(saved), Cell(_interval(saved)), _size_cell(column.filter_bytes))
-        for column, saved in columns
+    ticks = charts.signed_sizes(min(s.low for _, s in drawn), max(s.high for _, s in drawn))
+    columns: list[Column[tuple[ColumnAdvice, Interval]]] = [
+        (Head("column"), lambda item: column_name(item[0])),
+        figures("saved", lambda item: item[1].estimate, size),
+        (Head("95 % interval"), lambda item: _interval(item[1])),
+        figures("filter size of all row groups", lambda item: _value(item[0].filter_bytes), size),
     ]
-    heads = (
-        Head("column"),
-        Head("saved", figures=True),
-        Head("95 % interval"),
-        Head("filter size of all row groups", figures=True),
-    )
     title = "Bytes that a lookup reads less with the new filter"
-    yield chart(
+    yield charts.chart(
         title,
-        f"For each of {plural(len(columns), 'column')} the bytes that one lookup saves, those of the filters "
+        f"For each of {plural(len(drawn), 'column')} the bytes that one lookup saves, those of the filters "
         "deducted, with a 95 % confidence interval; left of the line at 0 it reads more.",
         lambda svg: charts.estimates(rows, ticks, "bytes saved by a lookup", svg, mark=0),
-        table=table(title, heads, figures, total=len(known)),
-        note="Lines are 95 % confidence intervals. " + _rest(len(columns), len(known)),
+        table=table(title, drawn, columns, total=len(known)),
+        note="Lines are 95 % confidence intervals. " + first_columns(len(drawn), len(known)),
     )
 
 
-def _sizes(columns: Sequence[ColumnAdvice], rule: str) -> Chart:
+def _sizes(drawn: Sequence[ColumnAdvice], rule: str) -> Chart:
     """The chart of filter sizes at several rates, with the chosen rate."""
     panels = []
-    figures = []
-    for column in columns:
+    for column in drawn:
         points = sorted(((max(at.filter_bytes.estimate, 1.0), at.fpp) for at in column.rates), key=lambda p: -p[1])
         chosen = column.filter_bytes
         point = None if chosen is None or column.fpp is None else (max(chosen.estimate, 1.0), column.fpp)
-        label = "" if point is None else f"{size(round(point[0]))} at {rate(point[1])}"
+        label = "" if point is None else f"{size(point[0])} at {rate(point[1])}"
         panels.append(Curve(column_name(column), tuple(points), point if column.recommended else None, label))
-        for at in column.rates:
-            is_chosen = "yes" if column.recommended and at.fpp == column.fpp else "no"
-            figures.append(
-                (Cell(column_name(column)), rate_cell(at.fpp), _size_cell(at.filter_bytes), Cell(is_chosen))
-            )
+    columns: list[Column[tuple[ColumnAdvice, AtRate]]] = [
+        (Head("column"), lambda item: column_name(item[0])),
+        figures("FPP", lambda item: item[1].fpp, rate),
+        figures("filter size", lambda item: item[1].filter_bytes.estimate, size),
+        (Head("chosen"), lambda item: "yes" if item[0].recommended and item[0].fpp == item[1].fpp else "no"),
+    ]
     sizes = [x for panel in panels for x, _ in panel.points]
     fpps = [y for panel in panels for _, y in panel.points]
-    heads = (Head("column"), Head("FPP", figures=True), Head("filter size", figures=True), Head("chosen"))
     title = "Filter size by false-positive rate"
-    return chart(
+    return charts.chart(
         title,
-        f"A curve for each of {plural(len(columns), 'column')}: the bytes of the filters of all row groups at "
+        f"A curve for each of {plural(len(drawn), 'column')}: the bytes of the filters of all row groups at "
         "several false-positive rates, on logarithmic scales. A dot marks the recommended size.",
         lambda svg: charts.curves(
             panels,
@@ -315,7 +329,7 @@ def _sizes(columns: Sequence[ColumnAdvice], rule: str) -> Chart:
             "filters of all row groups",
             svg,
         ),
-        table=table(title, heads, figures),
+        table=table(title, [(column, at) for column in drawn for at in column.rates], columns),
         note=(
             "Sizes are tight: any number of blocks, which the named readers take. "
             if rule == TIGHT
@@ -325,58 +339,38 @@ def _sizes(columns: Sequence[ColumnAdvice], rule: str) -> Chart:
     )
 
 
-def _unserved(report: AdviseReport, limits: Limits) -> Table:
+def _unserved(report: AdviseReport, most: int) -> Table:
     found = report.queries.unserved if report.queries is not None else ()
-    heads = (Head("kind"), Head("column"), Head("number", figures=True), Head("example"))
-    rows = [
-        (Cell(one.kind), Cell(one.column or "several"), figure(count(one.count), one.count), Cell(one.example))
-        for one in found[: limits.rows]
+    columns: list[Column[UnservedPredicate]] = [
+        (Head("kind"), lambda one: one.kind),
+        (Head("column"), lambda one: one.column or "several"),
+        figures("number", lambda one: one.count),
+        (Head("example"), lambda one: one.example),
     ]
-    return table("Predicates that can't use a filter", heads, rows, total=len(found))
+    return table("Predicates that can't use a filter", found, columns, most=most)
 
 
-def _figures(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
-    titles = (
-        "rows",
-        "nulls",
-        "size",
-        "distinct values",
-        "distinct in a row group",
-        "row groups with a value in range",
-    )
-    heads = (
-        *(Head("column"), Head("recommended"), *(Head(title, figures=True) for title in titles)),
-        *(Head("row groups in dictionaries", figures=True), Head("row groups sampled", figures=True)),
-    )
-    rows = [
-        (
-            Cell(column_name(column)),
-            Cell("yes" if column.recommended else "no"),
-            *(figure(count(n), n) for n in (column.rows, column.nulls)),
-            figure("-" if column.column_bytes is None else size(column.column_bytes), column.column_bytes),
-            *(_count_cell(found) for found in (column.distinct, column.distinct_per_row_group)),
-            rate_cell(None if column.overlap is None else column.overlap.estimate),
-            *(figure(count(n), n) for n in (column.dictionary_row_groups, column.sampled_row_groups)),
-        )
-        for column in columns[: limits.rows]
+def _figures(items: Sequence[ColumnAdvice], most: int) -> Table:
+    columns: list[Column[ColumnAdvice]] = [
+        (Head("column"), column_name),
+        (Head("recommended"), lambda c: "yes" if c.recommended else "no"),
+        figures("rows", lambda c: c.rows),
+        figures("nulls", lambda c: c.nulls),
+        figures("size", lambda c: c.column_bytes, size),
+        figures("distinct values", lambda c: _value(c.distinct)),
+        figures("distinct in a row group", lambda c: _value(c.distinct_per_row_group)),
+        figures("row groups with a value in range", lambda c: _value(c.overlap), rate),
+        figures("row groups in dictionaries", lambda c: c.dictionary_row_groups),
+        figures("row groups sampled", lambda c: c.sampled_row_groups),
     ]
-    return table("Figures of the columns", heads, rows, total=len(columns))
+    return table("Figures of the columns", items, columns, most=most)
 
 
-def _rest(shown: int, total: int) -> str:
-    return f"The chart shows the first {shown} of {count(total)} columns." if total > shown else ""
-
-
-def _size_cell(found: Interval | None) -> Cell:
-    return figure("-" if found is None else size(round(found.estimate)), None if found is None else found.estimate)
-
-
-def _count_cell(found: Interval | None) -> Cell:
-    return figure(count(None if found is None else found.estimate), None if found is None else found.estimate)
+def _value(found: Interval | None) -> float | None:
+    return None if found is None else found.estimate
 
 
 def _interval(found: Interval | None) -> str:
     if found is None:
         return "-"
-    low, high = size(round(found.low)), size(round(found.high))
-    return "exact" if found.low == found.high else f"{low} to {high}"
+    return "exact" if found.low == found.high else f"{size(found.low)} to {size(found.high)}"

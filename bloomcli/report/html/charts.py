@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import count as counter
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.report.html.drawing import LETTER, NAME_CELLS, WIDTH, Drawing, colour
+from bloomcli.report.html.parts import Chart, Key, Table
 from bloomcli.report.human import count, printable, rate, size, width
 
 if TYPE_CHECKING:
@@ -35,6 +38,30 @@ Labels = Sequence[tuple[float, str]]
 """Positions on a scale, with their texts."""
 Svg = Callable[[Drawing], str]
 """Makes the markup of a drawing, with its text alternative."""
+
+
+NUMBERS: Final[ContextVar[counter[int]]] = ContextVar("numbers")
+"""Counts the charts of a page."""
+
+
+def chart(
+    title: str,
+    description: str,
+    draw: Callable[[Svg], str],
+    *,
+    legend: tuple[Key, ...] = (),
+    table: Table | None = None,
+    note: str = "",
+) -> Chart:
+    """Return a chart that `draw` draws, with a unique name on the page."""
+    name = f"c{next(NUMBERS.get())}"
+    if table is not None:
+        description += " The table below has the figures."
+
+    def markup(drawing: Drawing) -> str:
+        return drawing.svg(name, title, description)
+
+    return Chart(title, description, draw(markup), legend, table, note.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +125,15 @@ def _rows(names: Sequence[str], *, right: float = 16, row: float = _ROW) -> tupl
     axes = drawing.axes(left, _TOP, WIDTH - left - right, high)
     drawing.names(axes, names)
     return drawing, axes
+
+
+def _scale(drawing: Drawing, axes: Axes, ticks: Labels, title: str, *, logarithmic: bool = False) -> None:
+    """Give a chart its horizontal scale, from the first label to the last."""
+    if logarithmic:
+        axes.set_xscale("log")
+    axes.set_xlim(ticks[0][0], ticks[-1][0])
+    drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])
+    drawing.title(axes, title)
 
 
 def _boxes(axes: Axes, boxes: Sequence[tuple[float, float, float, float]], tone: str) -> None:
@@ -177,11 +213,7 @@ def place_map(
 def ranges(rows: Sequence[Range], ticks: Labels, title: str, alternative: Svg, *, logarithmic: bool = False) -> str:
     """Draw, for each row, a line from minimum to maximum, a bar between the quartiles, and the median."""
     drawing, axes = _rows([row.name for row in rows], right=28)
-    if logarithmic:
-        axes.set_xscale("log")
-    axes.set_xlim(ticks[0][0], ticks[-1][0])
-    drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])
-    drawing.title(axes, title)
+    _scale(drawing, axes, ticks, title, logarithmic=logarithmic)
     _lines(axes, [((row.low, y), (row.high, y)) for y, row in enumerate(rows)], "accent", 2)
     ends = [((x, y - 0.16), (x, y + 0.16)) for y, row in enumerate(rows) for x in (row.low, row.high)]
     _lines(axes, ends, "accent", 2)
@@ -205,10 +237,7 @@ def bars(
     """Draw a bar for each row: its parts (tone, length) one after the other, and its text at the end."""
     longest = max((width(text) for _, _, text in rows), default=0)
     drawing, axes = _rows([name for name, _, _ in rows], right=longest * LETTER + 20)
-    end = ticks[-1][0]
-    axes.set_xlim(0, end)
-    drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])
-    drawing.title(axes, title)
+    _scale(drawing, axes, ticks, title)
     by_tone: dict[str, list[tuple[float, float, float, float]]] = {}
     gaps = []
     for y, (_, parts, text) in enumerate(rows):
@@ -218,7 +247,7 @@ def bars(
             if at and length:
                 gaps.append(((at, y - 0.36), (at, y + 0.36)))
             at += length
-        drawing.write(axes, at + end * 0.008, y, text, ha="left", clip_on=False)
+        drawing.write(axes, at + ticks[-1][0] * 0.008, y, text, ha="left", clip_on=False)
     for tone, boxes in by_tone.items():
         _boxes(axes, boxes, tone)
     _lines(axes, gaps, "paper", 2)
@@ -237,11 +266,7 @@ def estimates(
     """Draw the estimates of each row below each other, each with its interval; and an upright line at `mark`."""
     series = max(len(found) for _, found in rows)
     drawing, axes = _rows([name for name, _ in rows], right=44, row=max(_ROW, 12.0 * series + 6))
-    if logarithmic:
-        axes.set_xscale("log")
-    axes.set_xlim(ticks[0][0], ticks[-1][0])
-    drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])
-    drawing.title(axes, title)
+    _scale(drawing, axes, ticks, title, logarithmic=logarithmic)
     if mark is not None:
         _lines(axes, [((mark, -0.5), (mark, len(rows) - 0.5))], "ink", 1.5)
     edges = [((ticks[0][0], y + 0.5), (ticks[-1][0], y + 0.5)) for y in range(len(rows) - 1)]
@@ -302,9 +327,7 @@ def strip(
     """Draw a band for each row, and on it the row's parts (start, end, share), whose height is their share."""
     drawing, axes = _rows([name for name, _ in rows], right=44)
     end = ticks[-1][0]
-    axes.set_xlim(0, end)
-    drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])
-    drawing.title(axes, title)
+    _scale(drawing, axes, ticks, title)
     _boxes(axes, [(0, y + 0.36, end, 0.04) for y in range(len(rows))], "dim")
     boxes = []
     for y, (_, parts) in enumerate(rows):

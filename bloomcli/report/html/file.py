@@ -10,23 +10,24 @@ from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
-from bloomcli.report.html.draw import chart
 from bloomcli.report.html.parts import (
     Cell,
     Chart,
+    Column,
     Facts,
-    Head,
     Key,
-    Limits,
     Page,
     Part,
     Section,
     Table,
     Text,
     figure,
+    figures,
+    first_columns,
     table,
 )
 from bloomcli.report.human import count, rate, row_group_text, share, size, type_text, value_text
+from bloomcli.report.layout import Head
 from bloomcli.words import exact_size, plural
 
 _LEAST_RATE: Final = 1e-8
@@ -37,7 +38,7 @@ _DETAILS_SHOWN: Final = 40
 ByColumn = dict[str, list[FilterFacts]]
 
 
-def page(report: InspectReport, limits: Limits) -> Page:
+def page(report: InspectReport, most: int) -> Page:
     """Return the page of a file: facts, maps, fill and rates, columns, filters."""
     filtered = {facts.column for facts in report.filters}
     by_column: ByColumn = {item.column: [] for item in report.by_column if item.column in filtered}
@@ -47,9 +48,9 @@ def page(report: InspectReport, limits: Limits) -> Page:
     if by_column:
         sections.append(Section("Map of the filters", tuple(_maps(report, by_column))))
         sections.append(Section("Fill and false-positive rate", tuple(_figures(by_column))))
-    sections.append(Section("Columns", (_columns(report, limits),)))
+    sections.append(Section("Columns", (_columns(report, most),)))
     if by_column:
-        sections.append(Section("Filters", tuple(_filters(report, limits))))
+        sections.append(Section("Filters", (_filters(report, most),)))
     if report.engine_filters:
         sections.append(Section("Filters that engines keep", (_engine_filters(report.engine_filters),)))
     return Page(report.path, "inspect", _lead(report, by_column), tuple(sections))
@@ -132,13 +133,13 @@ def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
         f"of them. The darker a cell in the light scheme, and the lighter in the dark one, the larger the filter: "
         f"{size(low)} to {size(high)}."
     )
-    return chart(
+    return charts.chart(
         f"Filters by {word} and column",
         description,
         lambda svg: charts.place_map(names, cells, charts.ordinals(ranges), word, svg),
         legend=tuple(legend),
         table=_map_table(by_column, names, word),
-        note=note.strip(),
+        note=note,
     )
 
 
@@ -177,59 +178,47 @@ def _cells(
 
 
 def _map_table(by_column: ByColumn, names: Sequence[str], word: str) -> Table:
-    heads = (
-        Head("column"),
-        Head(f"{word}s with a filter", figures=True),
-        Head("smallest filter", figures=True),
-        Head("largest filter", figures=True),
-        Head("unreadable", figures=True),
-    )
-    rows = []
-    for name in names:
-        found = by_column[name]
-        bits = [facts.bitset_bytes for facts in found if facts.bitset_bytes is not None]
-        groups = len({facts.stripe if facts.stripe is not None else facts.row_group for facts in found})
-        unreadable = sum(facts.problem is not None for facts in found)
-        rows.append(
-            (
-                Cell(name),
-                figure(count(groups), groups),
-                size_cell(min(bits, default=None)),
-                size_cell(max(bits, default=None)),
-                figure(count(unreadable), unreadable),
-            )
-        )
-    return table(f"Filters by {word} and column", heads, rows, total=len(by_column))
+    def sizes(name: str) -> list[int]:
+        return [facts.bitset_bytes for facts in by_column[name] if facts.bitset_bytes is not None]
+
+    def groups(name: str) -> int:
+        return len({f.stripe if f.stripe is not None else f.row_group for f in by_column[name]})
+
+    columns: list[Column[str]] = [
+        (Head("column"), str),
+        figures(f"{word}s with a filter", groups),
+        figures("smallest filter", lambda name: min(sizes(name), default=None), size),
+        figures("largest filter", lambda name: max(sizes(name), default=None), size),
+        figures("unreadable", lambda name: sum(f.problem is not None for f in by_column[name])),
+    ]
+    return table(f"Filters by {word} and column", names, columns, total=len(by_column))
 
 
 def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
     """The chart of the filters' offsets in the file, by column."""
     names = list(by_column)[: charts.ROWS]
-    rows = []
-    figures = []
-    for name in names:
-        parts = [
+    places = {
+        name: [
             (f.offset, min(f.offset + (f.length or f.bitset_bytes or 1), report.file_bytes))
             for f in by_column[name]
             if 0 < f.offset < report.file_bytes
         ]
-        rows.append((name, charts.shares(parts, report.file_bytes)))
-        first, last = min((p[0] for p in parts), default=0), max((p[1] for p in parts), default=0)
-        total = sum(end - start for start, end in parts)
-        figures.append((Cell(name), figure(count(first), first), figure(count(last), last), size_cell(total)))
-    heads = (
-        Head("column"),
-        Head("first byte of the first filter", figures=True),
-        Head("end of the last filter", figures=True),
-        Head("bytes with headers", figures=True),
-    )
+        for name in names
+    }
+    rows = [(name, charts.shares(parts, report.file_bytes)) for name, parts in places.items()]
+    columns: list[Column[str]] = [
+        (Head("column"), str),
+        figures("first byte of the first filter", lambda name: min((p[0] for p in places[name]), default=0)),
+        figures("end of the last filter", lambda name: max((p[1] for p in places[name]), default=0)),
+        figures("bytes with headers", lambda name: sum(end - start for start, end in places[name]), size),
+    ]
     title = "Filters by their place in the file"
-    return chart(
+    return charts.chart(
         title,
         f"A band from byte 0 to byte {count(report.file_bytes)} for each of {plural(len(names), 'column')}; marks "
         "show where its filters are. The table below has the offsets.",
         lambda svg: charts.strip(rows, charts.sizes(report.file_bytes), "offset in the file", svg),
-        table=table(title, heads, figures, total=len(by_column)),
+        table=table(title, names, columns, total=len(by_column)),
         note="The height of a mark is the share of the bytes there that belong to filters of the column; "
         f"lower shares than {rate(charts.LEAST_SHARE)} have this height.",
     )
@@ -243,10 +232,10 @@ def _figures(by_column: ByColumn) -> Iterator[Part]:
 
 
 def spread_charts(
-    title: str, figures: dict[str, list[float]], *, logarithmic: bool, what: str = "filters"
+    title: str, found: dict[str, list[float]], *, logarithmic: bool, what: str = "filters"
 ) -> Iterator[Part]:
-    """Yield the chart of the ranges of figures by column; nothing without figures."""
-    known = {name: values for name, values in figures.items() if values}
+    """Yield the chart of the ranges of figures that were found by column; nothing without figures."""
+    known = {name: values for name, values in found.items() if values}
     if not known:
         return
     names = list(known)[: charts.ROWS]
@@ -254,116 +243,81 @@ def spread_charts(
     rows = [charts.spread(name, known[name], least) for name in names]
     low = min(row.low for row in rows)
     ticks = charts.rates(low, max(*(row.high for row in rows), low * 10)) if logarithmic else charts.PERCENT
-    heads = (
-        Head("column"),
-        Head(what, figures=True),
-        *(Head(text, figures=True) for text in ("least", "median", "greatest")),
-    )
     exact = [charts.spread(name, known[name]) for name in names]
-    cells = [
-        (
-            row.name,
-            figure(count(len(known[row.name])), len(known[row.name])),
-            rate_cell(row.low),
-            rate_cell(row.median),
-            rate_cell(row.high),
-        )
-        for row in exact
+    columns: list[Column[charts.Range]] = [
+        (Head("column"), lambda row: row.name),
+        figures(what, lambda row: len(known[row.name])),
+        figures("least", lambda row: row.low, rate),
+        figures("median", lambda row: row.median, rate),
+        figures("greatest", lambda row: row.high, rate),
     ]
     lowest = (
         f" Rates below {rate(_LEAST_RATE)} are drawn there."
         if logarithmic and min(r.low for r in exact) < least
         else ""
     )
-    left = (
-        f" The chart shows the first {len(names)} of {count(len(known))} columns." if len(known) > len(names) else ""
-    )
-    yield chart(
+    left = first_columns(len(names), len(known))
+    yield charts.chart(
         title,
         f"{title}, for each of {plural(len(names), 'column')}: a line from the least to the greatest, a bar between "
         "the quartiles, a dot at the median.",
         lambda svg: charts.ranges(rows, ticks, title.lower(), svg, logarithmic=logarithmic),
-        table=table(title, heads, cells, total=len(known)),
-        note=f"The dot is the median, the line goes from the least to the greatest.{lowest}{left}",
+        table=table(title, exact, columns, total=len(known)),
+        note=f"The dot is the median, the line goes from the least to the greatest.{lowest} {left}",
     )
 
 
-def _columns(report: InspectReport, limits: Limits) -> Table:
-    items: Sequence[ColumnSummary] = report.by_column
-    heads = (
-        Head("column"),
-        Head("type"),
-        Head("nulls", figures=True),
-        Head("min"),
-        Head("max"),
-        Head("NDV", figures=True),
-        Head("size", figures=True),
-        Head("row groups with a filter", figures=True),
-        Head("filter size", figures=True),
-        Head("worst FPP", figures=True),
-        Head("remarks"),
-    )
-    rows = []
-    for item in items[: limits.rows]:
-        with_filter = f"{count(item.row_groups_with_filter)} of {count(report.row_groups)}"
-        remark = item.untrusted or (f"{plural(item.unreadable, 'unreadable filter')}" if item.unreadable else "")
-        rows.append(
-            (
-                Cell(item.column),
-                item.logical or item.physical,
-                figure(count(item.nulls), item.nulls),
-                "-" if item.min is None else value_text(item.min, exact=item.min_exact),
-                "-" if item.max is None else value_text(item.max, exact=item.max_exact),
-                figure(("~" if item.distinct_from == "filter" else "") + count(item.distinct), item.distinct),
-                size_cell(item.compressed_bytes),
-                figure(with_filter, item.row_groups_with_filter),
-                size_cell(item.bitset_bytes or None),
-                rate_cell(item.max_fpp),
-                Cell(remark, tone="bad" if remark else ""),
-            )
-        )
-    return table("Columns of the file", heads, rows, total=len(items))
+def _columns(report: InspectReport, most: int) -> Table:
+    def ndv(item: ColumnSummary) -> Cell:
+        return figure(("~" if item.distinct_from == "filter" else "") + count(item.distinct), item.distinct)
+
+    def with_filter(item: ColumnSummary) -> Cell:
+        found = item.row_groups_with_filter
+        return figure(f"{count(found)} of {count(report.row_groups)}", found)
+
+    def remark(item: ColumnSummary) -> Cell:
+        text = item.untrusted or (plural(item.unreadable, "unreadable filter") if item.unreadable else "")
+        return Cell(text, tone="bad" if text else "")
+
+    columns: list[Column[ColumnSummary]] = [
+        (Head("column"), lambda item: item.column),
+        (Head("type"), lambda item: item.logical or item.physical),
+        figures("nulls", lambda item: item.nulls),
+        (Head("min"), lambda item: "-" if item.min is None else value_text(item.min, exact=item.min_exact)),
+        (Head("max"), lambda item: "-" if item.max is None else value_text(item.max, exact=item.max_exact)),
+        (Head("NDV", figures=True), ndv),
+        figures("size", lambda item: item.compressed_bytes, size),
+        (Head("row groups with a filter", figures=True), with_filter),
+        figures("filter size", lambda item: item.bitset_bytes or None, size),
+        figures("worst FPP", lambda item: item.max_fpp, rate),
+        (Head("remarks"), remark),
+    ]
+    return table("Columns of the file", report.by_column, columns, most=most)
 
 
-def _filters(report: InspectReport, limits: Limits) -> Iterator[Part]:
+def _filters(report: InspectReport, most: int) -> Table:
     order = nlargest(
-        limits.rows,
+        most,
         enumerate(report.filters),
         key=lambda item: (item[1].problem is not None, item[1].bitset_bytes or 0, -item[0]),
     )
-    stripes = report.stripes is not None
-    heads = (
-        Head("column"),
-        *([Head("stripe", figures=True)] * stripes),
-        Head("row group", figures=True),
-        Head("type"),
-        Head("offset", figures=True),
-        Head("size", figures=True),
-        Head("NDV, estimated", figures=True),
-        Head("fill", figures=True),
-        Head("FPP", figures=True),
-        Head("problem"),
-    )
-    rows: list[tuple[Cell | str, ...]] = [
-        (
-            Cell(facts.column),
-            *([figure(str(facts.stripe), facts.stripe)] * stripes),
-            figure(str(facts.row_group), facts.row_group),
-            type_text(facts.physical, facts.logical),
-            figure(str(facts.offset), facts.offset),
-            size_cell(facts.bitset_bytes),
-            figure(count(facts.ndv_estimate), facts.ndv_estimate),
-            rate_cell(facts.fill),
-            rate_cell(facts.fpp),
-            Cell(facts.problem or facts.untrusted or "", tone="bad"),
-        )
-        for _, facts in sorted(order)
+    columns: list[Column[FilterFacts]] = [
+        (Head("column"), lambda f: f.column),
+        (Head("stripe", figures=True, shown=report.stripes is not None), lambda f: figure(str(f.stripe), f.stripe)),
+        (Head("row group", figures=True), lambda f: figure(str(f.row_group), f.row_group)),
+        (Head("type"), lambda f: type_text(f.physical, f.logical)),
+        (Head("offset", figures=True), lambda f: figure(str(f.offset), f.offset)),
+        figures("size", lambda f: f.bitset_bytes, size),
+        figures("NDV, estimated", lambda f: f.ndv_estimate),
+        figures("fill", lambda f: f.fill, rate),
+        figures("FPP", lambda f: f.fpp, rate),
+        (Head("problem"), lambda f: Cell(f.problem or f.untrusted or "", tone="bad")),
     ]
     broken = " (unreadable ones before others)" if report.unreadable else ""
-    yield table(
+    return table(
         "Filters of the file",
-        heads,
-        rows,
+        [facts for _, facts in sorted(order)],
+        columns,
         total=len(report.filters),
         chosen="largest filters" + broken,
         complete="--all --format csv",
@@ -371,41 +325,16 @@ def _filters(report: InspectReport, limits: Limits) -> Iterator[Part]:
 
 
 def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Table:
-    heads = (
-        Head("column"),
-        Head("kind"),
-        Head("place"),
-        Head("size", figures=True),
-        Head("sized for", figures=True),
-        Head("file's rows", figures=True),
-        Head("NDV, estimated", figures=True),
-        Head("fill", figures=True),
-        Head("FPP", figures=True),
-        Head("problem"),
-    )
-    rows = [
-        (
-            Cell(one.column),
-            Cell(one.kind),
-            Cell(one.place),
-            size_cell(one.length),
-            figure(count(one.sized_for), one.sized_for),
-            figure(count(one.values), one.values),
-            figure(count(one.ndv_estimate), one.ndv_estimate),
-            rate_cell(one.fill),
-            rate_cell(one.fpp),
-            Cell(one.problem or "", tone="bad"),
-        )
-        for one in filters
+    columns: list[Column[EngineFilterFacts]] = [
+        (Head("column"), lambda one: one.column),
+        (Head("kind"), lambda one: one.kind),
+        (Head("place"), lambda one: one.place),
+        figures("size", lambda one: one.length, size),
+        figures("sized for", lambda one: one.sized_for),
+        figures("file's rows", lambda one: one.values),
+        figures("NDV, estimated", lambda one: one.ndv_estimate),
+        figures("fill", lambda one: one.fill, rate),
+        figures("FPP", lambda one: one.fpp, rate),
+        (Head("problem"), lambda one: Cell(one.problem or "", tone="bad")),
     ]
-    return table("Filters that engines keep themselves, for the whole file", heads, rows)
-
-
-def size_cell(number: int | None) -> Cell:
-    """Return a cell with a number of bytes."""
-    return figure("-" if number is None else size(number), number)
-
-
-def rate_cell(number: float | None) -> Cell:
-    """Return a cell with a rate."""
-    return figure(rate(number), number)
+    return table("Filters that engines keep themselves, for the whole file", filters, columns)

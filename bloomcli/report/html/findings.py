@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from heapq import nsmallest
 from itertools import chain, islice
 from typing import Final
 
 from bloomcli.hints import joined
-from bloomcli.model.dataset import Status
+from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import Finding
 from bloomcli.report.html import charts
-from bloomcli.report.html.draw import chart
 from bloomcli.report.html.parts import (
     SEVERITY_TONE,
     Cell,
     Chart,
+    Column,
     Document,
     Facts,
-    Head,
     Key,
-    Limits,
     Page,
     Part,
     Section,
     Table,
     Text,
-    figure,
+    figures,
     table,
 )
 from bloomcli.report.human import count, row_group_text, seconds
-from bloomcli.report.verdict import baseline, checked, excluded, is_clean, sampling, verdict
+from bloomcli.report.layout import Head
+from bloomcli.report.verdict import baseline, checked, excluded, is_clean, sampling, sentence, verdict
 from bloomcli.rules import page as rule_page
 from bloomcli.rules import rule
 from bloomcli.words import plural
@@ -43,7 +43,7 @@ _FILES_IN_HINT: Final = 5
 _SERIES: Final = (("bad", "errors"), ("warn", "warnings"), ("dim", "notes"), ("line", "switched off or known"))
 
 
-def page(report: GateReport, limits: Limits) -> Page:
+def page(report: GateReport, most: int) -> Page:
     """Return the page of a check: facts, findings by rule, findings, files, pages of rules."""
     by_rule: dict[str, Counter[str]] = {}
     for finding in report.findings:
@@ -51,10 +51,10 @@ def page(report: GateReport, limits: Limits) -> Page:
     tone = "bad" if report.exit_code else "good" if is_clean(report) else "warn"
     sections = [Section("Check", tuple(_facts(report)))]
     if by_rule:
-        sections.append(Section("Findings by rule", (_by_rule(by_rule), _by_column(report.findings, limits))))
-        sections.append(Section("Findings", (*_hints(report.findings), _findings(report.findings, limits))))
+        sections.append(Section("Findings by rule", (_by_rule(by_rule), _by_column(report.findings, most))))
+        sections.append(Section("Findings", (*_hints(report.findings), _findings(report.findings, most))))
     if report.rows:
-        sections.append(Section("Files", (_files(report, limits),)))
+        sections.append(Section("Files", (_files(report, most),)))
     if by_rule:
         texts = tuple(Document(f"{id_}: {rule(id_).title}", rule_page(id_)) for id_ in by_rule)
         sections.append(Section("Rules", (Text("What each rule checks, why, and how to fix a finding."), *texts)))
@@ -94,48 +94,47 @@ def _kind(finding: Finding) -> str:
 
 
 def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
-    rows = []
-    figures = []
-    for id_, found in sorted(by_rule.items(), key=lambda item: -item[1].total()):
-        parts = tuple((tone, float(found[tone])) for tone, _ in _SERIES)
-        rows.append((id_, parts, count(found.total())))
-        numbers = tuple(figure(count(found[tone]), found[tone]) for tone, _ in _SERIES)
-        figures.append((Cell(id_), Cell(rule(id_).title), *numbers))
-    heads = (Head("rule"), Head("what"), *(Head(text, figures=True) for _, text in _SERIES))
+    ordered = sorted(by_rule.items(), key=lambda item: -item[1].total())
+    rows = [
+        (id_, tuple((tone, float(found[tone])) for tone, _ in _SERIES), count(found.total()))
+        for id_, found in ordered
+    ]
+
+    def number(tone: str, item: tuple[str, Counter[str]]) -> int:
+        return item[1][tone]
+
+    columns: list[Column[tuple[str, Counter[str]]]] = [
+        (Head("rule"), lambda item: item[0]),
+        (Head("what"), lambda item: rule(item[0]).title),
+        *(figures(text, partial(number, tone)) for tone, text in _SERIES),
+    ]
     title = "Findings by rule"
     most = max(found.total() for found in by_rule.values())
-    return chart(
+    return charts.chart(
         title,
         f"A bar for each of {count(len(rows))} rules, as long as it has findings: errors, warnings, notes, and those "
         "that are switched off or known.",
         lambda svg: charts.bars(rows, charts.numbers(most), "findings", svg),
         legend=tuple(Key(tone, text) for tone, text in _SERIES),
-        table=table(title, heads, figures),
+        table=table(title, ordered, columns),
     )
 
 
-def _by_column(findings: Sequence[Finding], limits: Limits) -> Table:
+def _by_column(findings: Sequence[Finding], most: int) -> Table:
     """The number of findings by rule and column, the most severe first."""
     numbers = Counter((finding.id, finding.column or "", finding.severity) for finding in findings)
     files: dict[tuple[str, str, Severity], set[str | None]] = {}
     for finding in findings:
         files.setdefault((finding.id, finding.column or "", finding.severity), set()).add(finding.path)
     order = sorted(numbers, key=lambda key: (-_severity(key[2]), -numbers[key]))
-    heads = (
-        *(Head("rule"), Head("column"), Head("severity")),
-        *(Head("findings", figures=True), Head("files", figures=True)),
-    )
-    rows = [
-        (
-            Cell(key[0]),
-            Cell(key[1]),
-            Cell(key[2].value, _severity(key[2]), SEVERITY_TONE[key[2]]),
-            figure(count(numbers[key]), numbers[key]),
-            figure(count(len(files[key])), len(files[key])),
-        )
-        for key in order[: limits.rows]
+    columns: list[Column[tuple[str, str, Severity]]] = [
+        (Head("rule"), lambda key: key[0]),
+        (Head("column"), lambda key: key[1]),
+        (Head("severity"), lambda key: _severity_cell(key[2])),
+        figures("findings", lambda key: numbers[key]),
+        figures("files", lambda key: len(files[key])),
     ]
-    return table("Findings by rule and column", heads, rows, total=len(order), chosen="most severe")
+    return table("Findings by rule and column", order, columns, most=most, chosen="most severe")
 
 
 def _hints(findings: Sequence[Finding]) -> Iterator[Table]:
@@ -154,66 +153,62 @@ def _hints(findings: Sequence[Finding]) -> Iterator[Table]:
         else:
             rows.append((id_, common, f"likewise in {plural(left, 'more file')}" if left > 0 else ""))
     if rows:
-        yield table("What to do", (Head("rule"), Head("hint"), Head("other findings")), rows)
+        columns: list[Column[tuple[str, str, str]]] = [
+            (Head("rule"), lambda row: row[0]),
+            (Head("hint"), lambda row: row[1]),
+            (Head("other findings"), lambda row: row[2]),
+        ]
+        yield table("What to do", rows, columns)
 
 
-def _findings(findings: Sequence[Finding], limits: Limits) -> Table:
-    heads = (
-        Head("rule"),
-        Head("severity"),
-        Head("file"),
-        Head("column"),
-        Head("where"),
-        Head("message"),
-        Head("counts"),
-    )
-    rows = []
-    for finding in findings[: limits.rows]:
-        where = row_group_text(finding.stripe, finding.row_group)
+def _findings(findings: Sequence[Finding], most: int) -> Table:
+    def where(finding: Finding) -> str:
         if finding.places:
-            where = f"row groups {finding.places}"
-        missing = f"; missing: {', '.join(finding.missing)}" if finding.missing else ""
-        counts = finding.off or ("in the baseline" if finding.known else "yes" if finding.counts else "no: a note")
-        rows.append(
-            (
-                Cell(finding.id),
-                Cell(finding.severity.value, _severity(finding.severity), SEVERITY_TONE[finding.severity]),
-                Cell(finding.path or ""),
-                Cell(finding.column or ""),
-                Cell(where),
-                Cell(finding.message + missing),
-                Cell(counts),
-            )
-        )
-    return table("Findings", heads, rows, total=len(findings), chosen="most severe")
+            return f"row groups {finding.places}"
+        return row_group_text(finding.stripe, finding.row_group)
+
+    def counts(finding: Finding) -> str:
+        return finding.off or ("in the baseline" if finding.known else "yes" if finding.counts else "no: a note")
+
+    columns: list[Column[Finding]] = [
+        (Head("rule"), lambda f: f.id),
+        (Head("severity"), lambda f: _severity_cell(f.severity)),
+        (Head("file"), lambda f: f.path or ""),
+        (Head("column"), lambda f: f.column or ""),
+        (Head("where"), where),
+        (Head("message"), lambda f: sentence(f, "")),
+        (Head("counts"), counts),
+    ]
+    return table("Findings", findings, columns, most=most, chosen="most severe")
+
+
+def _severity_cell(severity: Severity) -> Cell:
+    return Cell(severity.value, _severity(severity), SEVERITY_TONE[severity])
 
 
 def _severity(severity: Severity) -> float:
     return (Severity.NOTE, Severity.WARNING, Severity.ERROR).index(severity)
 
 
-def _files(report: GateReport, limits: Limits) -> Table:
+def _files(report: GateReport, most: int) -> Table:
     """The table of files: failed ones first, then those with the most findings."""
     order = (Status.FAILED, Status.FOUND, Status.DONE, Status.SKIPPED, Status.PLANNED)
     number = Counter(finding.path for finding in report.findings if finding.counts)
-    chosen = nsmallest(limits.rows, report.rows, key=lambda row: (order.index(row.status), -number[row.path]))
-    titles = ("findings that count", "row groups", "filters", "values looked up")
-    heads = (Head("file"), Head("status"), *(Head(title, figures=True) for title in titles), Head("error"))
+    chosen = nsmallest(most, report.rows, key=lambda row: (order.index(row.status), -number[row.path]))
     tones = {Status.FAILED: "bad", Status.FOUND: "warn", Status.SKIPPED: "dim"}
-    rows = [
-        (
-            Cell(row.path),
-            Cell(row.status.value, tone=tones.get(row.status, "")),
-            figure(count(number[row.path]), number[row.path]),
-            *(figure(count(n), n) for n in (row.row_groups, row.filters, row.values_checked)),
-            Cell(row.error or row.reason or "", tone="bad" if row.error else ""),
-        )
-        for row in chosen
+    columns: list[Column[FileRow]] = [
+        (Head("file"), lambda row: row.path),
+        (Head("status"), lambda row: Cell(row.status.value, tone=tones.get(row.status, ""))),
+        figures("findings that count", lambda row: number[row.path]),
+        figures("row groups", lambda row: row.row_groups),
+        figures("filters", lambda row: row.filters),
+        figures("values looked up", lambda row: row.values_checked),
+        (Head("error"), lambda row: Cell(row.error or row.reason or "", tone="bad" if row.error else "")),
     ]
     return table(
         "Checked files",
-        heads,
-        rows,
+        chosen,
+        columns,
         total=len(report.rows),
         chosen="files with most findings (failed ones before others)",
     )

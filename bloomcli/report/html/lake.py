@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import Final
 
 from bloomcli.model.dataset import ColumnFilters, ColumnOverFiles, DatasetReport, FileRow, Status
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
-from bloomcli.report.html.draw import chart
-from bloomcli.report.html.file import rate_cell, size_cell, spread_charts
+from bloomcli.report.html.file import spread_charts
 from bloomcli.report.html.parts import (
     Cell,
     Chart,
+    Column,
     Facts,
-    Head,
     Key,
-    Limits,
     Page,
     Part,
     Section,
     Table,
     Text,
-    figure,
+    figures,
+    first_columns,
     table,
 )
-from bloomcli.report.human import count, seconds, size
+from bloomcli.report.human import count, rate, seconds, size
+from bloomcli.report.layout import Head
 from bloomcli.words import plural
 
 _TONE: Final = {Status.FAILED: "bad", Status.SKIPPED: "dim"}
@@ -37,28 +37,7 @@ _COVERED: Final = (
 )
 
 
-class _Sums:
-    """The sums of a column over the files of a cell."""
-
-    __slots__ = ("bits", "filters", "groups", "unreadable", "with_filter")
-
-    def __init__(self) -> None:
-        self.groups = self.with_filter = self.bits = self.filters = self.unreadable = 0
-
-    def add(self, column: ColumnFilters) -> None:
-        self.with_filter += column.row_groups_with_filter
-        self.groups += column.row_groups_with_filter + column.row_groups_without_filter
-        self.bits += column.bitset_bytes
-        self.filters += column.filters
-        self.unreadable += column.unreadable
-
-    @property
-    def mean(self) -> float:
-        """The mean bytes of a filter."""
-        return self.bits / self.filters if self.filters else 0.0
-
-
-def page(report: DatasetReport, limits: Limits) -> Page:
+def page(report: DatasetReport, most: int) -> Page:
     """Return the page of many files: totals, coverage, rates, columns, files."""
     columns = report.by_column
     filtered = [column for column in columns if column.filters or column.unreadable]
@@ -66,12 +45,15 @@ def page(report: DatasetReport, limits: Limits) -> Page:
     if filtered:
         names = [column.column for column in filtered[: charts.ROWS]]
         rates: dict[str, list[float]] = {name: [] for name in names}
-        left = len(filtered) - len(names)
-        parts = [_coverage(filtered, names), _map(report, names, rates, left), *_rates(rates)]
-        sections.append(Section("Coverage", tuple(parts)))
+        parts = (
+            _coverage(filtered, names),
+            _map(report, names, rates, len(filtered)),
+            *spread_charts("Worst false-positive rate of each file", rates, logarithmic=True, what="files"),
+        )
+        sections.append(Section("Coverage", parts))
     if columns:
-        sections.append(Section("Columns", (_columns(columns, limits),)))
-    sections.append(Section("All files", (_files(report, limits),)))
+        sections.append(Section("Columns", (_columns(columns, most),)))
+    sections.append(Section("All files", (_files(report, most),)))
     title = ", ".join(_roots(report)) or "no files"
     return Page(title, "inspect", _lead(report, filtered), tuple(sections))
 
@@ -129,49 +111,45 @@ def _totals(report: DatasetReport) -> Iterator[Part]:
 def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
     """The chart of the number of files with filters, by column."""
     rows = []
-    figures = []
     for column in filtered[: len(names)]:
         parts = (column.files_with_filter, column.files_partly, column.files_without_filter)
         text = f"{count(parts[0])} of {count(sum(parts))}"
         rows.append((column.column, tuple(zip(("accent", "q2", "line"), map(float, parts), strict=True)), text))
-        figures.append((Cell(column.column), *(figure(count(n), n) for n in parts)))
-    heads = (
-        Head("column"),
-        Head("in every row group", figures=True),
-        Head("in some row groups", figures=True),
-        Head("in none", figures=True),
-    )
+    columns: list[Column[ColumnOverFiles]] = [
+        (Head("column"), lambda c: c.column),
+        figures("in every row group", lambda c: c.files_with_filter),
+        figures("in some row groups", lambda c: c.files_partly),
+        figures("in none", lambda c: c.files_without_filter),
+    ]
     most = max(sum(length for _, length in parts) for _, parts, _ in rows)
     title = "Files with filters by column"
-    return chart(
+    return charts.chart(
         title,
         f"A bar for each of {plural(len(names), 'column')}: files with a filter in every row group, in some, in "
         "none.",
         lambda svg: charts.bars(rows, charts.numbers(most), "files that have the column and rows", svg),
         legend=_COVERED,
-        table=table(title, heads, figures, total=len(filtered)),
-        note=_rest(len(names), len(filtered)),
+        table=table(title, filtered, columns, most=len(names)),
+        note=first_columns(len(names), len(filtered), "columns with filters"),
     )
 
 
-def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]], left: int) -> Chart:
+def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]], total: int) -> Chart:
     """The map of files and columns. Also fills `rates` with the worst rate of each file, in the same pass."""
     ranges = charts.bins(max(report.files, 1))
-    sums = {name: [_Sums() for _ in ranges] for name in names}
+    found: dict[str, list[list[ColumnFilters]]] = {name: [[] for _ in ranges] for name in names}
     cell = 0
     for number, row in enumerate(report.rows):
         if number >= ranges[cell].stop:
             cell += 1
         for column in row.by_column:
-            found = sums.get(column.column)
-            if found is None:
-                continue
-            found[cell].add(column)
-            if column.max_fpp is not None:
-                rates[column.column].append(column.max_fpp)
-    means = [one.mean for row in sums.values() for one in row if one.filters]
+            if column.column in found:
+                found[column.column][cell].append(column)
+                if column.max_fpp is not None:
+                    rates[column.column].append(column.max_fpp)
+    means = [mean for row in found.values() for one in row if (mean := _mean(one)) is not None]
     low, high = min(means, default=1.0), max(means, default=1.0)
-    cells = [[_place(one, low, high) for one in sums[name]] for name in names]
+    cells = [[_place(one, low, high) for one in found[name]] for name in names]
     legend = [Key(f"q{number}", text) for number, text in charts.level_texts(low, high)]
     legend += [
         Key("half", "cell in part filled: only that part of the row groups has a filter"),
@@ -182,7 +160,7 @@ def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]],
         f"Each cell shows about {count(report.files / len(ranges))} files. " if len(ranges) < report.files else ""
     )
     title = "Filters by file and column"
-    return chart(
+    return charts.chart(
         title,
         f"A map with a row for each of {plural(len(names), 'column')} and a cell for each file, or for several "
         "files in their order. Where a cell is filled to its top, all row groups have a filter. Shades show the mean "
@@ -191,82 +169,74 @@ def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]],
         legend=tuple(legend),
         note=several
         + "An empty place: no file there has rows of the column. "
-        + _rest(len(names), len(names) + left),
+        + first_columns(len(names), total, "columns with filters"),
     )
 
 
-def _place(sums: _Sums, low: float, high: float) -> Place | None:
-    if not sums.groups:
+def _mean(columns: Sequence[ColumnFilters]) -> float | None:
+    """The mean bytes of the filters of a column in some files; None without any."""
+    filters = sum(column.filters for column in columns)
+    return sum(column.bitset_bytes for column in columns) / filters if filters else None
+
+
+def _place(columns: Sequence[ColumnFilters], low: float, high: float) -> Place | None:
+    with_filter = sum(column.row_groups_with_filter for column in columns)
+    groups = with_filter + sum(column.row_groups_without_filter for column in columns)
+    if not groups:
         return None
+    mean = _mean(columns)
     return Place(
-        sums.with_filter / sums.groups,
-        charts.level(sums.mean, low, high) if sums.filters else 1,
-        size(round(sums.mean)).replace(".0 ", " ") if sums.filters else "",
-        bool(sums.unreadable),
+        with_filter / groups,
+        1 if mean is None else charts.level(mean, low, high),
+        "" if mean is None else size(mean).replace(".0 ", " "),
+        any(column.unreadable for column in columns),
     )
 
 
-def _rates(rates: dict[str, list[float]]) -> Iterator[Part]:
-    yield from spread_charts("Worst false-positive rate of each file", rates, logarithmic=True, what="files")
+def _columns(items: tuple[ColumnOverFiles, ...], most: int) -> Table:
+    columns: list[Column[ColumnOverFiles]] = [
+        (Head("column"), lambda c: c.column),
+        (Head("type"), lambda c: " or ".join(c.types)),
+        figures("files", lambda c: c.files),
+        figures("with filter", lambda c: c.files_with_filter),
+        figures("partly", lambda c: c.files_partly),
+        figures("without", lambda c: c.files_without_filter),
+        figures("filters", lambda c: c.filters),
+        (
+            Head("unreadable", figures=True),
+            lambda c: Cell(count(c.unreadable), c.unreadable, "bad" if c.unreadable else ""),
+        ),
+        figures("filter size", lambda c: c.bitset_bytes, size),
+        figures("worst FPP", lambda c: c.max_fpp, rate),
+        figures("engines' own", lambda c: c.engine_filters),
+    ]
+    return table("Columns over all files", items, columns, most=most)
 
 
-def _rest(shown: int, total: int) -> str:
-    return f"The chart shows the first {shown} of {count(total)} columns with filters." if total > shown else ""
-
-
-def _columns(columns: tuple[ColumnOverFiles, ...], limits: Limits) -> Table:
-    titles = ("files", "with filter", "partly", "without", "filters", "unreadable", "filter size", "worst FPP")
-    heads = (Head("column"), Head("type"), *(Head(title, figures=True) for title in (*titles, "engines' own")))
-    rows = []
-    for column in columns[: limits.rows]:
-        numbers = (column.files, column.files_with_filter, column.files_partly, column.files_without_filter)
-        rows.append(
-            (
-                Cell(column.column),
-                Cell(" or ".join(column.types)),
-                *(figure(count(n), n) for n in numbers),
-                figure(count(column.filters), column.filters),
-                Cell(count(column.unreadable), column.unreadable, "bad" if column.unreadable else ""),
-                size_cell(column.bitset_bytes),
-                rate_cell(column.max_fpp),
-                figure(count(column.engine_filters), column.engine_filters),
-            )
-        )
-    return table("Columns over all files", heads, rows, total=len(columns))
-
-
-def _files(report: DatasetReport, limits: Limits) -> Table:
+def _files(report: DatasetReport, most: int) -> Table:
     """The table of files: if not all fit, failed ones first, then the largest. The number is the position in the
     map."""
-    titles = ("row groups", "filtered columns", "filters", "filter size", "size", "worst FPP")
-    heads = (
-        Head("file"),
-        Head("number", figures=True),
-        Head("status"),
-        Head("format"),
-        *(Head(title, figures=True) for title in titles),
-        Head("note"),
-    )
     chosen = nlargest(
-        limits.rows,
+        most,
         enumerate(report.rows),
         key=lambda item: (item[1].status is Status.FAILED, item[1].bytes_before or 0, -item[0]),
     )
-    rows = [_file(number, row) for number, row in sorted(chosen, key=lambda item: item[0])]
+    columns: list[Column[tuple[int, FileRow]]] = [
+        (Head("file"), lambda item: item[1].path),
+        figures("number", lambda item: item[0]),
+        (Head("status"), lambda item: Cell(item[1].status.value, tone=_TONE.get(item[1].status, ""))),
+        (Head("format"), lambda item: item[1].format or "-"),
+        figures("row groups", lambda item: item[1].row_groups),
+        figures("filtered columns", lambda item: item[1].columns),
+        figures("filters", lambda item: item[1].filters),
+        figures("filter size", lambda item: item[1].filter_bytes, size),
+        figures("size", lambda item: item[1].bytes_before, size),
+        figures("worst FPP", lambda item: item[1].max_fpp, rate),
+        (
+            Head("note"),
+            lambda item: Cell(item[1].error or item[1].reason or "", tone="bad" if item[1].error else ""),
+        ),
+    ]
+    rows = sorted(chosen, key=lambda item: item[0])
     word = "largest files" + (" (failed ones before others)" if report.failed else "")
-    return table("All files", heads, rows, total=report.files, chosen=word, complete="--all --format csv")
-
-
-def _file(number: int, row: FileRow) -> tuple[Cell, ...]:
-    numbers = (row.row_groups, row.columns, row.filters)
-    return (
-        Cell(row.path),
-        figure(count(number), number),
-        Cell(row.status.value, tone=_TONE.get(row.status, "")),
-        Cell(row.format or "-"),
-        *(figure(count(n), n) for n in numbers),
-        size_cell(row.filter_bytes),
-        size_cell(row.bytes_before),
-        rate_cell(row.max_fpp),
-        Cell(row.error or row.reason or "", tone="bad" if row.error else ""),
-    )
+    return table("All files", rows, columns, total=report.files, chosen=word, complete="--all --format csv")

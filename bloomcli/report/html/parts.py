@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-from typing import Final
+from typing import Final, TypeVar
 
 from bloomcli.model.file import Severity
 from bloomcli.report.human import count, printable
+from bloomcli.report.layout import NOTHING, Head
+from bloomcli.words import plural
 
 ROWS_SHOWN: Final = 500
 """The most rows of a table. A note above the table counts the rows that are left out."""
@@ -44,13 +45,19 @@ def figure(text: str, value: float | None) -> Cell:
     return Cell(text, float("-inf") if value is None else float(value))
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The title of a column of a table."""
+T = TypeVar("T")
+Column = tuple[Head, Callable[[T], Cell | str]]
+"""A column of a table: its head, and what it says of an item."""
 
-    title: str
-    figures: bool = False
-    """Numbers, aligned right."""
+
+def figures(title: str, value: Callable[[T], float | None], text: Callable[[float | None], str] = count) -> Column[T]:
+    """Return a column of numbers, which are sorted by their values and formatted by `text`."""
+
+    def cell(item: T) -> Cell:
+        number = value(item)
+        return figure(text(number), number)
+
+    return Head(title, figures=True), cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,34 +165,40 @@ class Page:
     sections: tuple[Section, ...] = field(default=())
 
 
-@dataclass(slots=True)
-class Limits:
-    """The limits of a page's tables. They are lowered until the page is small enough."""
-
-    rows: int = ROWS_SHOWN
-
-
 def table(
     caption: str,
-    heads: Sequence[Head],
-    rows: Iterable[Sequence[Cell | str]],
+    items: Sequence[T],
+    columns: Sequence[Column[T]],
     *,
+    most: int | None = None,
     total: int | None = None,
     chosen: str = "first ones",
     complete: str = "--format json",
 ) -> Table:
-    """Return a table of `rows`, without columns in which no row has anything; `total` is the number of all rows if
-    these are only a part."""
-    made = [tuple(c if isinstance(c, Cell) else Cell(c) for c in row) for row in rows]
-    kept = (
-        [any(row[at].text not in {"", "-"} for row in made) for at in range(len(heads))]
-        if made
-        else [True] * len(heads)
-    )
-    shown = tuple(tuple(compress(row, kept)) for row in made)
-    return Table(
-        caption, tuple(compress(heads, kept)), shown, len(made) if total is None else total, chosen, complete
-    )
+    """Return a table of the first `most` items, without columns that have nothing for any item; `total` is the number
+    of all items if these are only a part."""
+    made = [(head, [_as_cell(text(item)) for item in items[:most]]) for head, text in columns if head.shown]
+    kept = [one for one in made if not items or any(cell.text not in NOTHING for cell in one[1])]
+    rows = tuple(zip(*(cells for _, cells in kept), strict=True))
+    heads = tuple(head for head, _ in kept)
+    return Table(caption, heads, rows, len(items) if total is None else total, chosen, complete)
+
+
+def _as_cell(cell: Cell | str) -> Cell:
+    return cell if isinstance(cell, Cell) else Cell(cell)
+
+
+def first_columns(shown: int, total: int, what: str = "columns") -> str:
+    """Return the sentence about a chart that doesn't show all; empty if it does."""
+    return f"The chart shows the first {shown} of {count(total)} {what}." if total > shown else ""
+
+
+def failures(failed: Sequence[tuple[str, str]], most: int) -> Iterator[Text]:
+    """Yield the files that could not be read, with the reasons."""
+    for path, why in failed[:most]:
+        yield Text(why if path in why else f"{path}: {why}", "bad")
+    if len(failed) > most:
+        yield Text(f"… and {plural(len(failed) - most, 'more file')}: --format json", "bad")
 
 
 def slug(title: str) -> str:

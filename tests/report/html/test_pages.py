@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ import bloomcli
 from bloomcli.errors import UnsupportedError
 from bloomcli.extras import install
 from bloomcli.report import html
-from bloomcli.report.html.parts import ROWS_SHOWN, Head, shown, table
+from bloomcli.report.html.parts import ROWS_SHOWN, shown, table
+from bloomcli.report.layout import Head
 from bloomcli.rules import RULES
 
 SMALL: dict[str, Callable[[], Any]] = {
@@ -191,11 +193,11 @@ def test_the_page_of_a_check_has_one_hint_for_each_rule() -> None:
 
 
 def test_a_column_in_which_no_row_has_anything_is_left_out() -> None:
-    heads = tuple(map(Head, ("file", "option", "hint", "lookups")))
-    made = table("t", heads, [("a", "-", "", "0"), ("b", "", "-", "-")])
+    columns = [(Head(title), itemgetter(at)) for at, title in enumerate(("file", "option", "hint", "lookups"))]
+    made = table("t", [("a", "-", "", "0"), ("b", "", "-", "-")], columns)
     assert [head.title for head in made.heads] == ["file", "lookups"]
     assert [[cell.text for cell in row] for row in made.rows] == [["a", "0"], ["b", "-"]]
-    assert len(table("t", heads, []).heads) == 4
+    assert len(table("t", [], columns).heads) == 4
 
 
 def test_a_missing_package_is_an_error_that_names_the_extra_before_any_work(
