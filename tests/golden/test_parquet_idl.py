@@ -51,8 +51,9 @@ def compare(walked: Struct, decoded: Any) -> int:
     return seen
 
 
-def test_the_tables_are_those_of_the_idl() -> None:
-    assert (parquet_idl.FOLDER / "idl.py").read_text() == parquet_idl.tables()
+def test_thriftpy2_reads_the_same_tables_from_the_idl() -> None:
+    assert parquet_idl.fields() == idl.FIELDS
+    assert parquet_idl.enums() == idl.ENUMS
 
 
 @pytest.mark.parametrize("path", list(files()), ids=lambda path: path.name)

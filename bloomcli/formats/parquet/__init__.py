@@ -2,7 +2,7 @@
 
 Each module imports only modules that stand above it:
 
-    idl             parquet.thrift as tables of names, generated
+    idl             parquet.thrift as tables of names and types
     limits          ceilings, each with its reason
     spec            Thrift structures: walks of fields, with checks
     encryption      modules: encrypted and decrypted; how a file is encrypted

@@ -1,15 +1,13 @@
 """Walks Parquet's metadata structures in compiled code, by the IDL in parquet.thrift.
 
 `Struct` locates each field by its name in the IDL. The splice patches these bytes, and a footer of 20,000 column
-chunks opens at once. The walk also checks every length and the nesting. The names come from `idl`, a table generated
-with thriftpy2, because loading thriftpy2 takes longer than everything else in `inspect`.
+chunks opens at once. The walk also checks every length and the nesting. The names come from `idl`.
 """
 
 from __future__ import annotations
 
 import struct
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
@@ -87,7 +85,7 @@ def structures() -> Any:
     """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` and the drafts need them."""
     import thriftpy2
 
-    return thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
+    return thriftpy2.load(str(idl.PATH), module_name="bloomcli_parquet_thrift")
 
 
 class Span(NamedTuple):
