@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.storage.base import Source
@@ -39,7 +39,7 @@ def supported(codec: str) -> bool:
 
 
 def streams(codec: str) -> bool:
-    """Whether `windows` needs only the memory of a window and of the codec's history."""
+    """Whether pages in a codec are decompressed in windows, which takes the memory of a window and of its history."""
     return codec == "UNCOMPRESSED" or codec in _STREAMED
 
 
@@ -57,30 +57,16 @@ def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
     return out
 
 
-def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: int) -> Iterator[Buffer]:
-    """Decompress in parts of `window` bytes, from parts of the compressed bytes; any part may be the last.
+def _streamed(codec: str, raw: Iterator[bytes]) -> Iterator[Buffer]:
+    """Decompress in parts of `_WINDOW` bytes, from parts of the compressed bytes; any part may be the last.
 
-    The caller counts the bytes. Raises CodecError, and UnsupportedError if a codec needs more bytes at once than
-    `parquet_limits.PAGE_WHOLE_MAX_BYTES`.
-    """
-    if codec == "UNCOMPRESSED":
-        yield from raw
-        return
-    if codec not in _STREAMED:
-        if max(packed, size) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
-            raise UnsupportedError(
-                f"a page of {counted(size, 'byte')} ({packed} in the file); with {codec} at most"
-                f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
-                hint="rewrite the file with smaller pages, or with ZSTD",
-            )
-        yield decompress(codec, memoryview(b"".join(raw)), size)
-        return
+    The caller counts the bytes. Raises CodecError."""
     import pyarrow as pa
 
     file = pa.PythonFile(io.BufferedReader(_PartsFile(raw)), mode="r")
     try:
         with pa.CompressedInputStream(file, codec.lower()) as reader:
-            while part := reader.read(window):
+            while part := reader.read(_WINDOW):
                 yield part
     except BloomError:
         raise
@@ -247,12 +233,10 @@ class LargeBody:
     def whole(self) -> Buffer:
         """Return all bytes, for encodings without windowed decoding. Raises UnsupportedError above a ceiling."""
         if self.size > parquet_limits.PAGE_WHOLE_MAX_BYTES and streams(self._packed.codec):
-            raise self._located(
-                UnsupportedError(
-                    f"a page of {counted(self.size, 'byte')}; in its encoding at most"
-                    f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
-                    hint="rewrite the file with smaller pages",
-                )
+            raise self._location.unsupported(
+                f"a page of {counted(self.size, 'byte')}; in its encoding at most"
+                f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
+                "rewrite the file with smaller pages",
             )
         out = bytearray()
         for window in self._windows():
@@ -260,28 +244,37 @@ class LargeBody:
             out += window
         return out
 
-    def _located(self, error: UnsupportedError) -> UnsupportedError:
-        error.path, error.offset, error.field = self._location.path, self._location.base, self._location.field
-        return error
-
     def _windows(self) -> Iterator[Buffer]:
         packed = self._packed
         came = 0
         try:
-            for window in windows(packed.codec, raw_windows(packed), packed.packed, packed.size, _WINDOW):
+            for window in self._decompressed():
                 came += len(window)
                 if came > packed.size:
                     break
                 yield window
         except CodecError as error:
             raise self._location.fault(f"the page can't be decompressed ({error})", 0) from None
-        except UnsupportedError as error:
-            raise self._located(error) from None
         if came != packed.size:
             came_out = f"{counted(came, 'byte')} {'or more ' if came > packed.size else ''}came out"
             raise self._location.fault(
                 f"the page can't be decompressed ({came_out}, {packed.size} were announced)", 0
             )
+
+    def _decompressed(self) -> Iterator[Buffer]:
+        codec, packed, size, raw = self._packed.codec, self._packed.packed, self.size, raw_windows(self._packed)
+        if codec == "UNCOMPRESSED":
+            yield from raw
+        elif codec in _STREAMED:
+            yield from _streamed(codec, raw)
+        elif max(packed, size) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
+            raise self._location.unsupported(
+                f"a page of {counted(size, 'byte')} ({packed} in the file); with {codec} at most"
+                f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
+                "rewrite the file with smaller pages, or with ZSTD",
+            )
+        else:
+            yield decompress(codec, memoryview(b"".join(raw)), size)
 
 
 def raw_windows(page: PageBytes) -> Iterator[bytes]:

@@ -416,20 +416,14 @@ def _next(reader: ChunkReader) -> RawPage | None:
     if not can_become(packed, size, reader.chunk):
         raise reader.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", at)
     if max(size, packed) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
-        raise UnsupportedError(
+        raise header.location.unsupported(
             f"a page of {counted(max(size, packed), 'byte')}; at most {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
-            path=reader.source.path,
-            offset=at,
-            field=reader.field,
-            hint="rewrite the file with smaller pages",
+            "rewrite the file with smaller pages",
         )
     if count > parquet_limits.PAGE_VALUES_MOST:
-        raise UnsupportedError(
+        raise header.location.unsupported(
             f"a page of {counted(count, 'value')}; at most {parquet_limits.PAGE_VALUES_MOST} are read",
-            path=reader.source.path,
-            offset=at,
-            field=reader.field,
-            hint="rewrite the file with smaller pages",
+            "rewrite the file with smaller pages",
         )
     if not is_dictionary and encoding == _ALP:
         return _plain(reader, at)

@@ -67,23 +67,19 @@ def _read(
     words = name.replace("_", " ")
     location = spec.Location(source.path, offset, f"row_groups[{key.row_group}].columns[{key.column}].{name}")
     if length > parquet_limits.INDEX_MAX_BYTES:
-        raise _too_large(f"the {words} has {plural(length, 'byte')}", parquet_limits.INDEX_MAX_BYTES, location)
+        most = parquet_limits.INDEX_MAX_BYTES
+        raise location.unsupported(f"the {words} has {plural(length, 'byte')}; at most {most:,} are read")
     most = parquet_limits.INDEX_MAX_ELEMENTS
     try:
         found = kind(source.read_at(offset, length), parquet_limits.THRIFT_MAX_DEPTH, most)
     except kernels.CompactLimit:
-        raise _too_large(f"the {words} has more than {plural(most, 'element')}", most, location) from None
+        reason = f"the {words} has more than {plural(most, 'element')}; at most {most:,} are read"
+        raise location.unsupported(reason) from None
     except kernels.CompactError as error:
         raise location.fault(f"the {words} can't be read: {error.reason}", error.offset, error.field) from None
     if getattr(found, required) is None:
         raise location.fault(f"the {words} can't be read: it has no {required}", 0, required)
     return found
-
-
-def _too_large(what: str, most: int, location: spec.Location) -> UnsupportedError:
-    return UnsupportedError(
-        f"{what}; at most {most:,} are read", path=location.path, offset=location.base, field=location.field
-    )
 
 
 def _extents(footer: Footer, key: ChunkKey) -> dict[str, tuple[int, int]]:

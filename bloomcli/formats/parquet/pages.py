@@ -85,13 +85,8 @@ class PageHeader(kernels.PageHeader):
         dictionary whose entries aren't PLAIN, which Arrow refuses too."""
         name = spec.enum_name("Encoding", self.required_of_head("encoding"))
         if self.kind == "DICTIONARY_PAGE" and name not in _DICTIONARY:
-            raise UnsupportedError(
-                f"a dictionary in the encoding {name}",
-                path=self.location.path,
-                offset=self.location.base,
-                field=self.location.field,
-                hint="the header is damaged; get the file from its source again",
-            )
+            hint = "the header is damaged; get the file from its source again"
+            raise self.location.unsupported(f"a dictionary in the encoding {name}", hint)
         return name
 
     def head(self) -> Struct | None:
@@ -431,13 +426,8 @@ class _StoredPage(NamedTuple):
 
     def _possible(self, codec: str, size: int, packed: int) -> None:
         if not codecs.supported(codec):
-            raise UnsupportedError(
-                f"the codec {codec}",
-                path=self.location.path,
-                offset=self.location.base,
-                field=self.location.field + ".meta_data.codec",
-                hint="rewrite the file with another codec",
-            )
+            location = self.location.at("meta_data.codec")
+            raise location.unsupported(f"the codec {codec}", "rewrite the file with another codec")
         if not can_become(packed, size, self.reader.chunk):
             raise self.location.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", 0)
 
@@ -506,13 +496,8 @@ def _data_page_v1(
         counted = field.startswith("def")
         if spec.enum_name("Encoding", header.required_of_head(field)) == "BIT_PACKED":
             if counted:
-                raise UnsupportedError(
-                    "definition levels in the deprecated BIT_PACKED encoding",
-                    path=location.path,
-                    offset=location.base,
-                    field=location.field,
-                    hint="rewrite the file with a current engine",
-                )
+                reason = "definition levels in the deprecated BIT_PACKED encoding"
+                raise location.unsupported(reason, "rewrite the file with a current engine")
             position += (count * highest.bit_length() + 7) // 8
             continue
         if body.size - position < 4:
@@ -729,13 +714,8 @@ def longest(reader: ChunkReader, header: PageHeader, at: int) -> int:
         reader.position = back
     most = parquet_limits.PAGE_SHARED_MAX_BYTES
     if together > most:
-        raise UnsupportedError(
-            f"a page whose values have {together:.0f} bytes; at most {most} are decoded",
-            path=reader.source.path,
-            offset=at,
-            field=reader.field,
-            hint="rewrite the file with smaller pages",
-        )
+        reason = f"a page whose values have {together:.0f} bytes; at most {most} are decoded"
+        raise header.location.unsupported(reason, "rewrite the file with smaller pages")
     return size
 
 

@@ -125,6 +125,10 @@ class Location(NamedTuple):
             hint=f"bloom reads up to {most}; write files with fewer columns or row groups",
         )
 
+    def unsupported(self, reason: str, hint: str | None = None) -> UnsupportedError:
+        """The error for something at the buffer's first byte that isn't supported."""
+        return UnsupportedError(reason, path=self.path, offset=self.base, field=self.field or None, hint=hint)
+
     def at(self, field: str) -> Location:
         """The location of a field of the structure, in the same buffer."""
         return Location(self.path, self.base, f"{self.field}.{field}" if self.field else field)

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, Final
 
 from bloomcli import kernels
-from bloomcli.errors import UnsupportedError
 from bloomcli.formats.base import Tree, binary
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
@@ -54,12 +53,9 @@ class _Reader:
     def _count(self, parts: int) -> None:
         self._parts += parts
         if self._parts > parquet_limits.DUMP_MAX_PARTS:
-            raise UnsupportedError(
+            raise self._location.unsupported(
                 f"metadata of more than {parquet_limits.DUMP_MAX_PARTS} parts",
-                path=self._location.path,
-                offset=self._location.base,
-                field=self._location.field or None,
-                hint="`bloom inspect` without --footer sums them up",
+                "`bloom inspect` without --footer sums them up",
             )
 
     def _varint(self) -> int:
@@ -170,11 +166,9 @@ def _fits(kind: int, wanted: int) -> bool:
 def footer_tree(footer: Any) -> dict[str, Tree]:
     """Decode the whole footer of an open file. Raises CorruptFile, UnsupportedError."""
     if len(footer.raw) > parquet_limits.DUMP_MAX_BYTES:
-        raise UnsupportedError(
+        raise footer.location.unsupported(
             f"a footer of {counted(len(footer.raw), 'byte')}; at most {parquet_limits.DUMP_MAX_BYTES} are written",
-            path=footer.path,
-            offset=footer.start,
-            hint="`bloom inspect` without --footer sums it up",
+            "`bloom inspect` without --footer sums it up",
         )
     return {
         "offset": footer.start,

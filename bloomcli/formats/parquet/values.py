@@ -15,7 +15,6 @@ from typing import Final
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import draft_hash
 from bloomcli.formats.parquet.encodings import Slice, slices, width_of
@@ -117,15 +116,9 @@ class HashedPage:
     def values(self) -> Iterator[bytes]:
         """The bytes of the hashed values, in order. Slow: only for the few values that are reported."""
         if self.long is not None:
-            raise UnsupportedError(
-                f"a value of {counted(self.long, 'byte')}; at most"
-                f" {parquet_limits.VALUE_AT_ONCE_BYTES} are held in"
-                " memory",
-                path=self._location.path,
-                offset=self._location.base,
-                field=self._location.field,
-                hint="rewrite the file with smaller pages",
-            )
+            most = parquet_limits.VALUE_AT_ONCE_BYTES
+            reason = f"a value of {counted(self.long, 'byte')}; at most {most} are held in memory"
+            raise self._location.unsupported(reason, "rewrite the file with smaller pages")
         every = (value for part in self._parts for value in part.values(self._width))
         return every if self._kept is None else compress(every, self._kept)
 
@@ -169,13 +162,10 @@ class ChunkHasher:
             self._stop.check()
             self._hashed += part.hashed
             if self._hashed > self._most:
-                raise UnsupportedError(
+                raise page.location.unsupported(
                     f"a column chunk with more than {self._most} different values, the most that are read"
                     " from so few bytes",
-                    path=page.location.path,
-                    offset=page.location.base,
-                    field=page.location.field,
-                    hint="rewrite the file with smaller row groups",
+                    "rewrite the file with smaller row groups",
                 )
             yield part
 
@@ -193,13 +183,8 @@ class ChunkHasher:
             (size, parquet_limits.PAGE_WHOLE_MAX_BYTES, "bytes"),
         ):
             if found > most:
-                raise UnsupportedError(
-                    f"a dictionary of {found} {what}, more than the {most} that are read",
-                    path=page.location.path,
-                    offset=page.location.base,
-                    field=page.location.field,
-                    hint="rewrite the file without dictionaries in this column",
-                )
+                reason = f"a dictionary of {found} {what}, more than the {most} that are read"
+                raise page.location.unsupported(reason, "rewrite the file without dictionaries in this column")
         return HashedPage(page, self.column, self._slices(page))
 
 
