@@ -126,8 +126,7 @@ def sound(
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Yield filters of these columns (None: all) that share bytes with pages, page indexes or other filters."""
-    filters.source.will_read(filters.headers(None, unwritten=True))
-    claims = regions(filters.footer, filters.length)
+    claims = regions(filters.footer, filters.unwritten_lengths.get)
     reach: Region | None = None
     for region in claims:
         if reach is not None and region.start < reach.end and FILTER in (region.kind, reach.kind):

@@ -29,7 +29,6 @@ from bloomcli.formats.parquet.bloom_filter import (
     Filters,
     field_of,
     filter_class,
-    load,
     parse_header,
     unfilterable,
     write_header,
@@ -234,6 +233,7 @@ class Change(PlanBase):
             if written.size != size:
                 raise WriteError(f"{counted(written.size, 'byte')} {were(written.size)} written, {size} were planned")
             again, view = sealing.reopened(written, footer)
+            filters = Filters(view, again)
             if not sealing.same(again, plan.footer):
                 raise WriteError("the footer that was written isn't the one that was planned")
             written.will_read((offset, new[part].bytes) for part, offset in plan.offsets.items())
@@ -247,7 +247,7 @@ class Change(PlanBase):
                     if not found or sealing.digest(footer, part, written.read_at(*where[1:])) != new[part].digest:
                         raise WriteError(f"the {part.kind} at {offset} isn't the one that was built")
                     continue
-                loaded = load(view, again.chunk(key), again.start)
+                loaded = filters.load(again.chunk(key))
                 if loaded.offset != offset or kernels.xxh64(loaded.bits.bitset) != new[part].digest:
                     raise WriteError(f"the filter at {offset} isn't the one that was built")
                 del loaded  # the next one may be as large
