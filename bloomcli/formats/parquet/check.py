@@ -26,7 +26,7 @@ from bloomcli.formats.deep_check import (
 )
 from bloomcli.formats.parquet import page_index, proof, statistics, values
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, HINT_REPLACE, Filters, LoadedFilter, is_usual
-from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Region, regions
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, OFFSET_INDEX, ChunkKey, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
 from bloomcli.formats.parquet.row_order import sorting_columns
@@ -135,7 +135,7 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
                 yield Finding(
                     id="filter-overlap",
                     severity=Severity.ERROR,
-                    message=f"the {region.kind} at {region.start} overlaps the {reach.kind} "
+                    message=f"the {region.name} at {region.start} overlaps the {reach.name} "
                     f"at {reach.start} to {reach.end}"
                     f" (row group {reach.key.row_group}, column {filters.footer.columns[reach.key.column].path})",
                     row_group=region.key.row_group,
@@ -205,7 +205,7 @@ def _index_ranges(
     filters: Filters, columns: set[int] | None, units: Container[int] | None
 ) -> Iterator[tuple[int, int]]:
     for key, _ in filters.proven(columns, units):
-        yield from page_index.ranges(filters.footer, key, page_index.COLUMN_INDEX, page_index.OFFSET_INDEX)
+        yield from page_index.ranges(filters.footer, key, COLUMN_INDEX, OFFSET_INDEX)
 
 
 def deep(

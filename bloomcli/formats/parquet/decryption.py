@@ -330,6 +330,7 @@ class _Region:
 
     def __init__(self, start: int, end: int, kind: str, key: ChunkKey, cipher: Cipher, column: str) -> None:
         self.start, self.end, self.kind, self.key, self.cipher = start, end, kind, key, cipher
+        self.name = kind.replace("_", " ")
         self.pages: list[_Page] = []
         """The pages that are known, in order; from the chunk's first page on."""
         self.places: list[tuple[int, int]] | None = None
@@ -476,7 +477,7 @@ class PlainSource(CountingSource):
         size = region.end - region.start
         if size > limits.FILTER_MAX_BYTES + 2 * parquet_limits.FILTER_HEADER_MAX_BYTES:
             raise UnsupportedError(
-                f"a {region.kind} has {counted(size, 'byte')}, and at most "
+                f"a {region.name} has {counted(size, 'byte')}, and at most "
                 f"{limits.FILTER_MAX_BYTES} are decrypted at once",
                 path=self.path,
                 offset=region.start,
@@ -492,7 +493,7 @@ class PlainSource(CountingSource):
                 else ("OffsetIndex", Kind.OFFSET_INDEX)
             )
             if first != size:
-                raise self._fault(region, f"the {region.kind} isn't a module of its length", region.start)
+                raise self._fault(region, f"the {region.name} isn't a module of its length", region.start)
             return _filled(_trimmed(self._decrypt(region, raw, region.start, kind), name, location), size), b""
         rest = memoryview(raw)[first:]
         if first > size - LENGTH_BYTES or module_length(rest[:LENGTH_BYTES]) != len(rest):

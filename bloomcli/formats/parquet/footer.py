@@ -47,11 +47,8 @@ UNSIGNED_HINT: Final = (
 )
 PAGES: Final = "pages"
 FILTER: Final = "filter"
-COLUMN_INDEX: Final = "column index"
-OFFSET_INDEX: Final = "offset index"
-
-OFFSET_FIELDS: Final = {COLUMN_INDEX: "column_index_offset", OFFSET_INDEX: "offset_index_offset"}
-_REGIONS: Final = {field: kind for kind, field in OFFSET_FIELDS.items()}
+COLUMN_INDEX: Final = "column_index"
+OFFSET_INDEX: Final = "offset_index"
 
 
 class Tail(NamedTuple):
@@ -232,28 +229,21 @@ class Footer:
             )
         return found
 
-    def chunk_keys(self, columns: set[int] | None = None) -> Iterator[ChunkKey]:
-        """Yield the keys of all chunks in file order, of all columns or of these leaf ordinals."""
+    def chunk_keys(self, columns: set[int] | None = None, row_group: int | None = None) -> Iterator[ChunkKey]:
+        """Yield the keys of chunks in file order: of all columns or of these leaf ordinals, of all row groups or of
+        one; then no other is walked."""
         everything = range(self.column_count)
         chosen = everything if columns is None else sorted(c for c in columns if c in everything)
-        for index in range(self.row_group_count):
-            yield from self._keys_in(index, chosen)
-
-    def chunk_keys_in(self, row_group: int, columns: set[int]) -> Iterator[ChunkKey]:
-        """Yield the keys of a row group's chunks of these leaf ordinals, in order. Walks no other row group."""
-        everything = range(self.column_count)
-        yield from self._keys_in(row_group, sorted(c for c in columns if c in everything))
-
-    def _keys_in(self, index: int, columns: Iterable[int]) -> Iterator[ChunkKey]:
-        group = self.row_group(index)
-        if len(group.chunks) != self.column_count:
-            raise self.location.fault(
-                f"row group {index} has {len(group.chunks)} of {self.column_count} column chunks",
-                self._groups[index],
-                f"row_groups[{index}].columns",
-            )
-        for ordinal in columns:
-            yield ChunkKey(index, ordinal, group.chunks[ordinal])
+        for index in range(self.row_group_count) if row_group is None else [row_group]:
+            group = self.row_group(index)
+            if len(group.chunks) != self.column_count:
+                raise self.location.fault(
+                    f"row group {index} has {len(group.chunks)} of {self.column_count} column chunks",
+                    self._groups[index],
+                    f"row_groups[{index}].columns",
+                )
+            for ordinal in chosen:
+                yield ChunkKey(index, ordinal, group.chunks[ordinal])
 
     def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
         """Yield the chunks whose metadata have a filter's offset or length."""
@@ -331,11 +321,12 @@ class Footer:
         return pages, claim
 
     def index_extents(self, key: ChunkKey, found: ChunkMetadata) -> list[tuple[str, int, int]]:
-        """(offset field, offset, length) of a chunk's page indexes. Raises CorruptFile on bad ranges."""
+        """(`COLUMN_INDEX` or `OFFSET_INDEX`, offset, length) of a chunk's page indexes. Raises CorruptFile on bad
+        ranges."""
         extents = []
         for index, offset, length in (
-            ("column_index", found.column_index_offset, found.column_index_length),
-            ("offset_index", found.offset_index_offset, found.offset_index_length),
+            (COLUMN_INDEX, found.column_index_offset, found.column_index_length),
+            (OFFSET_INDEX, found.offset_index_offset, found.offset_index_length),
         ):
             if offset and length:
                 if not (len(spec.MAGIC) <= offset <= self.start and 0 < length <= self.start - offset):
@@ -345,7 +336,7 @@ class Footer:
                         key.start,
                         f"{index}_offset",
                     )
-                extents.append((f"{index}_offset", offset, length))
+                extents.append((index, offset, length))
         return extents
 
     def chunk(self, key: ChunkKey, found: ChunkMetadata | None = None) -> ColumnChunk:
@@ -541,6 +532,11 @@ class Region(NamedTuple):
     kind: str
     key: ChunkKey
 
+    @property
+    def name(self) -> str:
+        """What the bytes are, for messages."""
+        return self.kind.replace("_", " ")
+
 
 def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list[Region]:
     """The byte ranges of a file that hold pages, filters and page indexes, according to the footer, ordered by start.
@@ -558,8 +554,8 @@ def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list
             size = unwritten(key) if length is None else length
             if size is not None and size > 0:
                 found.append(Region(start, start + size, FILTER, key))
-        for field, offset, length in footer.index_extents(key, chunk):
-            found.append(Region(offset, offset + length, _REGIONS[field], key))
+        for kind, offset, length in footer.index_extents(key, chunk):
+            found.append(Region(offset, offset + length, kind, key))
     return sorted(found)
 
 

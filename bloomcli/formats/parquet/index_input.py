@@ -19,7 +19,7 @@ from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.parquet import codecs, sampling, statistics, values
 from bloomcli.formats.parquet.bloom_filter import Filters, unfilterable
-from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.footer import OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.limits import INDEX_END_MAX_BYTES
 from bloomcli.model.file import Column, ColumnChunk
@@ -144,8 +144,8 @@ def _index_ranges(footer: Footer, columns: Collection[int]) -> Iterable[Range]:
     found = []
     try:
         for key in footer.chunk_keys():
-            for field, offset, length in footer.index_extents(key, footer.metadata(key)):
-                if field == "offset_index_offset" or key.column in columns:
+            for kind, offset, length in footer.index_extents(key, footer.metadata(key)):
+                if kind == OFFSET_INDEX or key.column in columns:
                     found.append((offset, length))
     except BloomError:
         return []

@@ -20,16 +20,14 @@ from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.parquet import compact, geospatial, index_encoding, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.compact import Field
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.idl import ENUMS
 from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order
 from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, data_pages, read_page
 from bloomcli.formats.parquet.proof import (
-    COLUMN_INDEX,
     ENCODINGS,
-    OFFSET_INDEX,
     ROWS,
     SIZES,
     SORTING,

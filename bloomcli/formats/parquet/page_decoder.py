@@ -465,7 +465,7 @@ def without_alp(
     """
     import pyarrow.parquet as pq
 
-    keys = [list(footer.chunk_keys_in(number, columns)) for number in row_groups]
+    keys = [list(footer.chunk_keys(columns, number)) for number in row_groups]
     if not footer.encoded_by(_ALP, (key for some in keys for key in some)):
         return None
     size, groups = 0, []

@@ -22,7 +22,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, data_pages, read_page
 from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
 from bloomcli.kernels import ColumnIndex, OffsetIndex
@@ -31,8 +31,6 @@ from bloomcli.storage.base import Source
 from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import plural
 
-COLUMN_INDEX: Final = "column_index"
-OFFSET_INDEX: Final = "offset_index"
 _ASCENDING: Final = 1
 _DESCENDING: Final = 2
 _Index = TypeVar("_Index", ColumnIndex, OffsetIndex)
@@ -86,7 +84,7 @@ def _extents(footer: Footer, key: ChunkKey) -> dict[str, tuple[int, int]]:
     """The offset and length of a chunk's indexes, by name; none if it is encrypted. Raises CorruptFile."""
     metadata = footer.metadata(key)
     found = [] if metadata.encrypted else footer.index_extents(key, metadata)
-    return {field.removesuffix("_offset"): (offset, length) for field, offset, length in found}
+    return {kind: (offset, length) for kind, offset, length in found}
 
 
 def ranges(footer: Footer, key: ChunkKey, *names: str) -> list[tuple[int, int]]:

@@ -242,10 +242,12 @@ class Change(PlanBase):
             for part, offset in plan.offsets.items():
                 key = chunks[part.key.row_group, part.key.column]
                 if part.kind != FILTER:
-                    where = (f"{part.kind.replace(' ', '_')}_offset", offset, new[part].bytes)
+                    where = (part.kind, offset, new[part].bytes)
                     found = where in again.index_extents(key, again.metadata(key))
                     if not found or sealing.digest(footer, part, written.read_at(*where[1:])) != new[part].digest:
-                        raise WriteError(f"the {part.kind} at {offset} isn't the one that was built")
+                        raise WriteError(
+                            f"the {part.kind.replace('_', ' ')} at {offset} isn't the one that was built"
+                        )
                     continue
                 loaded = filters.load(again.chunk(key))
                 if loaded.offset != offset or kernels.xxh64(loaded.bits.bitset) != new[part].digest:

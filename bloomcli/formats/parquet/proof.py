@@ -21,7 +21,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import geospatial, page_index, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage
 from bloomcli.formats.parquet.page_index import PageBounds
@@ -39,8 +39,6 @@ from bloomcli.words import are, counted
 _Index = TypeVar("_Index")
 
 STATISTICS: Final = "statistics"
-COLUMN_INDEX: Final = page_index.COLUMN_INDEX
-OFFSET_INDEX: Final = page_index.OFFSET_INDEX
 ENCODINGS: Final = "encoding_stats"
 SORTING: Final = "sorting_columns"
 SIZES: Final = "size_statistics"

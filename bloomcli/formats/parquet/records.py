@@ -34,7 +34,7 @@ from bloomcli.formats.arrays import SourceStream, int64s, numbers_of
 from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_decoder, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import ChunkKey
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey
 from bloomcli.formats.parquet.page_decoder import ChosenPages
 from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
 from bloomcli.model.file import Column, ColumnChunk
@@ -103,7 +103,7 @@ class RequestPlan:
             return
         found = {
             key.column: (key, self._filters.footer.chunk(key))
-            for key in self._filters.footer.chunk_keys_in(candidates.row_group, chosen | {column})
+            for key in self._filters.footer.chunk_keys(chosen | {column}, candidates.row_group)
         }
         every = [_extent(chunk) for _, chunk in found.values()]
         indexes = [
@@ -112,8 +112,8 @@ class RequestPlan:
             for extent in page_index.ranges(
                 self._filters.footer,
                 key,
-                page_index.OFFSET_INDEX,
-                *((page_index.COLUMN_INDEX,) if ordinal == column else ()),
+                OFFSET_INDEX,
+                *((COLUMN_INDEX,) if ordinal == column else ()),
             )
         ]
         there = not self._source.estimate(indexes).requests
@@ -489,7 +489,7 @@ class Records:
     def _chunks(self, row_group: int, columns: set[int]) -> list[ColumnChunk]:
         """The chunks of these columns in a row group, in order."""
         footer = self._filters.footer
-        return [footer.chunk(key) for key in footer.chunk_keys_in(row_group, columns)]
+        return [footer.chunk(key) for key in footer.chunk_keys(columns, row_group)]
 
     def _others(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[tuple[int, pa.RecordBatch | None]]:
         """Yield the number of rows of each batch, and the columns that are read from whole chunks, if any."""
@@ -512,7 +512,7 @@ class Records:
         columns = chosen & self.flat
         if some_rows and count <= _SMALL_ROWS:
             columns = {index for index in columns if footer.columns[index].physical not in _FIXED}
-        for key in footer.chunk_keys_in(row_group, columns):
+        for key in footer.chunk_keys(columns, row_group):
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 continue

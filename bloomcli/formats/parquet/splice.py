@@ -42,7 +42,6 @@ from bloomcli.formats.parquet.compact import Field
 from bloomcli.formats.parquet.footer import (
     COLUMN_INDEX,
     FILTER,
-    OFFSET_FIELDS,
     OFFSET_INDEX,
     PAGES,
     ChunkKey,
@@ -57,7 +56,7 @@ from bloomcli.storage.base import Fingerprint, Source
 OFFSET: Final = "bloom_filter_offset"
 LENGTH: Final = "bloom_filter_length"
 _FIELDS: Final = {FILTER: (OFFSET, LENGTH)} | {
-    kind: (field, field.replace("_offset", "_length")) for kind, field in OFFSET_FIELDS.items()
+    kind: (f"{kind}_offset", f"{kind}_length") for kind in (COLUMN_INDEX, OFFSET_INDEX)
 }
 """The fields that locate each kind of part: of a filter in ColumnMetaData, of a page index in ColumnChunk."""
 OF_CHUNK: Final = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX])
@@ -365,7 +364,7 @@ def _moves(claims: list[Region], cuts: list[tuple[int, int]]) -> Iterator[tuple[
             yield Part(region.kind, region.key), region.start - shift
 
 
-_LOCATIONS: Final = (*_FIELDS[FILTER], *OFFSET_FIELDS.values())
+_LOCATIONS: Final = (*_FIELDS[FILTER], _FIELDS[COLUMN_INDEX][0], _FIELDS[OFFSET_INDEX][0])
 """The fields of a chunk that a cut changes."""
 
 
