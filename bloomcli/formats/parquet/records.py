@@ -295,22 +295,13 @@ def _numbers(found: Iterable[tuple[int, pa.Int64Array]]) -> Iterator[tuple[int, 
     return ((row_group, numbers_of(rows)) for row_group, rows in found)
 
 
-class PagedChunk(NamedTuple):
-    """A column chunk, and the pages that are read of it."""
-
-    chunk: ColumnChunk
-    pages: Sequence[PagePlace]
-    by_headers: bool
-    """As `ChosenPages.by_headers`."""
-
-
 class _Rows(NamedTuple):
     """Rows of a row group that are read."""
 
     row_group: int
     rows: memoryview
     """Their positions in the row group, int64s, ascending."""
-    paged: Mapping[int, PagedChunk]
+    paged: Mapping[int, ChosenPages]
     """The chunks of which only some pages are read, by the ordinals of their columns."""
 
 
@@ -449,7 +440,9 @@ class Records:
     def _alike(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
         """Read rows of row groups whose paged columns are the same. These other columns are read whole."""
         whole = (chunk for group in groups for chunk in self._chunks(group.row_group, columns))
-        self._plan.will_read(whole, (paged[:2] for group in groups for paged in group.paged.values()))
+        self._plan.will_read(
+            whole, ((some.chunk, some.places or ()) for group in groups for some in group.paged.values())
+        )
         at = 0
         for count, others in self._others(groups, columns):
             yield from self._joined(_slice(groups, at, count), others)
@@ -501,10 +494,10 @@ class Records:
         for at in range(0, count, _AT_ONCE):
             yield min(_AT_ONCE, count - at), None
 
-    def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, PagedChunk]:
+    def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, ChosenPages]:
         """The chunks of which only some pages are read, by the ordinals of their columns."""
         footer = self._filters.footer
-        found: dict[int, PagedChunk] = {}
+        found: dict[int, ChosenPages] = {}
         count, local = footer.row_group(row_group).rows, not self._file.source.request_bytes
         some_rows = local and len(rows) * _OF_ROWS <= count
         if self._plan.whole(row_group):
@@ -522,7 +515,7 @@ class Records:
                 pages = page_index.pages_by_headers(self._file.source, chunk, footer.start, count)
             some = page_index.with_rows(pages or (), rows)
             if pages is not None and (some_rows or page_index.worth(some, chunk)):
-                found[key.column] = PagedChunk(chunk, some, by_headers)
+                found[key.column] = ChosenPages(chunk, count, some, by_headers)
         return found
 
     def checked_schema(self) -> pa.Schema:
@@ -587,14 +580,10 @@ class Records:
     def _values(self, groups: Sequence[_Rows], column: int) -> pa.Array:
         """The values of a column in some rows, decoded by pages. Raises TooManyBytes for several rows."""
         footer = self._filters.footer
+        paged = [group.paged[column] for group in groups]
         chosen = [
-            ChosenPages(
-                group.paged[column].chunk,
-                footer.row_group(group.row_group).rows,
-                page_index.with_rows(group.paged[column].pages, group.rows),
-                group.paged[column].by_headers,
-            )
-            for group in groups
+            some._replace(places=page_index.with_rows(some.places or (), group.rows))
+            for some, group in zip(paged, groups, strict=True)
         ]
         parts, at, size, chunk = [], 0, 0, -1
         decoded = page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer, unit=self._unit)
