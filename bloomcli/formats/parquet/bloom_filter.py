@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
@@ -37,7 +37,7 @@ from bloomcli.filters.split_block import (
 )
 from bloomcli.formats import base
 from bloomcli.formats.answer import Bits
-from bloomcli.formats.parquet import codecs, spec
+from bloomcli.formats.parquet import codecs, compact, idl, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.spec import Location, Struct
@@ -165,29 +165,12 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
         return num_bytes.to_bytes(4, "little") + bytes(8)
     if variant == CURRENT:
         return _FIRST + spec.zigzag(num_bytes) + _REST + b"\x00"
-    idl = spec.structures()
-    header = idl.BloomFilterHeader(
-        numBytes=num_bytes,
-        algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
-        hash=idl.BloomFilterHash(XXHASH=idl.Empty()),  # member 1, which was MURMUR3
-    )
-    if variant == PAGE:
-        header = idl.PageHeader(
-            type=idl.PageType.BLOOM_FILTER_PAGE,
-            uncompressed_page_size=num_bytes,
-            compressed_page_size=num_bytes,
-            bloom_filter_page_header=header,
-        )
-    return _encoded(header)
-
-
-def _encoded(structure: Any) -> bytes:
-    from thriftpy2.protocol.compact import TCompactProtocol
-    from thriftpy2.transport import TMemoryBuffer
-
-    out = TMemoryBuffer()
-    structure.write(TCompactProtocol(out))
-    return bytes(out.getvalue())
+    only_member = compact.structure({1: compact.structure({})})  # of the algorithm and of the hash, then MURMUR3
+    header = {1: compact.i32(num_bytes), 2: only_member, 3: only_member}
+    if variant == HEADER:
+        return compact.struct(header)
+    kind, size = compact.i32(idl.ENUMS["PageType"]["BLOOM_FILTER_PAGE"]), compact.i32(num_bytes)
+    return compact.struct({1: kind, 2: size, 3: size, 9: compact.structure(header)})
 
 
 def filter_class(variant: str) -> type[SplitBlockFilter]:

@@ -1,7 +1,6 @@
 """parquet.thrift as tables of names and types.
 
-The file is read here, without thriftpy2, because loading that takes longer than everything else in `inspect`. A test
-holds that thriftpy2 reads the same from it.
+thriftpy2 reads the same from it, which a test holds, but loading it takes longer than everything else in `inspect`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -78,14 +78,6 @@ def varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
-
-
-@cache
-def structures() -> Any:
-    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` and the drafts need them."""
-    import thriftpy2
-
-    return thriftpy2.load(str(idl.PATH), module_name="bloomcli_parquet_thrift")
 
 
 class Span(NamedTuple):
