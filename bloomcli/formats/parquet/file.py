@@ -251,15 +251,7 @@ class ParquetFile(LocatedFile):
         for chunk in chunks():
             found, problem = self._usable(chunk, len(hashed))
             draft = found is not None and found.header.draft
-            yield UnitFacts(
-                row_group=chunk.row_group,
-                rows=self.footer.row_group(chunk.row_group).rows,
-                chunk_bytes=chunk.compressed_bytes,
-                row_group_bytes=self.footer.row_group_bytes(chunk.row_group),
-                contents=self._contents(chunk),
-                encrypted=chunk.encrypted and not chunk.num_values,  # its metadata are encrypted too
-                bits=None if found is None else found.bits,
-                problem=problem,
+            yield self._unit(chunk, found, problem)._replace(
                 lookups=lookups_of(literals, column, draft=True) if draft else lookups,
                 stats_skip=exclusions(literals, chunk.min_value, chunk.max_value, chunk.column),
                 dictionary_excludes=(
@@ -342,13 +334,16 @@ class ParquetFile(LocatedFile):
         found, problem = self._usable(chunk, hashes)
         if found is not None and found.header.draft:  # it has another hash function
             found = None
+        return self._unit(chunk, found, problem)
+
+    def _unit(self, chunk: ColumnChunk, found: ProbedFilter | None, problem: str | None) -> UnitFacts:
         return UnitFacts(
             row_group=chunk.row_group,
             rows=self.footer.row_group(chunk.row_group).rows,
             chunk_bytes=chunk.compressed_bytes,
             row_group_bytes=self.footer.row_group_bytes(chunk.row_group),
             contents=self._contents(chunk),
-            encrypted=chunk.encrypted and not chunk.num_values,
+            encrypted=chunk.encrypted and not chunk.num_values,  # its metadata are encrypted too
             bits=None if found is None else found.bits,
             problem=problem,
         )
