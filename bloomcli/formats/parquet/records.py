@@ -212,12 +212,6 @@ def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.cast(schema)
 
 
-def array_without_views(values: pa.Array) -> pa.Array:
-    """Cast an array as `without_views` casts columns."""
-    kind = _type(values.type)
-    return values if kind == values.type else values.cast(kind)
-
-
 def without_views_in(schema: pa.Schema) -> pa.Schema:
     """Replace the view types of a schema."""
     return pa.schema([_field(field) for field in schema])
@@ -386,7 +380,8 @@ class Records:
             groups = (_Rows(number, rows, self._paged(number, chosen, rows)) for number, rows in _numbers(found))
             for ordinals, some in groupby(groups, lambda group: frozenset(group.paged)):
                 batches = self._alike(list(some), chosen - ordinals)
-                yield from batches if self._unit is None else map(self._with_zone, batches)
+                for batch in batches:  # in nanoseconds, they need no zone: the type is that of INT96 alone
+                    yield batch if self._unit is None else batch.cast(self.with_instants(batch.schema))
 
     def _choose_unit(self, found: Sequence[tuple[int, pa.Int64Array]], columns: set[int]) -> None:
         """Read INT96 timestamps in microseconds if a row has one that nanoseconds can't hold, such as 9999-12-31.
@@ -414,13 +409,6 @@ class Records:
                 path=self._file.source.path,
                 hint="--select names other columns to show",
             )
-
-    def _with_zone(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Give INT96 timestamps in microseconds their zone, because they are instants.
-
-        The type in nanoseconds needs none: it is that of INT96 alone.
-        """
-        return batch.cast(self.with_instants(batch.schema))
 
     def with_instants(self, schema: pa.Schema) -> pa.Schema:
         """The schema with INT96 timestamps as instants in microseconds, as Spark reads them.
@@ -518,19 +506,11 @@ class Records:
                 found[key.column] = ChosenPages(chunk, count, some, by_headers)
         return found
 
-    def checked_schema(self) -> pa.Schema:
-        """The columns as pyarrow reads them, with view types replaced. Raises CorruptFile."""
-        with self._faults("the schema"):
-            return self.schema
-
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns as pyarrow reads them, with view types replaced."""
-        return without_views_in(self.reader.schema_arrow)
-
-    @cached_property
-    def _has_views(self) -> bool:
-        return bool(self.reader.schema_arrow != self.schema)
+        """The columns as pyarrow reads them, with view types replaced. Raises CorruptFile."""
+        with self._faults("the schema"):
+            return without_views_in(self.reader.schema_arrow)
 
     @cached_property
     def flat(self) -> set[int]:
@@ -593,7 +573,8 @@ class Records:
             rows = groups[chunk].rows
             end = bisect_left(rows, part.rows[-1].as_py() + 1, at)
             if end > at:
-                values = array_without_views(part.values)
+                kind = _type(part.values.type)
+                values = part.values if kind == part.values.type else part.values.cast(kind)
                 parts.append(values.take(int64s(_positions(rows[at:end], part.rows))))
                 size += parts[-1].nbytes
             if size > _BYTES_MOST and _count(groups) > 1:
@@ -658,7 +639,7 @@ class Records:
         for batch in batches:
             end = bisect_left(rows, first + batch.num_rows, at)
             if end > at:
-                found = without_views(batch) if self._has_views else batch
+                found = batch if self.schema == self.reader.schema_arrow else without_views(batch)
                 yield found.take(int64s(row - first for row in rows[at:end]))
             first, at = first + batch.num_rows, end
             if at == len(rows):
