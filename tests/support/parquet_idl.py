@@ -8,7 +8,7 @@ from typing import Any, Final
 import thriftpy2
 from thriftpy2.thrift import TType
 
-from bloomcli.formats.parquet import idl
+from bloomcli.formats.parquet import spec
 
 _BASE: Final = {
     TType.BOOL: "bool",
@@ -24,11 +24,11 @@ _BASE: Final = {
 @cache
 def module() -> Any:
     """The module that thriftpy2 generates from the IDL: a class for each structure."""
-    return thriftpy2.load(str(idl.PATH), module_name="support_parquet_thrift")
+    return thriftpy2.load(str(spec.IDL), module_name="support_parquet_thrift")
 
 
 def fields() -> dict[str, dict[str, tuple[int, str]]]:
-    """The structures and unions, as `idl.FIELDS` has them."""
+    """The structures and unions, as `spec.FIELDS` has them."""
     return {
         name: {entry[1]: (number, _type(entry[0], *entry[2:-1])) for number, entry in found.thrift_spec.items()}
         for name, found in vars(module()).items()
@@ -37,7 +37,7 @@ def fields() -> dict[str, dict[str, tuple[int, str]]]:
 
 
 def enums() -> dict[str, dict[str, int]]:
-    """The enums, as `idl.ENUMS` has them."""
+    """The enums, as `spec.ENUMS` has them."""
     found = vars(module()).items()
     return {name: one._NAMES_TO_VALUES for name, one in found if hasattr(one, "_NAMES_TO_VALUES")}
 

@@ -37,7 +37,7 @@ from bloomcli.filters.split_block import (
 )
 from bloomcli.formats import base
 from bloomcli.formats.answer import Bits
-from bloomcli.formats.parquet import codecs, compact, idl, spec
+from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.spec import Location, Struct
@@ -165,12 +165,12 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
         return num_bytes.to_bytes(4, "little") + bytes(8)
     if variant == CURRENT:
         return _FIRST + spec.zigzag(num_bytes) + _REST + b"\x00"
-    only_member = compact.structure({1: compact.structure({})})  # of the algorithm and of the hash, then MURMUR3
-    header = {1: compact.i32(num_bytes), 2: only_member, 3: only_member}
+    only_member = spec.structure({1: spec.structure({})})  # of the algorithm and of the hash, then MURMUR3
+    header = {1: spec.i32(num_bytes), 2: only_member, 3: only_member}
     if variant == HEADER:
-        return compact.struct(header)
-    kind, size = compact.i32(idl.ENUMS["PageType"]["BLOOM_FILTER_PAGE"]), compact.i32(num_bytes)
-    return compact.struct({1: kind, 2: size, 3: size, 9: compact.structure(header)})
+        return spec.struct(header)
+    kind, size = spec.i32(spec.ENUMS["PageType"]["BLOOM_FILTER_PAGE"]), spec.i32(num_bytes)
+    return spec.struct({1: kind, 2: size, 3: size, 9: spec.structure(header)})
 
 
 def filter_class(variant: str) -> type[SplitBlockFilter]:

@@ -28,8 +28,8 @@ from typing import Final, NamedTuple
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.keys import Keys
-from bloomcli.formats.parquet import compact, spec
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.bloom_filter import FilterProblem, plaintext_problem
 from bloomcli.formats.parquet.encryption import (
     LENGTH_BYTES,
@@ -232,7 +232,7 @@ def _plain_chunk(chunk: Struct, cipher: Cipher) -> bytes:
             spec.STRUCT,
             _trimmed(plain, "ColumnMetaData", chunk.location),
         )
-    return compact.struct(fields)
+    return spec.struct(fields)
 
 
 def _trimmed(plain: bytes, name: str, location: Location) -> bytes:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import idl, spec, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec, statistics
 from bloomcli.formats.parquet.schema import key_values, leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
@@ -169,7 +169,7 @@ class Footer:
 
     def encoded_by(self, encoding: str, keys: Iterable[ChunkKey]) -> bool:
         """Whether the metadata of one of some chunks name an encoding."""
-        return any(self.metadata(key).encodings >> idl.ENUMS["Encoding"][encoding] & 1 for key in keys)
+        return any(self.metadata(key).encodings >> spec.ENUMS["Encoding"][encoding] & 1 for key in keys)
 
     def key_values(self) -> Iterator[Struct]:
         """The writer's own keys and values, walked. Raises CorruptFile."""
@@ -388,7 +388,7 @@ class Footer:
         """Whether a chunk has all that parquet.thrift requires, and is neither encrypted nor in another file."""
         if len(self.columns) != self.column_count:
             return False
-        return found.sound(idl.ENUMS["Type"].get(self.columns[key.column].physical, -1), parquet_limits.LIST_MAX)
+        return found.sound(spec.ENUMS["Type"].get(self.columns[key.column].physical, -1), parquet_limits.LIST_MAX)
 
     def check(self, key: ChunkKey, found: ChunkMetadata) -> None:
         """Raise CorruptFile, UnsupportedError for a chunk because of which readers refuse its column, or the file."""

@@ -23,14 +23,27 @@ import pyarrow.compute as pc
 
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.arrays import counting, numbers_of
-from bloomcli.formats.parquet import codecs, idl, page_index, pages, spec
+from bloomcli.formats.parquet import codecs, page_index, pages, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.compact import Field, binary, i32, i64, listed, struct, structure, truth
 from bloomcli.formats.parquet.encodings import slices, unread
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_index import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, can_become, read_page
-from bloomcli.formats.parquet.spec import BINARY, I32, LIST, STRUCT, zigzag
+from bloomcli.formats.parquet.spec import (
+    BINARY,
+    I32,
+    LIST,
+    STRUCT,
+    Field,
+    binary,
+    i32,
+    i64,
+    listed,
+    struct,
+    structure,
+    truth,
+    zigzag,
+)
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -400,7 +413,7 @@ def _next(reader: ChunkReader) -> RawPage | None:
     if not header.has_head:
         raise reader.fault(f"the page header has no {header.head_field}", at)
     encoding = header.encoding_name()
-    if encoding not in idl.ENUMS["Encoding"]:
+    if encoding not in spec.ENUMS["Encoding"]:
         raise unread(encoding, header.location)
     count = header.required_of_head("num_values")
     is_dictionary = header.kind == "DICTIONARY_PAGE"
@@ -441,10 +454,10 @@ def _plain(reader: ChunkReader, at: int) -> RawPage:
     )
     values = [part.fixed or b"" for part in slices(page, column)]
     data = b"".join([repetition, definition, *values])
-    head = {1: i32(page.num_values), 2: i32(nulls), 3: i32(found[0]), 4: i32(idl.ENUMS["Encoding"]["PLAIN"])}
+    head = {1: i32(page.num_values), 2: i32(nulls), 3: i32(found[0]), 4: i32(spec.ENUMS["Encoding"]["PLAIN"])}
     head |= {5: i32(len(definition)), 6: i32(len(repetition)), 7: truth(False)}
     size = i32(len(data))
-    header = struct({1: i32(idl.ENUMS["PageType"]["DATA_PAGE_V2"]), 2: size, 3: size, 8: structure(head)})
+    header = struct({1: i32(spec.ENUMS["PageType"]["DATA_PAGE_V2"]), 2: size, 3: size, 8: structure(head)})
     return RawPage(header + data, page.num_values, len(data), False, at, _WIDE)
 
 
@@ -600,7 +613,7 @@ def _column_chunk(some: ChunkPages, typed: Footer | None, begin: int, packed: in
     """The ColumnChunk of pages that begin at an offset of the new file, and take `packed` bytes."""
     column, dictionary = some.chunk.column, some.dictionary
     names = (_NAME,) * max(column.max_definition_level, 1) if typed is None else (column.path.encode(),)
-    kind = _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]
+    kind = _type(column)[0] if typed is None else spec.ENUMS["Type"][column.physical]
     fields = {
         5: i64(some.values),
         6: i64(max(sum(page.size for page in some.every), 1)),
@@ -617,7 +630,7 @@ def _column_chunk(some: ChunkPages, typed: Footer | None, begin: int, packed: in
 def _column_fields(kind: int, names: tuple[bytes, ...], codec: str) -> bytes:
     """The encoded fields of ColumnMetaData up to the codec, which are the same for all chunks of a column."""
     path = listed(BINARY, [binary(name)[1] for name in names])
-    fields = {1: i32(kind), 2: listed(I32, [zigzag(0)]), 3: path, 4: i32(idl.ENUMS["CompressionCodec"][codec])}
+    fields = {1: i32(kind), 2: listed(I32, [zigzag(0)]), 3: path, 4: i32(spec.ENUMS["CompressionCodec"][codec])}
     return struct(fields)[:-1]
 
 
@@ -659,7 +672,7 @@ def _type(column: Column) -> tuple[int, int | None]:
     physical, length = column.physical, column.type_length
     if physical == "INT96":
         physical, length = "FIXED_LEN_BYTE_ARRAY", _WIDE
-    return idl.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
+    return spec.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
 
 
 _UNREAD: Final = struct({2: i64(0)})

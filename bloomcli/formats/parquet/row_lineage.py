@@ -24,13 +24,27 @@ from typing import Final, NamedTuple
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.compact import Field, binary, i32, i64, list_header, listed, struct, structure
 from bloomcli.formats.parquet.encryption import Cipher, Encryption, Kind
 from bloomcli.formats.parquet.footer import Footer
-from bloomcli.formats.parquet.index_encoding import ASCENDING, IndexedPage, column_index, offset_index
+from bloomcli.formats.parquet.page_index import ASCENDING, IndexedPage, encoded_column_index, encoded_offset_index
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.sealing import encrypted_tail
-from bloomcli.formats.parquet.spec import BINARY, I32, STRUCT, Struct, varint, zigzag
+from bloomcli.formats.parquet.spec import (
+    BINARY,
+    I32,
+    STRUCT,
+    Field,
+    Struct,
+    binary,
+    i32,
+    i64,
+    list_header,
+    listed,
+    struct,
+    structure,
+    varint,
+    zigzag,
+)
 from bloomcli.formats.parquet.splice import Edit, apply_edits, set_fields
 from bloomcli.model.schema import RowLineage
 from bloomcli.storage.base import Source
@@ -141,7 +155,7 @@ class _Columns:
             for chunk in (one for one in chunks if one.row_group == group):
                 index: dict[int, Field] = {}
                 if self.indexed and chunk.rows:
-                    places = offset_index([(chunk.offset, len(chunk.page), 0)])
+                    places = encoded_offset_index([(chunk.offset, len(chunk.page), 0)])
                     indexes = (
                         (6, chunk.stored(_column_index(chunk), Kind.COLUMN_INDEX)),
                         (4, chunk.stored(places, Kind.OFFSET_INDEX)),
@@ -247,7 +261,7 @@ def _page(rows: int, first: int, step: int, cipher: Cipher | None) -> bytes:
 
 def _column_index(chunk: _Chunk) -> bytes:
     low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
-    return column_index([IndexedPage(low, high, nulls=0)], ASCENDING)
+    return encoded_column_index([IndexedPage(low, high, nulls=0)], ASCENDING)
 
 
 def _column_chunk(chunk: _Chunk, index: dict[int, Field]) -> bytes:

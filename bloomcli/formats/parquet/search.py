@@ -34,8 +34,8 @@ from bloomcli.formats.column_search import (
     is_nan,
 )
 from bloomcli.formats.filter_lookup import FilterLookup
-from bloomcli.formats.parquet import idl, page_decoder
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import page_decoder, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_tail
 from bloomcli.formats.parquet.lookups import stored_forms
@@ -329,7 +329,7 @@ def _numbers(footer: Footer, column: Column) -> tuple[int, int, int, int]:
     plain = column.logical is None or kind_of(column) == "INTEGER"  # `_may_match` sees the type as Arrow reads it
     direct = plain and column.signed and not column.max_repetition_level and column.max_definition_level < 2
     flags = _ORDERED * trust.ordered + _DEPRECATED * trust.deprecated + _DIRECT * direct
-    return idl.ENUMS["Type"].get(column.physical, -1), flags, *trust.kind_of_bounds
+    return spec.ENUMS["Type"].get(column.physical, -1), flags, *trust.kind_of_bounds
 
 
 def _filter_lookup(

@@ -37,8 +37,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, WriteError
-from bloomcli.formats.parquet import compact, idl, spec
-from bloomcli.formats.parquet.compact import Field
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import (
     COLUMN_INDEX,
     FILTER,
@@ -50,7 +49,7 @@ from bloomcli.formats.parquet.footer import (
     read_footer,
     regions,
 )
-from bloomcli.formats.parquet.spec import Struct, zigzag
+from bloomcli.formats.parquet.spec import Field, Struct, zigzag
 from bloomcli.storage.base import Fingerprint, Source
 
 OFFSET: Final = "bloom_filter_offset"
@@ -137,11 +136,11 @@ def _encoded(struct: str, field: str, value: Value) -> Field:
     if isinstance(value, tuple):
         return value
     if isinstance(value, bytes):
-        return compact.binary(value)
-    kind = idl.FIELDS[struct][field][1]
+        return spec.binary(value)
+    kind = spec.FIELDS[struct][field][1]
     if kind == "bool":
-        return compact.truth(bool(value))
-    return compact.i64(value) if kind == "i64" else compact.i32(value)
+        return spec.truth(bool(value))
+    return spec.i64(value) if kind == "i64" else spec.i32(value)
 
 
 def set_fields(struct: Struct, values: Values) -> list[Edit]:

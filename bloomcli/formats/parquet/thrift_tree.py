@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from bloomcli import kernels
 from bloomcli.formats.base import Tree, binary
-from bloomcli.formats.parquet import idl, spec
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.words import counted
 
@@ -101,7 +101,7 @@ class _Reader:
         """Decode a value. `wanted`: its type in the IDL, which fits; None for unknown values."""
         if kind in _INTEGERS:
             value = self._integer()
-            return spec.enum_name(wanted, value) if wanted in idl.ENUMS else value
+            return spec.enum_name(wanted, value) if wanted in spec.ENUMS else value
         match kind:
             case 1 | 2:  # of a list
                 return self._take(1)[0] == spec.BOOLEAN_TRUE
@@ -142,14 +142,14 @@ class _Reader:
 @cache
 def _fields(name: str) -> dict[int, tuple[str, str]]:
     """The fields of a structure of the IDL: (name, type) by id."""
-    return {number: (field, kind) for field, (number, kind) in idl.FIELDS[name].items()}
+    return {number: (field, kind) for field, (number, kind) in spec.FIELDS[name].items()}
 
 
 def _fits(kind: int, wanted: str) -> bool:
     """Whether a wire type encodes a type of the IDL. A field of another type is treated as unknown."""
     if wanted in _KINDS:
         return kind in _KINDS[wanted]
-    return kind == (spec.I32 if wanted in idl.ENUMS else spec.STRUCT if wanted in idl.FIELDS else spec.LIST)
+    return kind == (spec.I32 if wanted in spec.ENUMS else spec.STRUCT if wanted in spec.FIELDS else spec.LIST)
 
 
 def footer_tree(footer: Any) -> dict[str, Tree]:
