@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
@@ -36,8 +36,8 @@ from bloomcli.filters.split_block import (
     is_sparse,
 )
 from bloomcli.formats import base
-from bloomcli.formats.answer import Bits
-from bloomcli.formats.parquet import codecs, spec
+from bloomcli.formats.answer import WRONG, Bits
+from bloomcli.formats.parquet import codecs, spec, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.spec import Location, Struct
@@ -236,6 +236,9 @@ class ProbedFilter(NamedTuple):
 
     header: FilterHeader
     bits: Bits
+
+
+_Read = TypeVar("_Read", LoadedFilter, ProbedFilter)
 
 
 def bitset_bytes_in(length: int) -> int:
@@ -449,6 +452,24 @@ class Filters:
             ) from None
         _check_header(header, chunk, room, problem)
         return header, offset, data
+
+    def usable(self, chunk: ColumnChunk, load: Callable[[ColumnChunk], _Read]) -> tuple[_Read | None, str | None]:
+        """A chunk's filter, or why it can't be used; (None, None) without a filter. Those of the 2018 drafts aren't
+        compared with the statistics.
+
+        Args:
+            chunk: the chunk.
+            load: reads its filter, for a lookup of the bounds too.
+        """
+        if chunk.bloom_filter_offset is None:
+            return None, None
+        try:
+            found = load(chunk)
+        except FilterProblem as problem:
+            return None, problem.reason
+        if not found.header.draft and any(statistics.lost(chunk, found.bits)):
+            return None, WRONG
+        return found, None
 
     def load_for(self, chunk: ColumnChunk, hashes: int) -> ProbedFilter:
         """Read as much of a chunk's filter as a lookup of `hashes` hashes needs: single blocks, if that is less.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
-from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
+from bloomcli.formats.answer import Contents, Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FooterEntry, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
@@ -23,7 +23,6 @@ from bloomcli.formats.parquet import describe, index_input, sampling, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import (
     DRAFT_REASON,
-    FilterProblem,
     Filters,
     LoadedFilter,
     ProbedFilter,
@@ -171,9 +170,7 @@ class ParquetFile(LocatedFile):
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """Sum up the chunks' metadata by column."""
-        from bloomcli.formats.parquet.describe import column_facts
-
-        return column_facts(self.footer, columns)
+        return describe.column_facts(self.footer, columns)
 
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
         """`facts`, each with the ordinal of its column."""
@@ -294,16 +291,8 @@ class ParquetFile(LocatedFile):
         return sampling.page_reads(self.filters, column, unit, stop)
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
-        """A chunk's filter, or why it can't be used; (None, None) without a filter. `hashes` are looked up."""
-        if chunk.bloom_filter_offset is None:
-            return None, None
-        try:
-            found = self.filters.load_for(chunk, hashes + statistics.MOST)
-        except FilterProblem as problem:
-            return None, problem.reason
-        if not found.header.draft and any(statistics.lost(chunk, found.bits)):
-            return None, WRONG
-        return found, None
+        """As `Filters.usable`, for the lookup of `hashes` hashes."""
+        return self.filters.usable(chunk, lambda one: self.filters.load_for(one, hashes + statistics.MOST))
 
     def search(self, column: Column) -> ColumnSearch:
         """The search for rows with values of a column, by filters, statistics, dictionaries and the page index."""

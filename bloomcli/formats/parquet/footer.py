@@ -106,10 +106,6 @@ class Trust(NamedTuple):
     null_count: bool
     page_bounds: bool
     """The bounds of the column index."""
-    may_be_nan: bool
-    """A bound may be NaN: `statistics.has_nan` says so."""
-    may_be_cut: bool
-    """A maximum may be cut off without being incremented: `statistics.upper_bound` leaves such ones out."""
 
 
 class Footer:
@@ -469,8 +465,6 @@ class Footer:
                 kind_of_bounds=NO_VALUES if Part.EXACT_BOUNDS in wrong else kind_of_bounds(column),
                 null_count=Part.NULL_COUNT not in wrong,
                 page_bounds=Part.PAGE_BOUNDS not in wrong,
-                may_be_nan=statistics.has_floats(column),
-                may_be_cut=statistics.has_cut_bounds(column),
             )
         return found
 
@@ -497,11 +491,9 @@ class Footer:
             or (nulls and not trust.null_count)
         ):
             nulls = None
-        if trust.may_be_nan and statistics.has_nan(low, high, column):
+        if statistics.has_nan(low, high, column):
             return nulls, None, None
-        if trust.may_be_cut:
-            high = statistics.upper_bound(high, column, found.is_max_value_exact)
-        return nulls, low, high
+        return nulls, low, statistics.upper_bound(high, column, found.is_max_value_exact)
 
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which a reader can skip."""

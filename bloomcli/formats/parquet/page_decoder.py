@@ -614,7 +614,12 @@ def _column_chunk(some: ChunkPages, typed: Footer | None, begin: int, packed: in
     column, dictionary = some.chunk.column, some.dictionary
     names = (_NAME,) * max(column.max_definition_level, 1) if typed is None else (column.path.encode(),)
     kind = _type(column)[0] if typed is None else spec.ENUMS["Type"][column.physical]
+    path = listed(BINARY, [binary(name)[1] for name in names])
     fields = {
+        1: i32(kind),
+        2: listed(I32, [zigzag(0)]),
+        3: path,
+        4: i32(spec.ENUMS["CompressionCodec"][some.chunk.codec]),
         5: i64(some.values),
         6: i64(max(sum(page.size for page in some.every), 1)),
         7: i64(packed),
@@ -622,16 +627,7 @@ def _column_chunk(some: ChunkPages, typed: Footer | None, begin: int, packed: in
     }
     if dictionary is not None:
         fields[11] = i64(begin)
-    metadata = _column_fields(kind, names, some.chunk.codec) + struct(fields, after=4)
-    return struct({2: i64(0), 3: (STRUCT, metadata)})
-
-
-@lru_cache(maxsize=64)
-def _column_fields(kind: int, names: tuple[bytes, ...], codec: str) -> bytes:
-    """The encoded fields of ColumnMetaData up to the codec, which are the same for all chunks of a column."""
-    path = listed(BINARY, [binary(name)[1] for name in names])
-    fields = {1: i32(kind), 2: listed(I32, [zigzag(0)]), 3: path, 4: i32(spec.ENUMS["CompressionCodec"][codec])}
-    return struct(fields)[:-1]
+    return struct({2: i64(0), 3: structure(fields)})
 
 
 def _file_fields(

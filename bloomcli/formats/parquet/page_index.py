@@ -294,6 +294,15 @@ class PageBounds:
         bounds: (minimum, maximum) of each page, as `decode_bound` returns them; None if unknown.
     """
 
+    @classmethod
+    def located(
+        cls, index: ColumnIndex, places: Sequence[tuple[int, int, int]], chunk: ColumnChunk, footer: Footer
+    ) -> PageBounds:
+        """The facts about pages at these places in an offset index."""
+        firsts = [first for _, _, first in places]
+        end = footer.row_group(chunk.row_group).rows
+        return cls(index, [after - first for first, after in pairwise([*firsts, end])], chunk, footer)
+
     def __init__(self, index: ColumnIndex, rows: Sequence[int], chunk: ColumnChunk, footer: Footer) -> None:
         self.only_nulls: Sequence[bool] = index.null_pages or ()
         self._counts = index.null_counts
@@ -433,9 +442,7 @@ def _entries(source: Source, footer: Footer, key: ChunkKey) -> Iterator[IndexEnt
             reason = f"the column index has {plural(len(nulls), 'page')}, the offset index {len(locations):,}"
             yield IndexEntry(row_group=key.row_group, problem=reason)
             return
-        firsts = [first for _, _, first in locations]
-        rows = [end - first for first, end in pairwise([*firsts, footer.row_group(key.row_group).rows])]
-        problem = PageBounds(pages, rows, footer.chunk(key), footer).problem
+        problem = PageBounds.located(pages, locations, footer.chunk(key), footer).problem
         if problem is not None:
             yield IndexEntry(row_group=key.row_group, problem=f"the column index isn't used: {problem}")
     order = None if pages is None else pages.boundary_order

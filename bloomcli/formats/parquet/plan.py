@@ -489,7 +489,9 @@ class AddPlan(Change):
             decoded += built.decoded
             yield from self.put(key, bits, early=early)
 
-        with BuildQueue((self._job(chunk, tick) for chunk in self.chunks.values()), threads, _held) as ahead:
+        with BuildQueue(
+            (self._job(chunk, tick) for chunk in self.chunks.values()), threads, lambda built: built.held
+        ) as ahead:
             self._ahead = ahead
             try:
                 ahead.start_jobs()
@@ -662,10 +664,6 @@ def _chosen(
                     hint="--replace builds new ones in place of all existing ones",
                 )
         yield key, chunk
-
-
-def _held(built: _BuiltFilter) -> int:
-    return built.held
 
 
 def slices(piece: KeptRange | bytes) -> Iterator[KeptRange | bytes]:

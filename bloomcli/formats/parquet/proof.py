@@ -250,9 +250,7 @@ class _Metadata:
         if located is not None:
             yield self.fault(_LOCATIONS, OFFSET_INDEX, located)
         elif self.column_index is not None and self.offset_index is not None:
-            firsts = [first for _, _, first in locations]
-            rows = [end - first for first, end in pairwise([*firsts, self.rows])]
-            pages = PageBounds(self.column_index, rows, self.chunk, self.footer)
+            pages = PageBounds.located(self.column_index, locations, self.chunk, self.footer)
             if pages.problem is not None:
                 rule = _PAGE_COUNTS if pages.in_counts else _PAGE_BOUNDS
                 yield self.fault(rule, COLUMN_INDEX, pages.problem)

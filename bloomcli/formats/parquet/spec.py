@@ -313,10 +313,9 @@ def listed(kind: int, items: Iterable[bytes]) -> Field:
     return LIST, list_header(kind, len(found)) + b"".join(found)
 
 
-def struct(fields: Mapping[int, Field], after: int = 0) -> bytes:
-    """A structure with these fields, by id, with its end. If other fields are before them, the last one has the id
-    `after`."""
-    out, previous = bytearray(), after
+def struct(fields: Mapping[int, Field]) -> bytes:
+    """A structure with these fields, by id, with its end."""
+    out, previous = bytearray(), 0
     for number, (kind, value) in sorted(fields.items()):
         out += bytes([number - previous << 4 | kind]) + value
         previous = number
