@@ -16,7 +16,7 @@ from support.golden import FIXTURES
 
 import bloomcli
 from bloomcli.errors import UnknownColumn
-from bloomcli.formats.parquet.variant import SPARK_SCHEMA
+from bloomcli.formats.parquet.schema import SPARK_SCHEMA
 from bloomcli.model.file import Presence
 from bloomcli.values.variant_paths import canonical, leaf, step
 

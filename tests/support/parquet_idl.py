@@ -1,15 +1,15 @@
-"""parquet.thrift, parsed by thriftpy2. `PYTHONPATH=tests python -m support.parquet_idl` writes idl.py from it."""
+"""parquet.thrift, parsed by thriftpy2."""
 
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import thriftpy2
 from thriftpy2.thrift import TType
 
-FOLDER: Final = Path(__file__).parents[2] / "bloomcli" / "formats" / "parquet"
+from bloomcli.formats.parquet import spec
+
 _BASE: Final = {
     TType.BOOL: "bool",
     TType.BYTE: "i8",
@@ -19,56 +19,30 @@ _BASE: Final = {
     TType.DOUBLE: "double",
     TType.BINARY: "binary",
 }
-_HEAD: Final = '''"""parquet.thrift as tables of names and types, because parsing it takes too long.
-
-thriftpy2 makes them (`PYTHONPATH=tests python -m support.parquet_idl`), and a test holds that they are current.
-"""
-
-from __future__ import annotations
-
-from typing import Final
-
-FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
-'''
-_MIDDLE: Final = '''}
-"""Structures and unions: (id, type) of each field, by name."""
-
-ENUMS: Final[dict[str, dict[str, int]]] = {
-'''
-_TAIL: Final = '''}
-"""Enums: the values by name."""
-'''
 
 
 @cache
 def module() -> Any:
     """The module that thriftpy2 generates from the IDL: a class for each structure."""
-    return thriftpy2.load(str(FOLDER / "parquet.thrift"), module_name="support_parquet_thrift")
+    return thriftpy2.load(str(spec.IDL), module_name="support_parquet_thrift")
 
 
-def tables() -> str:
-    """The text of idl.py."""
-    structs, enums = [], []
-    for name, found in vars(module()).items():
-        if hasattr(found, "thrift_spec"):
-            entries = sorted(found.thrift_spec.items())
-            structs += _table(name, {e[1]: f'({number}, "{_type(e[0], *e[2:-1])}")' for number, e in entries})
-        elif hasattr(found, "_NAMES_TO_VALUES"):
-            enums += _table(name, found._NAMES_TO_VALUES)
-    return "".join([_HEAD, *structs, _MIDDLE, *enums, _TAIL])
+def fields() -> dict[str, dict[str, tuple[int, str]]]:
+    """The structures and unions, as `spec.FIELDS` has them."""
+    return {
+        name: {entry[1]: (number, _type(entry[0], *entry[2:-1])) for number, entry in found.thrift_spec.items()}
+        for name, found in vars(module()).items()
+        if hasattr(found, "thrift_spec")
+    }
 
 
-def _table(name: str, entries: dict[str, Any]) -> list[str]:
-    if not entries:
-        return [f'    "{name}": {{}},\n']
-    return [f'    "{name}": {{\n', *(f'        "{key}": {value},\n' for key, value in entries.items()), "    },\n"]
+def enums() -> dict[str, dict[str, int]]:
+    """The enums, as `spec.ENUMS` has them."""
+    found = vars(module()).items()
+    return {name: one._NAMES_TO_VALUES for name, one in found if hasattr(one, "_NAMES_TO_VALUES")}
 
 
 def _type(kind: int, below: Any = None) -> str:
     if kind == TType.LIST:
         return f"list<{_type(*below) if isinstance(below, tuple) else _type(below)}>"
-    return below.__name__ if kind == TType.STRUCT else _BASE[kind]
-
-
-if __name__ == "__main__":
-    (FOLDER / "idl.py").write_text(tables())
+    return _BASE[kind] if below is None else below.__name__

@@ -2,15 +2,11 @@
 
 Each module imports only modules that stand above it:
 
-    idl             parquet.thrift as tables of names, generated
     limits          ceilings, each with its reason
-    spec            Thrift structures: walks of fields, with checks
+    spec            Thrift structures by the IDL: walks of fields, with checks, and the encoding of new ones
     encryption      modules: encrypted and decrypted; how a file is encrypted
     key_material    the keys for a file: given, or wrapped in its key material
-    compact         the encoding of new Thrift structures
-    index_encoding  the encoding of new page indexes
-    variant         the leaves of shredded VARIANTs, and their paths
-    schema          leaf columns and their types
+    schema          leaf columns, their types, and the paths of shredded VARIANTs
     statistics      which bounds and null counts are believed; which bounds a filter must have
     footer          the footer: row groups, metadata of column chunks, byte ranges, extensions
     codecs          decompression of pages, at once or in windows

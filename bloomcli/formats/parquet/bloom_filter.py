@@ -2,8 +2,8 @@
 
     BloomFilterHeader (Thrift compact, 12 to 20 bytes) | bitset (numBytes, a multiple of 32)
 
-Only this module decides whether a filter can be used: `load` returns a filter, or raises a `FilterProblem` with the
-fault and its stable id.
+Only this module decides whether a filter can be used: `Filters.load` returns a filter, or raises a `FilterProblem`
+with the fault and its stable id.
 
 A header has one of four forms, which its bytes distinguish:
 
@@ -22,10 +22,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
@@ -36,9 +35,9 @@ from bloomcli.filters.split_block import (
     block_ranges,
     is_sparse,
 )
-from bloomcli.formats.answer import Bits
+from bloomcli.formats.answer import WRONG, Bits
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.parquet import codecs, spec
+from bloomcli.formats.parquet import codecs, spec, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.spec import Location, Struct
@@ -79,6 +78,11 @@ class FilterHeader(NamedTuple):
     hash: str
     compression: str
     variant: str = CURRENT
+
+    @property
+    def length(self) -> int:
+        """The bytes of header and bitset."""
+        return self.header_bytes + self.num_bytes
 
     @property
     def draft(self) -> bool:
@@ -161,29 +165,12 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
         return num_bytes.to_bytes(4, "little") + bytes(8)
     if variant == CURRENT:
         return _FIRST + spec.zigzag(num_bytes) + _REST + b"\x00"
-    idl = spec.structures()
-    header = idl.BloomFilterHeader(
-        numBytes=num_bytes,
-        algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
-        hash=idl.BloomFilterHash(XXHASH=idl.Empty()),  # member 1, which was MURMUR3
-    )
-    if variant == PAGE:
-        header = idl.PageHeader(
-            type=idl.PageType.BLOOM_FILTER_PAGE,
-            uncompressed_page_size=num_bytes,
-            compressed_page_size=num_bytes,
-            bloom_filter_page_header=header,
-        )
-    return _encoded(header)
-
-
-def _encoded(structure: Any) -> bytes:
-    from thriftpy2.protocol.compact import TCompactProtocol
-    from thriftpy2.transport import TMemoryBuffer
-
-    out = TMemoryBuffer()
-    structure.write(TCompactProtocol(out))
-    return bytes(out.getvalue())
+    only_member = spec.structure({1: spec.structure({})})  # of the algorithm and of the hash, then MURMUR3
+    header = {1: spec.i32(num_bytes), 2: only_member, 3: only_member}
+    if variant == HEADER:
+        return spec.struct(header)
+    kind, size = spec.i32(spec.ENUMS["PageType"]["BLOOM_FILTER_PAGE"]), spec.i32(num_bytes)
+    return spec.struct({1: kind, 2: size, 3: size, 9: spec.structure(header)})
 
 
 def filter_class(variant: str) -> type[SplitBlockFilter]:
@@ -220,94 +207,10 @@ class LoadedFilter(NamedTuple):
     header_raw: bytes
     bits: SplitBlockFilter
 
-    @property
-    def length(self) -> int:
-        """Bytes on disk, header included."""
-        return self.header.header_bytes + self.header.num_bytes
-
 
 def field_of(chunk: ColumnChunk) -> str:
     """The field path of a chunk's filter offset."""
     return f"row_groups[{chunk.row_group}].columns[{chunk.column.index}].meta_data.bloom_filter_offset"
-
-
-def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
-    """Read a chunk's filter: in one read if its length is known and at most 8 MiB, else in two.
-
-    `data_end` is where data must end: the footer's first byte. Raises FilterProblem.
-    """
-    header, data = _start(source, chunk, data_end, _ONE_READ_BYTES)
-    offset = chunk.bloom_filter_offset
-    assert offset is not None  # noqa: S101  _start raises
-    start, size = header.header_bytes, header.num_bytes
-    whole = len(data) >= start + size
-    return LoadedFilter(
-        offset=offset,
-        header=header,
-        header_raw=data[:start],
-        bits=filter_class(header.variant)(
-            data[start : start + size] if whole else source.read_at(offset + start, size)
-        ),
-    )
-
-
-def load_header(source: Source, chunk: ColumnChunk, data_end: int) -> FilterHeader:
-    """The header of a chunk's filter, without its bits. Raises FilterProblem as `load` does."""
-    return _start(source, chunk, data_end, parquet_limits.FILTER_HEADER_MAX_BYTES)[0]
-
-
-def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tuple[FilterHeader, bytes]:
-    """A filter's header, and the bytes from its start on: all bytes of the filter if they are at most `most`."""
-    offset = chunk.bloom_filter_offset
-    if offset is None:
-        raise ValueError("the chunk has no filter")
-    field = field_of(chunk)
-
-    def problem(reason: str, id: str, at: int = offset) -> FilterProblem:  # noqa: A002
-        return FilterProblem(reason, path=source.path, offset=at, field=field, id=id)
-
-    if offset < len(spec.MAGIC) or offset >= data_end:
-        raise problem(f"the filter's offset, {offset}, is outside the file's data", "filter-offset")
-    room = data_end - offset
-    claimed = chunk.bloom_filter_length
-    if claimed is not None and not 0 < claimed <= room:
-        raise problem(
-            f"bloom_filter_length is {claimed}, but {counted(room, 'byte')} {are(room)} left before the footer",
-            "filter-length",
-        )
-    if claimed is not None and claimed > limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
-        raise problem(
-            f"bloom_filter_length is {claimed}, more than a filter may have ({limits.FILTER_MAX_BYTES})",
-            "filter-too-large",
-        )
-    first = min(parquet_limits.FILTER_HEADER_MAX_BYTES if claimed is None or claimed > most else claimed, room)
-    data = source.read_at(offset, first)
-    if chunk.encrypted:
-        # arrow-rs writes the filters of encrypted columns in plain text; modules begin with their length
-        raise (
-            plaintext_problem(source.path, offset, field, chunk.column.path)
-            if _USUAL.match(data)
-            else FilterProblem(
-                "the filter is encrypted with its column",
-                path=source.path,
-                offset=offset,
-                field=field,
-                hint=chunk.key_hint,
-                id="filter-encrypted",
-            )
-        )
-    try:
-        header = parse_header(data[: parquet_limits.FILTER_HEADER_MAX_BYTES], Location(source.path, offset, field))
-    except CorruptFile as error:
-        raise FilterProblem(
-            f"no filter header at the filter's offset: {error.reason}",
-            path=source.path,
-            offset=error.offset,
-            field=field,
-            id="filter-header",
-        ) from None
-    _check_header(header, chunk, room, problem)
-    return header, data
 
 
 class ProbedFilter(NamedTuple):
@@ -317,59 +220,12 @@ class ProbedFilter(NamedTuple):
     bits: Bits
 
 
-def load_for(source: Source, chunk: ColumnChunk, data_end: int, hashes: int) -> ProbedFilter:
-    """Read as much of a chunk's filter as a lookup of `hashes` hashes needs: single blocks, if that is less.
-
-    Checks everything that `load` checks, because all of it is in the header. Raises FilterProblem.
-    """
-    claimed = chunk.bloom_filter_length
-    if claimed is not None and not is_sparse(hashes, claimed):
-        loaded = load(source, chunk, data_end)
-        return ProbedFilter(loaded.header, loaded.bits)
-    header = load_header(source, chunk, data_end)
-    kind, size = filter_class(header.variant), header.num_bytes
-    start = (chunk.bloom_filter_offset or 0) + header.header_bytes
-    if is_sparse(hashes, size):
-        bits: Bits = UnreadFilter(kind, size, lambda at, length: source.read_at(start + at, length))
-    else:
-        bits = kind(source.read_at(start, size))
-    return ProbedFilter(header, bits)
+_Read = TypeVar("_Read", LoadedFilter, ProbedFilter)
 
 
 def bitset_bytes_in(length: int) -> int:
     """The bitset's size in a filter of `length` bytes: a header has 12 to 43 bytes, a bitset a multiple of 32."""
     return max(length - _HEADER_MIN, 0) // limits.FILTER_MIN_BYTES * limits.FILTER_MIN_BYTES
-
-
-def ranges_for(chunk: ColumnChunk, hashes: Sequence[int], assumed: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield the offset and length of each range that `load_for` reads; only the header if the length isn't known.
-
-    Args:
-        chunk: a chunk with a filter.
-        hashes: the hashes that are looked up.
-        assumed: the length of the filter with its header, if the metadata have none.
-    """
-    offset, claimed = chunk.bloom_filter_offset, chunk.bloom_filter_length
-    if offset is None:
-        return
-    if claimed is None:
-        claimed = assumed
-    if claimed is not None and not is_sparse(len(hashes), claimed):
-        yield offset, claimed
-        return
-    yield offset, parquet_limits.FILTER_HEADER_MAX_BYTES
-    size = 0 if claimed is None else bitset_bytes_in(claimed)
-    if 0 < size <= limits.FILTER_MAX_BYTES and claimed is not None:
-        yield from block_ranges(SplitBlockFilter, size, hashes, offset + claimed - size)
-
-
-def blocks_for(header: FilterHeader, offset: int, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the offset and length of each block that `load_for` reads after the header, or of the whole bitset."""
-    start = offset + header.header_bytes
-    if is_sparse(len(hashes), header.num_bytes):
-        yield from block_ranges(filter_class(header.variant), header.num_bytes, hashes, start)
-    else:
-        yield start, header.num_bytes
 
 
 def unknown_kind(header: FilterHeader) -> tuple[str, str] | None:
@@ -405,7 +261,7 @@ def _check_header(
             f"the bitset's {counted(size, 'byte')} {are(size)} not a power of two, as a draft's have to be",
             "filter-num-bytes",
         )
-    total = header.header_bytes + size
+    total = header.length
     if total > room:
         raise problem(
             f"header and bitset take {counted(total, 'byte')}, {room} {are(room)} left before the footer",
@@ -503,20 +359,121 @@ class Filters:
         return None if chunk.bloom_filter_offset is None else chunk
 
     def load(self, chunk: ColumnChunk) -> LoadedFilter:
-        """Read a chunk's filter. Raises FilterProblem."""
-        return load(self.source, chunk, self.footer.start)
+        """Read a chunk's filter: in one read if its length is known and at most 8 MiB, else in two. Raises
+        FilterProblem."""
+        header, offset, data = self._start(chunk, _ONE_READ_BYTES)
+        start, size = header.header_bytes, header.num_bytes
+        whole = len(data) >= start + size
+        bitset = data[start : start + size] if whole else self.source.read_at(offset + start, size)
+        return LoadedFilter(offset, header, data[:start], filter_class(header.variant)(bitset))
+
+    def _header(self, chunk: ColumnChunk) -> FilterHeader:
+        """The header of a chunk's filter, without its bits. Raises FilterProblem as `load` does."""
+        return self._start(chunk, parquet_limits.FILTER_HEADER_MAX_BYTES)[0]
+
+    def header_of(self, chunk: ColumnChunk) -> FilterHeader | None:
+        """The header of a chunk's filter; None if it can't be read."""
+        try:
+            return self._header(chunk)
+        except FilterProblem:
+            return None
+
+    def _start(self, chunk: ColumnChunk, most: int) -> tuple[FilterHeader, int, bytes]:
+        """A filter's header, its offset, and the bytes from there on: all bytes of the filter if they are at most
+        `most`."""
+        source, data_end = self.source, self.footer.start
+        offset = chunk.bloom_filter_offset
+        if offset is None:
+            raise ValueError("the chunk has no filter")
+        field = field_of(chunk)
+
+        def problem(reason: str, id: str, at: int = offset) -> FilterProblem:  # noqa: A002
+            return FilterProblem(reason, path=source.path, offset=at, field=field, id=id)
+
+        if offset < len(spec.MAGIC) or offset >= data_end:
+            raise problem(f"the filter's offset, {offset}, is outside the file's data", "filter-offset")
+        room = data_end - offset
+        claimed = chunk.bloom_filter_length
+        if claimed is not None and not 0 < claimed <= room:
+            raise problem(
+                f"bloom_filter_length is {claimed}, but {counted(room, 'byte')} {are(room)} left before the footer",
+                "filter-length",
+            )
+        if claimed is not None and claimed > limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
+            raise problem(
+                f"bloom_filter_length is {claimed}, more than a filter may have ({limits.FILTER_MAX_BYTES})",
+                "filter-too-large",
+            )
+        first = min(parquet_limits.FILTER_HEADER_MAX_BYTES if claimed is None or claimed > most else claimed, room)
+        data = source.read_at(offset, first)
+        if chunk.encrypted:
+            # arrow-rs writes the filters of encrypted columns in plain text; modules begin with their length
+            raise (
+                plaintext_problem(source.path, offset, field, chunk.column.path)
+                if _USUAL.match(data)
+                else FilterProblem(
+                    "the filter is encrypted with its column",
+                    path=source.path,
+                    offset=offset,
+                    field=field,
+                    hint=chunk.key_hint,
+                    id="filter-encrypted",
+                )
+            )
+        try:
+            header = parse_header(
+                data[: parquet_limits.FILTER_HEADER_MAX_BYTES], Location(source.path, offset, field)
+            )
+        except CorruptFile as error:
+            raise FilterProblem(
+                f"no filter header at the filter's offset: {error.reason}",
+                path=source.path,
+                offset=error.offset,
+                field=field,
+                id="filter-header",
+            ) from None
+        _check_header(header, chunk, room, problem)
+        return header, offset, data
+
+    def usable(self, chunk: ColumnChunk, load: Callable[[ColumnChunk], _Read]) -> tuple[_Read | None, str | None]:
+        """A chunk's filter, or why it can't be used; (None, None) without a filter. Those of the 2018 drafts aren't
+        compared with the statistics.
+
+        Args:
+            chunk: the chunk.
+            load: reads its filter, for a lookup of the bounds too.
+        """
+        if chunk.bloom_filter_offset is None:
+            return None, None
+        try:
+            found = load(chunk)
+        except FilterProblem as problem:
+            return None, problem.reason
+        if not found.header.draft and any(statistics.lost(chunk, found.bits)):
+            return None, WRONG
+        return found, None
 
     def load_for(self, chunk: ColumnChunk, hashes: int) -> ProbedFilter:
-        """Read as much of a chunk's filter as a lookup of `hashes` hashes needs. Raises FilterProblem."""
-        return load_for(self.source, chunk, self.footer.start, hashes)
+        """Read as much of a chunk's filter as a lookup of `hashes` hashes needs: single blocks, if that is less.
+
+        Checks everything that `load` checks, because all of it is in the header. Raises FilterProblem.
+        """
+        claimed = chunk.bloom_filter_length
+        if claimed is not None and not is_sparse(hashes, claimed):
+            loaded = self.load(chunk)
+            return ProbedFilter(loaded.header, loaded.bits)
+        header = self._header(chunk)
+        kind, size = filter_class(header.variant), header.num_bytes
+        start = (chunk.bloom_filter_offset or 0) + header.header_bytes
+        if is_sparse(hashes, size):
+            bits: Bits = UnreadFilter(kind, size, lambda at, length: self.source.read_at(start + at, length))
+        else:
+            bits = kind(self.source.read_at(start, size))
+        return ProbedFilter(header, bits)
 
     def will_look_up(self, lookups: Callable[[], Iterable[tuple[ColumnChunk, Sequence[int]]]]) -> None:
         """Announce the lookups that follow, with `load_for`: each chunk with its hashes."""
-        self.source.will_read(
-            found
-            for chunk, hashes in lookups()
-            for found in ranges_for(chunk, hashes, self._assumed_lengths.get(chunk.bloom_filter_offset or 0))
-        )
+        self.source.will_read(found for chunk, hashes in lookups() for found in self._ranges_for(chunk, hashes))
         self.source.will_read(r for chunk, hashes in lookups() for r in self._blocks(chunk, hashes))
 
     @cached_property
@@ -531,13 +488,35 @@ class Filters:
         found = ((offset, lengths[offset], bitset_bytes_in(lengths[offset])) for offset in unwritten)
         return {offset: length for offset, length, size in found if size and not size & (size - 1)}
 
+    def _ranges_for(self, chunk: ColumnChunk, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of each range that `load_for` reads; only the header if the length isn't
+        known."""
+        offset = chunk.bloom_filter_offset
+        if offset is None:
+            return
+        length = chunk.bloom_filter_length
+        if length is None:
+            length = self._assumed_lengths.get(offset)
+        if length is not None and not is_sparse(len(hashes), length):
+            yield offset, length
+            return
+        yield offset, parquet_limits.FILTER_HEADER_MAX_BYTES
+        size = 0 if length is None else bitset_bytes_in(length)
+        if 0 < size <= limits.FILTER_MAX_BYTES and length is not None:
+            yield from block_ranges(SplitBlockFilter, size, hashes, offset + length - size)
+
     def _blocks(self, chunk: ColumnChunk, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield the blocks of a filter whose length is only in its header."""
+        """Yield what `load_for` reads after the header of a filter whose length is only there."""
         if chunk.bloom_filter_offset is None or chunk.bloom_filter_length is not None:
             return
-        with suppress(FilterProblem):  # the lookup raises it
-            header = load_header(self.source, chunk, self.footer.start)
-            yield from blocks_for(header, chunk.bloom_filter_offset, hashes)
+        header = self.header_of(chunk)  # the lookup reports what is wrong with it
+        if header is None:
+            return
+        start, size = chunk.bloom_filter_offset + header.header_bytes, header.num_bytes
+        if is_sparse(len(hashes), size):
+            yield from block_ranges(filter_class(header.variant), size, hashes, start)
+        else:
+            yield start, size
 
     def columns(self) -> set[int]:
         """Ordinals of the columns that have a filter in any row group."""
@@ -561,36 +540,28 @@ class Filters:
 
     @cached_property
     def unwritten_lengths(self) -> dict[ChunkKey, int]:
-        """The lengths of the filters for which the metadata have none, from their headers."""
+        """The lengths of the filters for which the metadata have none, from their headers as far as they can be
+        read."""
         self.source.will_read(self.headers(None, unwritten=True))
         unwritten = (c.key for c in self.footer.filter_claims(None) if c.is_filter and c.length is None)
-        lengths = ((key, self.length(key)) for key in unwritten)
-        return {key: length for key, length in lengths if length is not None}
-
-    def length(self, key: ChunkKey) -> int | None:
-        """The length of a chunk's filter including its header, from the header; None if it can't be read."""
-        try:
-            header = load_header(self.source, self.footer.chunk(key), self.footer.start)
-        except FilterProblem:
-            return None
-        return header.header_bytes + header.num_bytes
+        headers = ((key, self.header_of(self.footer.chunk(key))) for key in unwritten)
+        return {key: header.length for key, header in headers if header is not None}
 
     def gives_away(self, key: ChunkKey) -> bool:
         """Whether a chunk is encrypted and its filter isn't."""
-        if self.footer.encryption is None and not self.footer.chunk(key).encrypted:
+        chunk = self.footer.chunk(key)
+        if self.footer.encryption is None and not chunk.encrypted:
             return False
         try:
-            load_header(self.source, self.footer.chunk(key), self.footer.start)
+            self._header(chunk)
         except FilterProblem as error:
             return error.id == "filter-plaintext"
         return False
 
     def bitset_bytes(self, chunk: ColumnChunk) -> int | None:
         """The size of a filter's bitset, from the header; None if it can't be read."""
-        try:
-            return load_header(self.source, chunk, self.footer.start).num_bytes
-        except FilterProblem:
-            return None
+        header = self.header_of(chunk)
+        return None if header is None else header.num_bytes
 
 
 def draft_hash(data: bytes) -> int:

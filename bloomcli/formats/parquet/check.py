@@ -5,9 +5,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final, NamedTuple
 
 from bloomcli import kernels
@@ -27,7 +26,7 @@ from bloomcli.formats.deep_check import (
 from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.parquet import page_index, proof, statistics, values
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, Filters, LoadedFilter, is_usual
-from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Region, regions
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, OFFSET_INDEX, ChunkKey, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
 from bloomcli.formats.parquet.row_order import sorting_columns
@@ -35,43 +34,48 @@ from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.hints import removing, repairing
 from bloomcli.model.file import UNVERIFIED, Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
+from bloomcli.rules import RULES
 from bloomcli.values.literals import render
 from bloomcli.words import counted
 
 _NO_FILTER: Final = -1
 """The lowest bloom_filter_offset that writers are known to write for chunks without a filter."""
+_DAMAGED: Final = "the column's pages are damaged; get the file from its source again"
+
+
+def _finding(
+    chunk: ColumnChunk,
+    id: str,  # noqa: A002  it is the rule's id
+    message: str,
+    *,
+    offset: int | None,
+    hint: str | None = HINT_REPLACE,
+    severity: Severity | None = None,
+    missing: tuple[str, ...] = (),
+) -> Finding:
+    """A finding about a chunk, by default with the severity of its rule."""
+    return Finding(
+        id=id,
+        severity=severity or RULES[id].severity,
+        message=message,
+        row_group=chunk.row_group,
+        column=chunk.column.path,
+        offset=offset,
+        hint=hint,
+        missing=missing,
+    )
 
 
 def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> Iterator[Finding]:
     """The finding about a filter that can't be used."""
     del filters
-    yield Finding(
-        id=problem.id,
-        severity=Severity.WARNING if problem.id == "filter-encrypted" else Severity.ERROR,
-        message=problem.reason,
-        row_group=chunk.row_group,
-        column=chunk.column.path,
-        offset=problem.offset,
-        hint=problem.hint,
-    )
+    yield _finding(chunk, problem.id, problem.reason, offset=problem.offset, hint=problem.hint)
 
 
 def page_headers(filters: Filters, chunk: ColumnChunk) -> Finding | None:
     """The finding about first page headers that contradict the chunk's metadata; None if they agree."""
     fault = first_headers(filters.source, chunk, filters.footer.start)
-    return None if fault is None else _damaged("page-header", chunk, fault.reason, fault.offset)
-
-
-def _damaged(id: str, chunk: ColumnChunk, message: str, offset: int) -> Finding:  # noqa: A002  it is the rule's id
-    return Finding(
-        id=id,
-        severity=Severity.ERROR,
-        message=message,
-        row_group=chunk.row_group,
-        column=chunk.column.path,
-        offset=offset,
-        hint="the column's pages are damaged; get the file from its source again",
-    )
+    return None if fault is None else _finding(chunk, "page-header", fault.reason, offset=fault.offset, hint=_DAMAGED)
 
 
 def without_location(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iterator[Finding]:
@@ -84,89 +88,45 @@ def without_location(chunk: ColumnChunk, offset: int | None, length: int | None)
         return
     with_offset = "without a bloom_filter_offset" if offset is None else f"with a bloom_filter_offset of {offset}"
     size = f"a bloom_filter_length of {length} " if length else "a chunk "
-    yield Finding(
-        id="filter-offset",
-        severity=Severity.ERROR,
-        message=f"{size}{with_offset}: there was a filter, which readers can no longer find",
-        row_group=chunk.row_group,
-        column=chunk.column.path,
-        hint=HINT_REPLACE,
-    )
+    message = f"{size}{with_offset}: there was a filter, which readers can no longer find"
+    yield _finding(chunk, "filter-offset", message, offset=None)
 
 
 def sound(
     filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter, facts: Sequence[FilterFacts]
 ) -> Iterator[Finding]:
     """Yield findings about a readable filter: its bits, header and size, and its length in the metadata."""
+    finding = partial(_finding, chunk, offset=loaded.offset)
     if loaded.bits.set_bits == 0 and filters.footer.counts_values(chunk):
-        yield _empty(chunk, loaded)
+        values = counted(non_null_values(chunk), "value")
+        yield finding(
+            "filter-boolean" if chunk.column.physical == "BOOLEAN" else "filter-all-zero",
+            f"no bit is set, though the chunk has {values}: a reader loses all of them",
+        )
     if loaded.header.draft:
-        yield _finding(chunk, loaded, "filter-draft", Severity.ERROR, DRAFT_REASON)
+        yield finding("filter-draft", DRAFT_REASON)
         return
     for which, bound in statistics.lost(chunk, loaded.bits) if facts[0].untrusted == WRONG else ():
-        lost = _finding(chunk, loaded, "value-missing", Severity.ERROR, missing_bound_message(which))
-        yield replace(lost, missing=(render(bound, chunk.column),))
+        yield finding("value-missing", missing_bound_message(which), missing=(render(bound, chunk.column),))
     if not is_usual(loaded.header_raw):
-        yield _finding(
-            chunk,
-            loaded,
+        yield finding(
             "filter-header",
-            Severity.WARNING,
             "no writer encodes the header like this: one of its bytes has changed, and readers may refuse it",
+            severity=Severity.WARNING,
         )
     if loaded.bits.nbytes & (loaded.bits.nbytes - 1):
-        yield _finding(
-            chunk,
-            loaded,
-            "filter-not-power-of-two",
-            Severity.WARNING,
-            f"the bitset's {loaded.bits.nbytes} bytes are not a power of two",
-        )
+        message = f"the bitset's {loaded.bits.nbytes} bytes are not a power of two"
+        yield finding("filter-not-power-of-two", message)
     if chunk.bloom_filter_length is None:
-        yield _finding(
-            chunk,
-            loaded,
+        yield finding(
             "filter-no-length",
-            Severity.NOTE,
             "bloom_filter_length isn't written: readers need two reads, parquet-java 1.14.0 to 1.15.2 may lose rows",
         )
 
 
-def _empty(chunk: ColumnChunk, loaded: LoadedFilter) -> Finding:
-    """The finding about a filter without a set bit whose chunk has values."""
-    return _finding(
-        chunk,
-        loaded,
-        "filter-boolean" if chunk.column.physical == "BOOLEAN" else "filter-all-zero",
-        Severity.ERROR,
-        f"no bit is set, though the chunk has {counted(non_null_values(chunk), 'value')}: a reader loses all of them",
-    )
-
-
-def _finding(
-    chunk: ColumnChunk,
-    loaded: LoadedFilter,
-    id: str,  # noqa: A002  it is the rule's id
-    severity: Severity,
-    message: str,
-    *,
-    hint: str = HINT_REPLACE,
-) -> Finding:
-    return Finding(
-        id=id,
-        severity=severity,
-        message=message,
-        row_group=chunk.row_group,
-        column=chunk.column.path,
-        offset=loaded.offset,
-        hint=hint,
-    )
-
-
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Yield filters of these columns (None: all) that share bytes with pages, page indexes or other filters."""
-    filters.source.will_read(filters.headers(None, unwritten=True))
-    claims = regions(filters.footer, filters.length)
+    claims = regions(filters.footer, filters.unwritten_lengths.get)
     reach: Region | None = None
     for region in claims:
         if reach is not None and region.start < reach.end and FILTER in (region.kind, reach.kind):
@@ -175,7 +135,7 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
                 yield Finding(
                     id="filter-overlap",
                     severity=Severity.ERROR,
-                    message=f"the {region.kind} at {region.start} overlaps the {reach.kind} "
+                    message=f"the {region.name} at {region.start} overlaps the {reach.name} "
                     f"at {reach.start} to {reach.end}"
                     f" (row group {reach.key.row_group}, column {filters.footer.columns[reach.key.column].path})",
                     row_group=region.key.row_group,
@@ -245,7 +205,7 @@ def _index_ranges(
     filters: Filters, columns: set[int] | None, units: Container[int] | None
 ) -> Iterator[tuple[int, int]]:
     for key, _ in filters.proven(columns, units):
-        yield from page_index.ranges(filters.footer, key, page_index.COLUMN_INDEX, page_index.OFFSET_INDEX)
+        yield from page_index.ranges(filters.footer, key, COLUMN_INDEX, OFFSET_INDEX)
 
 
 def deep(
@@ -254,7 +214,13 @@ def deep(
     """Prove every chunk of these columns (None: of those with filters) by its values, `threads` chunks at the same
     time: its filter, its statistics and its page indexes."""
     stop = Stop()
-    filters.source.will_read(_ranges(filters, columns, units))
+    filters.source.will_read(
+        chain(
+            filters.ranges(columns),
+            _index_ranges(filters, columns, units),
+            (chunk_range(chunk) for _, chunk in filters.proven(columns, units)),
+        )
+    )
     together = _sorted_together(filters, filters.proven(columns, units))
     jobs = (Job(0, partial(_deep_some, filters, some, stop)) for some in together)
     for checks, read in in_order(jobs, threads, stop):
@@ -277,24 +243,6 @@ def _sorted_together(
                 yield [one]
         if together:
             yield sorted(together, key=lambda one: one[0].column == by[0])
-
-
-def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
-    """The ranges of the filters, of the chunks that they are checked against, and of the chunks' indexes."""
-    yield from filters.ranges(columns)
-    yield from _index_ranges(filters, columns, units)
-    for _, chunk in filters.proven(columns, units):
-        yield chunk_range(chunk)
-
-
-def _readable(
-    filters: Filters, columns: set[int] | None, units: Container[int] | None
-) -> Iterator[tuple[ColumnChunk, LoadedFilter]]:
-    for chunk in filters.locations(columns, units):
-        try:
-            yield chunk, filters.load(chunk)
-        except FilterProblem:
-            continue  # `unusable` reports it
 
 
 def _text(page: values.HashedPage, column: Column, index: int) -> str:
@@ -344,9 +292,8 @@ def _deep_one(
         return found if chunk.bloom_filter_offset is not None else _unread(chunk, "they are encrypted")
     if loaded is not None and chunk.column.physical == "BOOLEAN":
         found, loaded = _deep_boolean(chunk, loaded), None
-    fault = first_headers(filters.source, chunk, filters.footer.start)
-    if fault is not None:
-        damaged = _damaged("page-header", chunk, fault.reason, fault.offset)
+    damaged = page_headers(filters, chunk)
+    if damaged is not None:
         return found._replace(proof=() if chunk.bloom_filter_offset is not None else (damaged,))
     measure = proof.measure_of(filters, key, chunk)
     try:
@@ -356,7 +303,7 @@ def _deep_one(
             count = sum(page.count for page in values_of(filters, chunk, measure, stop))
             found = found._replace(values=count)
     except BadChecksum as error:
-        damaged = _damaged("page-checksum", chunk, error.reason, error.offset or 0)
+        damaged = _finding(chunk, "page-checksum", error.reason, offset=error.offset or 0, hint=_DAMAGED)
         return found._replace(proof=(damaged,))
     except UnsupportedError as error:
         if loaded is not None:
@@ -379,23 +326,15 @@ def _deep_one(
 
 def _unread(chunk: ColumnChunk, why: str, *faults: proof.Fault) -> DeepCheck:
     """The note about a chunk whose values can't be read, and the faults that are known without them."""
-    note = Finding(
-        id="statistics-not-checked",
-        severity=Severity.NOTE,
-        message=f"the values can't be compared with the statistics: {why}",
-        row_group=chunk.row_group,
-        column=chunk.column.path,
-        offset=chunk.data_offset or None,
-    )
+    message = f"the values can't be compared with the statistics: {why}"
+    note = _finding(chunk, "statistics-not-checked", message, offset=chunk.data_offset or None, hint=None)
     return DeepCheck(values=0, proof=(note, *(fault.finding(chunk) for fault in faults)))
 
 
 def _compared(work: _ChunkCheck, measure: Measure) -> DeepCheck:
     """Compare a filter with its chunk's values, which are measured. Raises BadChecksum."""
     _, chunk, loaded, _ = work
-    finding = partial(
-        Finding, row_group=chunk.row_group, column=chunk.column.path, offset=loaded.offset, hint=HINT_REPLACE
-    )
+    finding = partial(_finding, chunk, offset=loaded.offset)
     # if the filter contains every dictionary entry, it doesn't matter which of them the pages refer to
     rebuilt = _rebuild(work, values_of(work.filters, chunk, measure, work.stop))
     doubtful = rebuilt.has_missing_bits() or rebuilt.negative_zero
@@ -403,16 +342,10 @@ def _compared(work: _ChunkCheck, measure: Measure) -> DeepCheck:
         rebuilt = _rebuild(work, work.pages())
     if rebuilt.has_missing_bits():
         absent, missing = _missing(work)
-        missed = finding(
-            id="value-missing",
-            severity=Severity.ERROR,
-            message=missing_values_message(absent, rebuilt.count),
-            missing=tuple(missing),
-        )
+        message = missing_values_message(absent, rebuilt.count)
+        missed = finding("value-missing", message, missing=tuple(missing))
         return DeepCheck(values=rebuilt.count, finding=missed)
-    zero = None
-    if rebuilt.negative_zero:
-        zero = finding(id="reader-negative-zero", severity=Severity.ERROR, message=NEGATIVE_ZERO)
+    zero = finding("reader-negative-zero", NEGATIVE_ZERO) if rebuilt.negative_zero else None
     stray = rebuilt.stray_bits()
     if stray and doubtful:
         stray = rebuilt.stray_bits(_entries(work))
@@ -420,32 +353,21 @@ def _compared(work: _ChunkCheck, measure: Measure) -> DeepCheck:
         stray = rebuilt.stray_bits(_normal_forms(work))
     if stray and loaded.bits.nbytes & (loaded.bits.nbytes - 1):
         stray = _stray_but_folded(work, rebuilt)
-    found = (
-        finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits_message(stray))
-        if stray
-        else None
-    )
+    found = finding("filter-stray-bits", stray_bits_message(stray)) if stray else None
     return DeepCheck(values=rebuilt.count, finding=found, negative_zero=zero)
 
 
 def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     """Check a BOOLEAN column's filter by the minimum and maximum; reads no page."""
-    finding = partial(
-        Finding,
-        row_group=chunk.row_group,
-        column=chunk.column.path,
-        offset=loaded.offset,
-        hint=removing(chunk.column.path, after=" takes it out: no reader uses it"),
-    )
-    missing = {which: bound for which, bound in statistics.lost(chunk, loaded.bits) if loaded.bits.set_bits}
-    if missing:
-        which, bound = next(iter(missing.items()))
-        lost = finding(id="value-missing", severity=Severity.ERROR, message=missing_bound_message(which))
-        return DeepCheck(values=0, finding=replace(lost, missing=(render(bound, chunk.column),)))
+    hint = removing(chunk.column.path, after=" takes it out: no reader uses it")
+    finding = partial(_finding, chunk, offset=loaded.offset, hint=hint)
+    for which, bound in statistics.lost(chunk, loaded.bits) if loaded.bits.set_bits else ():
+        text = render(bound, chunk.column)
+        return DeepCheck(values=0, finding=finding("value-missing", missing_bound_message(which), missing=(text,)))
     if not non_null_values(chunk) or (chunk.null_count is not None and chunk.min_value and chunk.max_value):
         return DeepCheck(values=0)
     message = "a BOOLEAN column without statistics: its values aren't looked up"
-    return DeepCheck(values=0, finding=finding(id="filter-not-checked", severity=Severity.NOTE, message=message))
+    return DeepCheck(values=0, finding=finding("filter-not-checked", message))
 
 
 def _rebuild(work: _ChunkCheck, pages: Iterable[values.HashedPage]) -> FilterComparison[SplitBlockFilter]:
@@ -480,7 +402,11 @@ def _normal_forms(work: _ChunkCheck) -> bytes:
 
 def without_normal_forms(filters: Filters, column: Column) -> Iterator[int]:
     """Yield the row groups whose filter has no hash of some interval's normal form."""
-    for chunk, loaded in _readable(filters, {column.index}, None):
+    for chunk in filters.locations({column.index}):
+        try:
+            loaded = filters.load(chunk)
+        except FilterProblem:
+            continue  # `unusable` reports it
         hashes = _normal_forms(_ChunkCheck(filters, chunk, loaded, Stop()))
         count = len(hashes) // 8
         if not loaded.header.draft and loaded.bits.check_hashes(hashes, count, bytearray(count)):

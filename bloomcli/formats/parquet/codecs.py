@@ -1,8 +1,7 @@
 """Decompresses pages into at most as many bytes as the header gives: small pages at once, large ones in windows.
 
-Each codec uses the library that loads fastest, because importing pyarrow takes longer than building a filter for a
-small file: zlib for GZIP, cramjam for SNAPPY and LZ4, zstandard for ZSTD, and pyarrow for BROTLI. All of them release
-the GIL. pyarrow also decompresses what the others can't do exactly, such as several ZSTD frames.
+cramjam decompresses pages at once: it releases the GIL, and importing pyarrow takes longer than building a filter for
+a small file. It writes into a buffer of the announced size, so that a page never takes more memory than that.
 
 A page may have 2 GiB, or 32 KiB of a file may claim it. Large pages are therefore never loaded as a whole: a reader
 loads a window, consumes what it can, and loads the next one. If several parts of a value section are read together
@@ -12,25 +11,20 @@ loads a window, consumes what it can, and loads the next one. If several parts o
 from __future__ import annotations
 
 import io
-import threading
-import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.storage.base import Source
-from bloomcli.words import are, counted
-
-_GZIP_WINDOW: Final = 31
-"""zlib's 15 bits, plus 16 for the gzip format."""
+from bloomcli.words import counted
 
 _WINDOW: Final = 1 << 20
 """Bytes of a large page that are loaded at a time."""
-
-_OF_THREAD: Final = threading.local()
 
 Buffer = bytes | bytearray | memoryview
 
@@ -45,49 +39,38 @@ def supported(codec: str) -> bool:
 
 
 def streams(codec: str) -> bool:
-    """Whether `windows` needs only the memory of a window and of the codec's history."""
-    return codec == "UNCOMPRESSED" or codec in _STREAMS
+    """Whether pages in a codec are decompressed in windows, which takes the memory of a window and of its history."""
+    return codec == "UNCOMPRESSED" or codec in _STREAMED
 
 
 def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
     """Decompress to exactly `size` bytes. Raises CodecError."""
     if size == 0:
         return b""
+    out = bytearray(size)
     try:
-        found = _CODECS[codec](packed, size)
-    except CodecError:
-        raise
-    except Exception as error:  # noqa: BLE001  each library has its own errors, and some aren't documented
+        count = _decompressor(codec)(packed, out)
+    except Exception as error:  # noqa: BLE001  the library's errors aren't documented
         raise CodecError(str(error) or type(error).__name__) from None
-    if len(found) != size:
-        raise CodecError(f"{counted(len(found), 'byte')} came out, {size} were announced")
-    return found
+    if count != size:
+        raise CodecError(f"{counted(count, 'byte')} came out, {size} were announced")
+    return out
 
 
-def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: int) -> Iterator[Buffer]:
-    """Decompress in parts of `window` bytes, from parts of the compressed bytes; any part may be the last.
+def _streamed(codec: str, raw: Iterator[bytes]) -> Iterator[Buffer]:
+    """Decompress in parts of `_WINDOW` bytes, from parts of the compressed bytes; any part may be the last.
 
-    The caller counts the bytes. Raises CodecError, and UnsupportedError if a codec needs more bytes at once than
-    `parquet_limits.PAGE_WHOLE_MAX_BYTES`.
-    """
-    if codec == "UNCOMPRESSED":
-        yield from raw
-        return
-    opened = _STREAMS.get(codec)
-    if opened is None:
-        if max(packed, size) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
-            raise UnsupportedError(
-                f"a page of {counted(size, 'byte')} ({packed} in the file); with {codec} at most"
-                f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
-                hint="rewrite the file with smaller pages, or with ZSTD",
-            )
-        yield decompress(codec, memoryview(b"".join(raw)), size)
-        return
+    The caller counts the bytes. Raises CodecError."""
+    import pyarrow as pa
+
+    file = pa.PythonFile(io.BufferedReader(_PartsFile(raw)), mode="r")
     try:
-        yield from opened(raw, window)
+        with pa.CompressedInputStream(file, codec.lower()) as reader:
+            while part := reader.read(_WINDOW):
+                yield part
     except BloomError:
         raise
-    except Exception as error:  # noqa: BLE001  as above
+    except Exception as error:  # noqa: BLE001  errors of Arrow, and those that it makes of Python's
         raise CodecError(str(error) or type(error).__name__) from None
 
 
@@ -112,119 +95,48 @@ class _PartsFile(io.RawIOBase):
         return count
 
 
-def _zstd_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
-    import zstandard
-
-    with zstandard.ZstdDecompressor().stream_reader(
-        io.BufferedReader(_PartsFile(raw)), read_across_frames=True
-    ) as reader:
-        while part := reader.read(window):
-            yield part
-
-
-def _gzip_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
-    unpacker = zlib.decompressobj(_GZIP_WINDOW)
-    for part in raw:
-        rest = part
-        while rest:
-            if unpacker.eof:  # another member follows
-                unpacker = zlib.decompressobj(_GZIP_WINDOW)
-            yield unpacker.decompress(rest, window)
-            rest = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
-    while not unpacker.eof and (found := unpacker.decompress(b"", window)):
-        yield found
-    if not unpacker.eof:
-        raise CodecError("the stream is cut off")
-
-
-def _brotli_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
-    import pyarrow as pa
-
-    with pa.CompressedInputStream(pa.PythonFile(io.BufferedReader(_PartsFile(raw)), mode="r"), "brotli") as reader:
-        while part := reader.read(window):
-            yield part
-
-
-def _snappy(packed: memoryview, size: int) -> Buffer:
-    import cramjam
-
-    out = bytearray(size)
-    return _filled(out, cramjam.snappy.decompress_raw_into(packed, out))
-
-
-def _filled(out: bytearray, count: int) -> Buffer:
-    return out if count == len(out) else memoryview(out)[:count]
-
-
-def _lz4_block(packed: memoryview, size: int) -> Buffer:
-    import cramjam
-
-    out = bytearray(size)
-    return _filled(out, cramjam.lz4.decompress_block_into(packed, out))
-
-
-def _hadoop_lz4(packed: memoryview, size: int) -> Buffer:
+def _hadoop_lz4(packed: memoryview, out: bytearray | memoryview) -> int:
     """Decompress the codec named LZ4: Hadoop's frames (two u32 BE sizes before each raw block), or one raw block."""
-    out, position = bytearray(), 0
+    block = _decompressor("LZ4_RAW")
+    position = filled = 0
     while len(packed) - position >= 8:
         want = int.from_bytes(packed[position : position + 4], "big")
         have = int.from_bytes(packed[position + 4 : position + 8], "big")
         position += 8
-        if want > size - len(out) or have > len(packed) - position:
+        if want > len(out) - filled or have > len(packed) - position:
             break
-        block = packed[position : position + have]
-        out += _lz4_block(block, want) if want else b""
+        if want:
+            part = memoryview(out)[filled : filled + want]
+            filled += block(packed[position : position + have], part)
         position += have
-    if len(out) == size and position == len(packed):
-        return out
-    del out
-    return _lz4_block(packed, size)
+    if filled == len(out) and position == len(packed):
+        return filled
+    return block(packed, out)
 
 
-def _zstd(packed: memoryview, size: int) -> Buffer:
-    import zstandard
-
-    content = zstandard.frame_content_size(packed)
-    if content > size:  # -1 if the frame doesn't give its size
-        raise CodecError(f"{counted(content, 'byte')} {are(content)} in the frame, {size} were announced")
-    decompressor = getattr(_OF_THREAD, "zstd", None)
-    if decompressor is None:  # one for each thread: creating it allocates memory
-        decompressor = _OF_THREAD.zstd = zstandard.ZstdDecompressor()
-    found: bytes = decompressor.decompress(packed, max_output_size=size)
-    return found if len(found) == size else _arrow("zstd", packed, size)
-
-
-def _gzip(packed: memoryview, size: int) -> Buffer:
-    unpacker = zlib.decompressobj(_GZIP_WINDOW)
-    found = unpacker.decompress(packed, size)
-    return found if len(found) == size else _arrow("gzip", packed, size)
-
-
-def _brotli(packed: memoryview, size: int) -> Buffer:
-    return _arrow("brotli", packed, size)
-
-
-def _arrow(name: str, packed: memoryview, size: int) -> Buffer:
-    import pyarrow as pa
-
-    found: Any = pa.Codec(name).decompress(pa.py_buffer(packed), decompressed_size=size)
-    return memoryview(found).cast("B")  # the bytes of Arrow's buffers are signed
-
-
-_CODECS: Final[dict[str, Callable[[memoryview, int], Buffer]]] = {
-    "SNAPPY": _snappy,
-    "GZIP": _gzip,
-    "BROTLI": _brotli,
-    "ZSTD": _zstd,
-    "LZ4_RAW": _lz4_block,
-    "LZ4": _hadoop_lz4,
+_CODECS: Final = {
+    "SNAPPY": "snappy.decompress_raw_into",
+    "GZIP": "gzip.decompress_into",
+    "BROTLI": "brotli.decompress_into",
+    "ZSTD": "zstd.decompress_into",
+    "LZ4_RAW": "lz4.decompress_block_into",
+    "LZ4": "",
 }
+"""cramjam's function for each codec; Hadoop's LZ4 has none."""
+_STREAMED: Final = ("GZIP", "BROTLI", "ZSTD")
+"""The codecs that Arrow decompresses in windows, under these names."""
 
-_STREAMS: Final[dict[str, Callable[[Iterator[bytes], int], Iterator[bytes]]]] = {
-    "GZIP": _gzip_windows,
-    "BROTLI": _brotli_windows,
-    "ZSTD": _zstd_windows,
-}
+
+_Decompressor = Callable[[memoryview, bytearray | memoryview], int]
+"""Decompresses all bytes into a buffer, and returns how many came out."""
+
+
+@cache
+def _decompressor(codec: str) -> _Decompressor:
+    import cramjam
+
+    found: _Decompressor = _hadoop_lz4 if codec == "LZ4" else attrgetter(_CODECS[codec])(cramjam)
+    return found
 
 
 class Feed:
@@ -321,12 +233,10 @@ class LargeBody:
     def whole(self) -> Buffer:
         """Return all bytes, for encodings without windowed decoding. Raises UnsupportedError above a ceiling."""
         if self.size > parquet_limits.PAGE_WHOLE_MAX_BYTES and streams(self._packed.codec):
-            raise self._located(
-                UnsupportedError(
-                    f"a page of {counted(self.size, 'byte')}; in its encoding at most"
-                    f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
-                    hint="rewrite the file with smaller pages",
-                )
+            raise self._location.unsupported(
+                f"a page of {counted(self.size, 'byte')}; in its encoding at most"
+                f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
+                "rewrite the file with smaller pages",
             )
         out = bytearray()
         for window in self._windows():
@@ -334,28 +244,37 @@ class LargeBody:
             out += window
         return out
 
-    def _located(self, error: UnsupportedError) -> UnsupportedError:
-        error.path, error.offset, error.field = self._location.path, self._location.base, self._location.field
-        return error
-
     def _windows(self) -> Iterator[Buffer]:
         packed = self._packed
         came = 0
         try:
-            for window in windows(packed.codec, raw_windows(packed), packed.packed, packed.size, _WINDOW):
+            for window in self._decompressed():
                 came += len(window)
                 if came > packed.size:
                     break
                 yield window
         except CodecError as error:
             raise self._location.fault(f"the page can't be decompressed ({error})", 0) from None
-        except UnsupportedError as error:
-            raise self._located(error) from None
         if came != packed.size:
             came_out = f"{counted(came, 'byte')} {'or more ' if came > packed.size else ''}came out"
             raise self._location.fault(
                 f"the page can't be decompressed ({came_out}, {packed.size} were announced)", 0
             )
+
+    def _decompressed(self) -> Iterator[Buffer]:
+        codec, packed, size, raw = self._packed.codec, self._packed.packed, self.size, raw_windows(self._packed)
+        if codec == "UNCOMPRESSED":
+            yield from raw
+        elif codec in _STREAMED:
+            yield from _streamed(codec, raw)
+        elif max(packed, size) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
+            raise self._location.unsupported(
+                f"a page of {counted(size, 'byte')} ({packed} in the file); with {codec} at most"
+                f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
+                "rewrite the file with smaller pages, or with ZSTD",
+            )
+        else:
+            yield decompress(codec, memoryview(b"".join(raw)), size)
 
 
 def raw_windows(page: PageBytes) -> Iterator[bytes]:

@@ -29,8 +29,8 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.keys import Keys
-from bloomcli.formats.parquet import compact, spec
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.bloom_filter import plaintext_problem
 from bloomcli.formats.parquet.encryption import (
     LENGTH_BYTES,
@@ -233,7 +233,7 @@ def _plain_chunk(chunk: Struct, cipher: Cipher) -> bytes:
             spec.STRUCT,
             _trimmed(plain, "ColumnMetaData", chunk.location),
         )
-    return compact.struct(fields)
+    return spec.struct(fields)
 
 
 def _trimmed(plain: bytes, name: str, location: Location) -> bytes:
@@ -331,6 +331,7 @@ class _Region:
 
     def __init__(self, start: int, end: int, kind: str, key: ChunkKey, cipher: Cipher, column: str) -> None:
         self.start, self.end, self.kind, self.key, self.cipher = start, end, kind, key, cipher
+        self.name = kind.replace("_", " ")
         self.pages: list[_Page] = []
         """The pages that are known, in order; from the chunk's first page on."""
         self.places: list[tuple[int, int]] | None = None
@@ -477,7 +478,7 @@ class PlainSource(CountingSource):
         size = region.end - region.start
         if size > limits.FILTER_MAX_BYTES + 2 * parquet_limits.FILTER_HEADER_MAX_BYTES:
             raise UnsupportedError(
-                f"a {region.kind} has {counted(size, 'byte')}, and at most "
+                f"a {region.name} has {counted(size, 'byte')}, and at most "
                 f"{limits.FILTER_MAX_BYTES} are decrypted at once",
                 path=self.path,
                 offset=region.start,
@@ -493,7 +494,7 @@ class PlainSource(CountingSource):
                 else ("OffsetIndex", Kind.OFFSET_INDEX)
             )
             if first != size:
-                raise self._fault(region, f"the {region.kind} isn't a module of its length", region.start)
+                raise self._fault(region, f"the {region.name} isn't a module of its length", region.start)
             return _filled(_trimmed(self._decrypt(region, raw, region.start, kind), name, location), size), b""
         rest = memoryview(raw)[first:]
         if first > size - LENGTH_BYTES or module_length(rest[:LENGTH_BYTES]) != len(rest):

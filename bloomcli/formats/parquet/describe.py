@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Final
 
 from bloomcli import kernels
@@ -71,13 +70,8 @@ def facts_of_claim(filters: Filters, claim: Claim) -> FilterFacts | None:
         return None
     header_bytes, bitset_bytes, figures, wrong = found
     values = max((metadata.num_values or 0) - (nulls or 0), 0)
-    header = _usual_header(bitset_bytes, header_bytes)
+    header = FilterHeader(bitset_bytes, header_bytes, "BLOCK", "XXHASH", "UNCOMPRESSED")
     return _facts(column, key.row_group, values, offset, header, figures, WRONG if wrong else None)
-
-
-@lru_cache(maxsize=64)
-def _usual_header(num_bytes: int, header_bytes: int) -> FilterHeader:
-    return FilterHeader(num_bytes, header_bytes, "BLOCK", "XXHASH", "UNCOMPRESSED")
 
 
 def _facts(

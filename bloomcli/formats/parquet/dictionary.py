@@ -9,16 +9,17 @@ from __future__ import annotations
 from typing import Final
 
 from bloomcli import kernels, limits
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.answer import Lookup
 from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
-from bloomcli.formats.parquet import statistics, values
+from bloomcli.formats.parquet import statistics
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page, read_pages
+from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, is_interval, zero_hashes
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
-_DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 _HEADERS_READ: Final = 64
 """The maximum number of page headers that are read for a chunk without encoding statistics: each may take a read."""
 
@@ -60,7 +61,7 @@ class ChunkDictionary:
 
 def _may_exclude(chunk: ColumnChunk) -> bool:
     """Whether all pages may be dictionary-encoded, and equal values have equal bytes."""
-    if chunk.column.physical == "INT96" or values.is_interval(chunk.column):
+    if chunk.column.physical == "INT96" or is_interval(chunk.column):
         return False
     return chunk.only_dictionary_encoded or (not chunk.encodings_known and chunk.dictionary_bytes is not None)
 
@@ -82,16 +83,14 @@ def _entries(source: Source, chunk: ColumnChunk, data_end: int, budget: ReadBudg
     page = read_page(reader, lambda _: False)
     if page is None or not (chunk.only_dictionary_encoded or _all_encoded(source, chunk, data_end)):
         return None
-    found = values.hashed_dictionary(page, chunk)
-    return DictionaryEntries(
-        found.hashes[: found.count * 8], values.zero_hashes(chunk.column) if found.has_zero else ()
-    )
+    found = ChunkHasher(chunk, Stop()).dictionary(page)
+    return DictionaryEntries(found.hashes[: found.count * 8], zero_hashes(chunk.column) if found.has_zero else ())
 
 
 def _all_encoded(source: Source, chunk: ColumnChunk, data_end: int) -> bool:
     """Whether all data pages are dictionary-encoded with one dictionary, according to their headers."""
     pages = read_pages(source, chunk, data_end, lambda _: True, window=HEADER_WINDOW)
     for number, page in enumerate(pages):
-        if number > _HEADERS_READ or (number > 0 if page.dictionary else page.encoding not in _DICTIONARY):
+        if number > _HEADERS_READ or (number > 0 if page.dictionary else page.encoding not in DICTIONARY_ENCODINGS):
             return False
     return True

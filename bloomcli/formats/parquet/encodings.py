@@ -113,13 +113,8 @@ class Slice(NamedTuple):
 
 def unread(encoding: str, location: Location) -> UnsupportedError:
     """The error about a page of values in an encoding that isn't read."""
-    return UnsupportedError(
-        f"values in the encoding {encoding}",
-        path=location.path,
-        offset=location.base,
-        field=location.field,
-        hint="choose other columns, or write this one again in another encoding",
-    )
+    hint = "choose other columns, or write this one again in another encoding"
+    return location.unsupported(f"values in the encoding {encoding}", hint)
 
 
 def slices(page: Page, column: Column, bounds: _Bounds = None) -> Iterator[Slice]:
@@ -340,13 +335,7 @@ def _delta_byte_array(page: Page, body: AnyBody, width: int | None, bounds: _Bou
 
 
 def _beyond(page: Page, what: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"{what}, the most that are read",
-        path=page.location.path,
-        offset=page.location.base,
-        field=page.location.field,
-        hint="rewrite the file with another encoding",
-    )
+    return page.location.unsupported(f"{what}, the most that are read", "rewrite the file with another encoding")
 
 
 def _split(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:

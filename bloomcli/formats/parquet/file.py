@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
-from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FilterProblem, FooterEntry, Plan, Repair, Tick
+from bloomcli.formats.answer import Contents, Lookup, UnitFacts
+from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FooterEntry, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.located_file import LocatedFile
@@ -227,15 +227,7 @@ class ParquetFile(LocatedFile):
         for chunk in chunks():
             found, problem = self._usable(chunk, len(hashed))
             draft = found is not None and found.header.draft
-            yield UnitFacts(
-                row_group=chunk.row_group,
-                rows=self.footer.row_group(chunk.row_group).rows,
-                chunk_bytes=chunk.compressed_bytes,
-                row_group_bytes=self.footer.row_group_bytes(chunk.row_group),
-                contents=self._contents(chunk),
-                encrypted=chunk.encrypted and not chunk.num_values,  # its metadata are encrypted too
-                bits=None if found is None else found.bits,
-                problem=problem,
+            yield self._unit(chunk, found, problem)._replace(
                 lookups=lookups_of(literals, column, draft=True) if draft else lookups,
                 stats_skip=exclusions(literals, chunk.min_value, chunk.max_value, chunk.column),
                 dictionary_excludes=(
@@ -268,16 +260,8 @@ class ParquetFile(LocatedFile):
         return sampling.page_reads(self.filters, column, unit, stop)
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
-        """A chunk's filter, or why it can't be used; (None, None) without a filter. `hashes` are looked up."""
-        if chunk.bloom_filter_offset is None:
-            return None, None
-        try:
-            found = self.filters.load_for(chunk, hashes + statistics.MOST)
-        except FilterProblem as problem:
-            return None, problem.reason
-        if not found.header.draft and any(statistics.lost(chunk, found.bits)):
-            return None, WRONG
-        return found, None
+        """As `Filters.usable`, for the lookup of `hashes` hashes."""
+        return self.filters.usable(chunk, lambda one: self.filters.load_for(one, hashes + statistics.MOST))
 
     def search(self, column: Column) -> ColumnSearch:
         """The search for rows with values of a column, by filters, statistics, dictionaries and the page index."""
@@ -298,13 +282,16 @@ class ParquetFile(LocatedFile):
         found, problem = self._usable(chunk, hashes)
         if found is not None and found.header.draft:  # it has another hash function
             found = None
+        return self._unit(chunk, found, problem)
+
+    def _unit(self, chunk: ColumnChunk, found: ProbedFilter | None, problem: str | None) -> UnitFacts:
         return UnitFacts(
             row_group=chunk.row_group,
             rows=self.footer.row_group(chunk.row_group).rows,
             chunk_bytes=chunk.compressed_bytes,
             row_group_bytes=self.footer.row_group_bytes(chunk.row_group),
             contents=self._contents(chunk),
-            encrypted=chunk.encrypted and not chunk.num_values,
+            encrypted=chunk.encrypted and not chunk.num_values,  # its metadata are encrypted too
             bits=None if found is None else found.bits,
             problem=problem,
         )

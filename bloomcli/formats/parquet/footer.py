@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import idl, spec, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec, statistics
 from bloomcli.formats.parquet.schema import key_values, leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
@@ -47,11 +47,8 @@ UNSIGNED_HINT: Final = (
 )
 PAGES: Final = "pages"
 FILTER: Final = "filter"
-COLUMN_INDEX: Final = "column index"
-OFFSET_INDEX: Final = "offset index"
-
-OFFSET_FIELDS: Final = {COLUMN_INDEX: "column_index_offset", OFFSET_INDEX: "offset_index_offset"}
-_REGIONS: Final = {field: kind for kind, field in OFFSET_FIELDS.items()}
+COLUMN_INDEX: Final = "column_index"
+OFFSET_INDEX: Final = "offset_index"
 
 
 class Tail(NamedTuple):
@@ -109,10 +106,6 @@ class Trust(NamedTuple):
     null_count: bool
     page_bounds: bool
     """The bounds of the column index."""
-    may_be_nan: bool
-    """A bound may be NaN: `statistics.has_nan` says so."""
-    may_be_cut: bool
-    """A maximum may be cut off without being incremented: `statistics.upper_bound` leaves such ones out."""
 
 
 class Footer:
@@ -172,7 +165,7 @@ class Footer:
 
     def encoded_by(self, encoding: str, keys: Iterable[ChunkKey]) -> bool:
         """Whether the metadata of one of some chunks name an encoding."""
-        return any(self.metadata(key).encodings >> idl.ENUMS["Encoding"][encoding] & 1 for key in keys)
+        return any(self.metadata(key).encodings >> spec.ENUMS["Encoding"][encoding] & 1 for key in keys)
 
     def key_values(self) -> Iterator[Struct]:
         """The writer's own keys and values, walked. Raises CorruptFile."""
@@ -232,28 +225,21 @@ class Footer:
             )
         return found
 
-    def chunk_keys(self, columns: set[int] | None = None) -> Iterator[ChunkKey]:
-        """Yield the keys of all chunks in file order, of all columns or of these leaf ordinals."""
+    def chunk_keys(self, columns: set[int] | None = None, row_group: int | None = None) -> Iterator[ChunkKey]:
+        """Yield the keys of chunks in file order: of all columns or of these leaf ordinals, of all row groups or of
+        one; then no other is walked."""
         everything = range(self.column_count)
         chosen = everything if columns is None else sorted(c for c in columns if c in everything)
-        for index in range(self.row_group_count):
-            yield from self._keys_in(index, chosen)
-
-    def chunk_keys_in(self, row_group: int, columns: set[int]) -> Iterator[ChunkKey]:
-        """Yield the keys of a row group's chunks of these leaf ordinals, in order. Walks no other row group."""
-        everything = range(self.column_count)
-        yield from self._keys_in(row_group, sorted(c for c in columns if c in everything))
-
-    def _keys_in(self, index: int, columns: Iterable[int]) -> Iterator[ChunkKey]:
-        group = self.row_group(index)
-        if len(group.chunks) != self.column_count:
-            raise self.location.fault(
-                f"row group {index} has {len(group.chunks)} of {self.column_count} column chunks",
-                self._groups[index],
-                f"row_groups[{index}].columns",
-            )
-        for ordinal in columns:
-            yield ChunkKey(index, ordinal, group.chunks[ordinal])
+        for index in range(self.row_group_count) if row_group is None else [row_group]:
+            group = self.row_group(index)
+            if len(group.chunks) != self.column_count:
+                raise self.location.fault(
+                    f"row group {index} has {len(group.chunks)} of {self.column_count} column chunks",
+                    self._groups[index],
+                    f"row_groups[{index}].columns",
+                )
+            for ordinal in chosen:
+                yield ChunkKey(index, ordinal, group.chunks[ordinal])
 
     def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
         """Yield the chunks whose metadata have a filter's offset or length."""
@@ -331,11 +317,12 @@ class Footer:
         return pages, claim
 
     def index_extents(self, key: ChunkKey, found: ChunkMetadata) -> list[tuple[str, int, int]]:
-        """(offset field, offset, length) of a chunk's page indexes. Raises CorruptFile on bad ranges."""
+        """(`COLUMN_INDEX` or `OFFSET_INDEX`, offset, length) of a chunk's page indexes. Raises CorruptFile on bad
+        ranges."""
         extents = []
         for index, offset, length in (
-            ("column_index", found.column_index_offset, found.column_index_length),
-            ("offset_index", found.offset_index_offset, found.offset_index_length),
+            (COLUMN_INDEX, found.column_index_offset, found.column_index_length),
+            (OFFSET_INDEX, found.offset_index_offset, found.offset_index_length),
         ):
             if offset and length:
                 if not (len(spec.MAGIC) <= offset <= self.start and 0 < length <= self.start - offset):
@@ -345,7 +332,7 @@ class Footer:
                         key.start,
                         f"{index}_offset",
                     )
-                extents.append((f"{index}_offset", offset, length))
+                extents.append((index, offset, length))
         return extents
 
     def chunk(self, key: ChunkKey, found: ChunkMetadata | None = None) -> ColumnChunk:
@@ -397,7 +384,7 @@ class Footer:
         """Whether a chunk has all that parquet.thrift requires, and is neither encrypted nor in another file."""
         if len(self.columns) != self.column_count:
             return False
-        return found.sound(idl.ENUMS["Type"].get(self.columns[key.column].physical, -1), parquet_limits.LIST_MAX)
+        return found.sound(spec.ENUMS["Type"].get(self.columns[key.column].physical, -1), parquet_limits.LIST_MAX)
 
     def check(self, key: ChunkKey, found: ChunkMetadata) -> None:
         """Raise CorruptFile, UnsupportedError for a chunk because of which readers refuse its column, or the file."""
@@ -478,8 +465,6 @@ class Footer:
                 kind_of_bounds=NO_VALUES if Part.EXACT_BOUNDS in wrong else kind_of_bounds(column),
                 null_count=Part.NULL_COUNT not in wrong,
                 page_bounds=Part.PAGE_BOUNDS not in wrong,
-                may_be_nan=statistics.has_floats(column),
-                may_be_cut=statistics.has_cut_bounds(column),
             )
         return found
 
@@ -506,11 +491,9 @@ class Footer:
             or (nulls and not trust.null_count)
         ):
             nulls = None
-        if trust.may_be_nan and statistics.has_nan(low, high, column):
+        if statistics.has_nan(low, high, column):
             return nulls, None, None
-        if trust.may_be_cut:
-            high = statistics.upper_bound(high, column, found.is_max_value_exact)
-        return nulls, low, high
+        return nulls, low, statistics.upper_bound(high, column, found.is_max_value_exact)
 
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which a reader can skip."""
@@ -541,6 +524,11 @@ class Region(NamedTuple):
     kind: str
     key: ChunkKey
 
+    @property
+    def name(self) -> str:
+        """What the bytes are, for messages."""
+        return self.kind.replace("_", " ")
+
 
 def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list[Region]:
     """The byte ranges of a file that hold pages, filters and page indexes, according to the footer, ordered by start.
@@ -558,8 +546,8 @@ def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list
             size = unwritten(key) if length is None else length
             if size is not None and size > 0:
                 found.append(Region(start, start + size, FILTER, key))
-        for field, offset, length in footer.index_extents(key, chunk):
-            found.append(Region(offset, offset + length, _REGIONS[field], key))
+        for kind, offset, length in footer.index_extents(key, chunk):
+            found.append(Region(offset, offset + length, kind, key))
     return sorted(found)
 
 

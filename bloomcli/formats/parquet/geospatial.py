@@ -11,9 +11,8 @@ import struct
 from typing import Final
 
 from bloomcli.formats.geospatial import BOX, Claims
-from bloomcli.formats.parquet import compact
-from bloomcli.formats.parquet.compact import Field
-from bloomcli.formats.parquet.spec import DOUBLE, I32, LIST, STRUCT, Struct, zigzag
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.spec import DOUBLE, I32, LIST, STRUCT, Field, Struct, zigzag
 from bloomcli.model.file import Column
 from bloomcli.values.literals import kind_of
 from bloomcli.values.wkb import Shapes
@@ -43,18 +42,18 @@ class ChunkClaims(Claims):
         if not self.wrong_in_types(shapes):
             fields |= {} if kept is None else {2: (LIST, kept)}
         elif reason is None:
-            fields[2] = compact.listed(I32, map(zigzag, sorted(shapes.types)))
+            fields[2] = spec.listed(I32, map(zigzag, sorted(shapes.types)))
         kept = self._found.raw("bbox")
         if not self.wrong_in_box(shapes):
             fields |= {} if kept is None else {1: (STRUCT, kept)}
-            return (compact.structure(fields) if fields else None), reason
+            return (spec.structure(fields) if fields else None), reason
         if self.geographic and any(code % 1000 not in _POINTS for code in shapes.types):
             reason = reason or "the vertices of a geography don't bound its edges"
         ends = [end for axis in range(len(BOX) // 2) for end in shapes.extent(axis) or (None, None)]
         if reason is None and None not in ends[:4]:
             box = {n: (DOUBLE, struct.pack("<d", end)) for n, end in enumerate(ends, 1) if end is not None}
-            fields[1] = compact.structure(box)
-        return (compact.structure(fields) if fields else None), reason
+            fields[1] = spec.structure(box)
+        return (spec.structure(fields) if fields else None), reason
 
 
 def claims(meta: Struct, column: Column) -> ChunkClaims | None:

@@ -15,11 +15,11 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.answer import WRONG
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.parquet import codecs, sampling, statistics, values
 from bloomcli.formats.parquet.bloom_filter import Filters, unfilterable
-from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.footer import OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.limits import INDEX_END_MAX_BYTES
 from bloomcli.model.file import Column, ColumnChunk
@@ -67,7 +67,9 @@ def _row_group(filters: Filters, chunk: ColumnChunk, rows: int, fpp: float, stop
         return none._replace(possible=True)
     if not chunk.num_values:
         return none
-    found, wrong = _usable(filters, chunk)
+    usable, problem = filters.usable(chunk, filters.load)
+    found = None if usable is None or usable.header.draft else usable.bits
+    wrong = problem == WRONG
     only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
     if found is not None:
         return none._replace(bits=found.folded_to(fpp).bitset, contradicted=only_nulls and any(found.bitset))
@@ -79,20 +81,6 @@ def _row_group(filters: Filters, chunk: ColumnChunk, rows: int, fpp: float, stop
     made, decoded = _made(filters, chunk, fpp, stop)
     lost = any(statistics.lost(chunk, made))
     return none._replace(bits=made.folded_to(fpp).bitset, decoded=decoded, contradicted=wrong or lost)
-
-
-def _usable(filters: Filters, chunk: ColumnChunk) -> tuple[SplitBlockFilter | None, bool]:
-    """The chunk's filter if it can be used (see `bloomcli.formats.answer`), and whether statistics contradict it."""
-    if chunk.bloom_filter_offset is None:
-        return None, False
-    try:
-        found = filters.load(chunk)
-    except FilterProblem:
-        return None, False
-    if found.header.draft:
-        return None, False
-    wrong = any(statistics.lost(chunk, found.bits))
-    return None if wrong else found.bits, wrong
 
 
 def _made(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tuple[SplitBlockFilter, int]:
@@ -144,8 +132,8 @@ def _index_ranges(footer: Footer, columns: Collection[int]) -> Iterable[Range]:
     found = []
     try:
         for key in footer.chunk_keys():
-            for field, offset, length in footer.index_extents(key, footer.metadata(key)):
-                if field == "offset_index_offset" or key.column in columns:
+            for kind, offset, length in footer.index_extents(key, footer.metadata(key)):
+                if kind == OFFSET_INDEX or key.column in columns:
                     found.append((offset, length))
     except BloomError:
         return []

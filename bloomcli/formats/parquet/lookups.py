@@ -96,16 +96,11 @@ def _draft_hashes(forms: Sequence[tuple[bytes, ...]]) -> list[int]:
 
 
 def _hashes(forms: Sequence[bytes]) -> Sequence[int]:
-    """The XXH64 of each form; many forms are hashed in one call."""
-    if len(forms) < _MANY:
-        return list(map(kernels.xxh64, forms))
+    """The XXH64 of each form."""
     offsets = array("q", accumulate(map(len, forms), initial=0)).tobytes()
     found = bytearray(8 * len(forms))
     kernels.hash_binary(offsets, b"".join(forms), 0, len(forms), True, None, found)
     return memoryview(found).cast("Q")
-
-
-_MANY: Final = 16
 
 
 def hashed_values(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:

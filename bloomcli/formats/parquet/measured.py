@@ -215,7 +215,7 @@ class Measure:
     def start_page(self, page: Page) -> None:
         """Begin with a data page. Raises CorruptFile."""
         if self._tracked and page.non_null < page.num_values:
-            self.bounds.nulls(page.defined(self._column))
+            self.bounds.nulls(page.defined())
 
     def page(self, page: Page) -> None:
         """Finish a data page whose values were added."""

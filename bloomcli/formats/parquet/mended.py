@@ -17,19 +17,15 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import MeasuredColumn
-from bloomcli.formats.parquet import compact, geospatial, index_encoding, page_index
+from bloomcli.formats.parquet import geospatial, page_index, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.compact import Field
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
-from bloomcli.formats.parquet.idl import ENUMS
-from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order
 from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, lookup_bytes, measured, order_of
+from bloomcli.formats.parquet.page_index import IndexedPage, boundary_order
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, data_pages, read_page
 from bloomcli.formats.parquet.proof import (
-    COLUMN_INDEX,
     ENCODINGS,
-    OFFSET_INDEX,
     ROWS,
     SIZES,
     SORTING,
@@ -39,7 +35,7 @@ from bloomcli.formats.parquet.proof import (
     measure_of,
 )
 from bloomcli.formats.parquet.row_order import sorting_columns
-from bloomcli.formats.parquet.spec import I32, STRUCT, zigzag
+from bloomcli.formats.parquet.spec import ENUMS, I32, STRUCT, Field, zigzag
 from bloomcli.formats.parquet.splice import Value
 from bloomcli.formats.parquet.statistics import has_floats
 from bloomcli.kernels import ChunkMetadata
@@ -94,8 +90,8 @@ class Orders:
     @property
     def encoded(self) -> Field:
         """The list of the type's order for each column."""
-        order = compact.struct({1: compact.structure({})})
-        return compact.listed(STRUCT, [order] * self._footer.column_count)
+        order = spec.struct({1: spec.structure({})})
+        return spec.listed(STRUCT, [order] * self._footer.column_count)
 
 
 def _chunks(footer: Footer) -> Iterator[ChunkMetadata]:
@@ -334,12 +330,12 @@ class Maker:
             known = {page.encoding for page in self.measured.pages}
             numbers = {number for name, number in ENUMS["Encoding"].items() if name in known}
             there = {number for number in range(_OTHER_ENCODINGS) if self._work.found.encodings >> number & 1}
-            self._values |= {ENCODINGS: None, "encodings": compact.listed(I32, map(zigzag, sorted(numbers | there)))}
+            self._values |= {ENCODINGS: None, "encodings": spec.listed(I32, map(zigzag, sorted(numbers | there)))}
         elif structure == ROWS:
             action, reason = "keep", _UNMENDED
         elif structure == SORTING and self._sorted_by:
             by = sorting_columns(self._filters.footer, self._work.key.row_group)[: self._sorted_by]
-            self._values[SORTING] = compact.listed(STRUCT, (one.encoded for one in by))
+            self._values[SORTING] = spec.listed(STRUCT, (one.encoded for one in by))
         else:
             action, self._values[structure] = "remove", None
         self._changes.append(change(self._work.chunk, structure, action, problems, reason=reason))
@@ -383,7 +379,7 @@ class Maker:
         wanted = self._filters.footer.row_group(work.key.row_group).rows
         if rows != wanted:
             raise _NoRightValue(f"its pages have {counted(rows, 'row')}, and the row group {wanted}")
-        return index_encoding.offset_index(pages), pages, None
+        return page_index.encoded_offset_index(pages), pages, None
 
     def _column_index(self) -> tuple[bytes, Sequence[MeasuredPage], int]:
         """The column index, its pages, and the mean bytes of the pages that a lookup reads. Raises _NoRightValue."""
@@ -396,7 +392,7 @@ class Maker:
             raise _NoRightValue(reason)
         pages = self._listed()
         indexed = self._indexed(pages)
-        data = index_encoding.column_index(indexed, boundary_order(indexed, self._key))
+        data = page_index.encoded_column_index(indexed, boundary_order(indexed, self._key))
         return (
             data,
             pages,

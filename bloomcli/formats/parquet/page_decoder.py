@@ -23,14 +23,27 @@ import pyarrow.compute as pc
 
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.arrays import counting, numbers_of
-from bloomcli.formats.parquet import codecs, idl, page_index, pages, spec
+from bloomcli.formats.parquet import codecs, page_index, pages, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.compact import Field, binary, i32, i64, listed, struct, structure, truth
 from bloomcli.formats.parquet.encodings import slices, unread
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_index import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, can_become, read_page
-from bloomcli.formats.parquet.spec import BINARY, I32, LIST, STRUCT, zigzag
+from bloomcli.formats.parquet.spec import (
+    BINARY,
+    I32,
+    LIST,
+    STRUCT,
+    Field,
+    binary,
+    i32,
+    i64,
+    listed,
+    struct,
+    structure,
+    truth,
+    zigzag,
+)
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -72,23 +85,6 @@ class RawPage(NamedTuple):
     """The size of the longest value, if values can share bytes; else 0."""
     hides_codec: bool = False
     """The header says that the values aren't compressed, and they are (`PageHeader.is_packed`)."""
-
-
-class ChunkPages(NamedTuple):
-    """Some pages of a column chunk."""
-
-    chunk: ColumnChunk
-    dictionary: RawPage | None
-    """The chunk's dictionary page."""
-    pages: Sequence[RawPage]
-    """Data pages that begin and end with whole rows."""
-    rows: int
-    """The number of rows of these pages."""
-
-    @property
-    def every(self) -> list[RawPage]:
-        """All pages."""
-        return [*([] if self.dictionary is None else [self.dictionary]), *self.pages]
 
 
 class ChosenPages(NamedTuple):
@@ -188,18 +184,19 @@ def whole_column(
     return stored if stored.type == kind and len(stored) == values else None
 
 
-class _Together:
-    """Data pages of a chunk that are decoded together, with the first row and the number of rows of each. Their bytes
-    and values are counted as they are added: a chunk can have a page for each value.
+class ChunkPages:
+    """Pages of a chunk that are decoded together, with the first row and the number of rows of each data page. Their
+    bytes and values are counted as they are added: a chunk can have a page for each value.
 
     Args:
         reader: the reader of the chunk, for errors.
         dictionary: the chunk's dictionary page.
     """
 
-    def __init__(self, reader: ChunkReader, dictionary: RawPage | None) -> None:
-        self.reader, self.dictionary = reader, dictionary
+    def __init__(self, reader: ChunkReader, dictionary: RawPage | None = None) -> None:
+        self.reader, self.chunk, self.dictionary = reader, reader.chunk, dictionary
         self.pages: list[RawPage] = []
+        """Data pages that together begin and end with whole rows."""
         self.rows: list[tuple[int, int]] = []
         self.values = 0
         self._bytes = 0
@@ -211,24 +208,39 @@ class _Together:
         )
 
     def add(self, page: RawPage, rows: tuple[int, int]) -> None:
-        """Add a page."""
+        """Add a page. A dictionary has no rows."""
+        if page.is_dictionary:
+            self.dictionary = page
+            return
         self.pages.append(page)
         self.rows.append(rows)
         self._bytes += page.size
         self.values += page.values
 
+    def add_any(self, page: RawPage, rows: int) -> None:
+        """Add a page of a whole chunk, whose rows aren't those of single pages."""
+        self.add(page, (0, 0) if self.pages else (0, rows))
+
+    @property
+    def every(self) -> list[RawPage]:
+        """All pages."""
+        return [*([] if self.dictionary is None else [self.dictionary]), *self.pages]
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows of the data pages."""
+        return sum(number for _, number in self.rows)
+
     @property
     def memory(self) -> int:
         """The bytes of the pages, compressed or decompressed."""
-        every = self.pages if self.dictionary is None else [self.dictionary, *self.pages]
-        return sum(max(page.size, len(page.data)) for page in every)
+        return sum(max(page.size, len(page.data)) for page in self.every)
 
     @property
     def rows_at_once(self) -> int:
         """The number of rows whose values take at most `_TOGETHER_BYTES`, if lists have about the same length."""
-        every = self.pages if self.dictionary is None else [self.dictionary, *self.pages]
-        longest = max(page.longest for page in every)
-        in_row = -(-self.values // max(sum(number for _, number in self.rows), 1))
+        longest = max(page.longest for page in self.every)
+        in_row = -(-self.values // max(self.row_count, 1))
         return max(min(_ROWS_AT_ONCE, _TOGETHER_BYTES // max(longest * in_row, 1)), 1)
 
     @property
@@ -258,7 +270,7 @@ def decoded(
         CorruptFile: the pages contradict their headers or the metadata.
         UnsupportedError: the chunk is encrypted, or its codec or encoding isn't supported.
     """
-    waiting: list[tuple[int, _Together]] = []
+    waiting: list[tuple[int, ChunkPages]] = []
     memory = values = 0
     for at, chosen in enumerate(chunks):
         for part in _together(source, data_end, chosen):
@@ -277,7 +289,7 @@ def decoded(
         yield from _decode(waiting, typed, unit)
 
 
-def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[_Together]:
+def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[ChunkPages]:
     """Yield the chosen pages of a chunk, those together that are decoded together."""
     chunk, rows, places, by_headers = chosen
     if chunk.encrypted:
@@ -297,17 +309,14 @@ def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[_T
     return _whole(reader, pages, rows) if chunk.column.max_repetition_level else _some_at_a_time(reader, pages)
 
 
-def _some_at_a_time(reader: ChunkReader, pages: Iterable[RawPage]) -> Iterator[_Together]:
+def _some_at_a_time(reader: ChunkReader, pages: Iterable[RawPage]) -> Iterator[ChunkPages]:
     """Yield the pages of a column that isn't repeated, where each value is a row."""
     first = 0
-    waiting = _Together(reader, None)
+    waiting = ChunkPages(reader)
     for page in pages:
-        if page.is_dictionary:
-            waiting.dictionary = page
-            continue
         if not waiting.has_room(page):
             yield waiting
-            waiting = _Together(reader, waiting.dictionary)
+            waiting = ChunkPages(reader, waiting.dictionary)
         waiting.add(page, (first, page.values))
         first += page.values
     if waiting.pages:
@@ -330,9 +339,9 @@ def joined(parts: Iterable[DecodedValues], values: int) -> Iterator[list[Decoded
         yield waiting
 
 
-def _whole(reader: ChunkReader, pages: Iterable[RawPage], rows: int) -> Iterator[_Together]:
+def _whole(reader: ChunkReader, pages: Iterable[RawPage], rows: int) -> Iterator[ChunkPages]:
     """Yield all pages of a repeated column without an offset index, where a row can continue on the next page."""
-    found = _Together(reader, None)
+    found = ChunkPages(reader)
     size = 0
     for page in pages:
         size += page.size
@@ -343,17 +352,14 @@ def _whole(reader: ChunkReader, pages: Iterable[RawPage], rows: int) -> Iterator
                 field=reader.field,
                 hint="rewrite the file with an offset index, or with smaller row groups",
             )
-        if page.is_dictionary:
-            found.dictionary = page
-        else:
-            found.add(page, (0, 0) if found.pages else (0, rows))
+        found.add_any(page, rows)
     if found.pages:
         yield found
 
 
-def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[_Together]:
+def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[ChunkPages]:
     """Yield these pages."""
-    waiting = _Together(reader, None)
+    waiting = ChunkPages(reader)
     if (extent := page_index.dictionary_extent(reader.chunk, places)) is not None:
         reader.position, reader.window = extent
         found = _next(reader)
@@ -365,7 +371,7 @@ def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[_
             continue
         if not waiting.has_room(page):
             yield waiting
-            waiting = _Together(reader, waiting.dictionary)
+            waiting = ChunkPages(reader, waiting.dictionary)
         waiting.add(page, (place.first_row, place.rows))
     if waiting.pages:
         yield waiting
@@ -407,7 +413,7 @@ def _next(reader: ChunkReader) -> RawPage | None:
     if not header.has_head:
         raise reader.fault(f"the page header has no {header.head_field}", at)
     encoding = header.encoding_name()
-    if encoding not in idl.ENUMS["Encoding"]:
+    if encoding not in spec.ENUMS["Encoding"]:
         raise unread(encoding, header.location)
     count = header.required_of_head("num_values")
     is_dictionary = header.kind == "DICTIONARY_PAGE"
@@ -416,20 +422,14 @@ def _next(reader: ChunkReader) -> RawPage | None:
     if not can_become(packed, size, reader.chunk):
         raise reader.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", at)
     if max(size, packed) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
-        raise UnsupportedError(
+        raise header.location.unsupported(
             f"a page of {counted(max(size, packed), 'byte')}; at most {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
-            path=reader.source.path,
-            offset=at,
-            field=reader.field,
-            hint="rewrite the file with smaller pages",
+            "rewrite the file with smaller pages",
         )
     if count > parquet_limits.PAGE_VALUES_MOST:
-        raise UnsupportedError(
+        raise header.location.unsupported(
             f"a page of {counted(count, 'value')}; at most {parquet_limits.PAGE_VALUES_MOST} are read",
-            path=reader.source.path,
-            offset=at,
-            field=reader.field,
-            hint="rewrite the file with smaller pages",
+            "rewrite the file with smaller pages",
         )
     if not is_dictionary and encoding == _ALP:
         return _plain(reader, at)
@@ -454,10 +454,10 @@ def _plain(reader: ChunkReader, at: int) -> RawPage:
     )
     values = [part.fixed or b"" for part in slices(page, column)]
     data = b"".join([repetition, definition, *values])
-    head = {1: i32(page.num_values), 2: i32(nulls), 3: i32(found[0]), 4: i32(idl.ENUMS["Encoding"]["PLAIN"])}
+    head = {1: i32(page.num_values), 2: i32(nulls), 3: i32(found[0]), 4: i32(spec.ENUMS["Encoding"]["PLAIN"])}
     head |= {5: i32(len(definition)), 6: i32(len(repetition)), 7: truth(False)}
     size = i32(len(data))
-    header = struct({1: i32(idl.ENUMS["PageType"]["DATA_PAGE_V2"]), 2: size, 3: size, 8: structure(head)})
+    header = struct({1: i32(spec.ENUMS["PageType"]["DATA_PAGE_V2"]), 2: size, 3: size, 8: structure(head)})
     return RawPage(header + data, page.num_values, len(data), False, at, _WIDE)
 
 
@@ -471,7 +471,7 @@ def without_alp(
     """
     import pyarrow.parquet as pq
 
-    keys = [list(footer.chunk_keys_in(number, columns)) for number in row_groups]
+    keys = [list(footer.chunk_keys(columns, number)) for number in row_groups]
     if not footer.encoded_by(_ALP, (key for some in keys for key in some)):
         return None
     size, groups = 0, []
@@ -479,9 +479,9 @@ def without_alp(
         chunks = []
         for key in some:
             reader = ChunkReader(source, footer.chunk(key), footer.start, checked=True)
-            found: list[RawPage] = []
+            found = ChunkPages(reader)
             for page in _pages(reader):
-                found.append(page)
+                found.add_any(page, footer.row_group(key.row_group).rows)
                 size += len(page.data)
                 if size > parquet_limits.ROWS_FILE_MAX_BYTES:
                     raise UnsupportedError(
@@ -491,32 +491,25 @@ def without_alp(
                         field=reader.field,
                         hint="--select names other columns to show",
                     )
-            dictionary = next((page for page in found if page.is_dictionary), None)
-            data = [page for page in found if not page.is_dictionary]
-            chunks.append(ChunkPages(reader.chunk, dictionary, data, footer.row_group(key.row_group).rows))
+            chunks.append(found)
         groups.append(chunks)
     file = pa.BufferReader(file_of(groups, footer))
     return pq.ParquetFile(file, page_checksum_verification=True, coerce_int96_timestamp_unit=unit)
 
 
 def _decode(
-    groups: Sequence[tuple[int, _Together]], typed: Footer | None, unit: str | None
+    groups: Sequence[tuple[int, ChunkPages]], typed: Footer | None, unit: str | None
 ) -> Iterator[DecodedValues]:
     """Decode data pages that begin and end with whole rows, some rows at a time: pages of the chunks at these
     positions."""
     import pyarrow.parquet as pq
 
-    stored = []
     for _, some in groups:
-        count = sum(number for _, number in some.rows)
         # each row has a value or a null; the list of the rows' positions must not be larger than the pages
-        if count > some.values:
-            raise some.reader.fault(
-                f"the column's pages have {counted(some.values, 'value')}, too few for {counted(count, 'row')}"
-            )
-        stored.append([ChunkPages(some.reader.chunk, some.dictionary, some.pages, count)])
-    reader = groups[0][1].reader
-    together = not reader.chunk.column.max_repetition_level and all(
+        if some.row_count > some.values:
+            values, rows = counted(some.values, "value"), counted(some.row_count, "row")
+            raise some.reader.fault(f"the column's pages have {values}, too few for {rows}")
+    together = not groups[0][1].chunk.column.max_repetition_level and all(
         some.rows_at_once == _ROWS_AT_ONCE for _, some in groups
     )
     file: pq.ParquetFile | None = None
@@ -524,7 +517,7 @@ def _decode(
         reader = groups[first][1].reader
         try:
             if file is None:
-                data = pa.BufferReader(file_of(stored, typed))
+                data = pa.BufferReader(file_of([[some] for _, some in groups], typed))
                 file = pq.ParquetFile(data, page_checksum_verification=True, coerce_int96_timestamp_unit=unit)
             names = None if typed is None else [file.schema.column(reader.chunk.column.index).path]
             batches = file.iter_batches(
@@ -543,12 +536,12 @@ def _decode(
 
 
 def _values(
-    batches: Iterable[pa.RecordBatch], groups: Sequence[tuple[int, _Together]], *, nested: bool
+    batches: Iterable[pa.RecordBatch], groups: Sequence[tuple[int, ChunkPages]], *, nested: bool
 ) -> Iterator[DecodedValues]:
     """Yield the values of decoded pages of the chunks at these positions. `nested`: the column may be in a list, of
     one chunk."""
     places = pa.concat_arrays([counting(*rows) for _, some in groups for rows in some.rows])
-    ends = list(accumulate(sum(number for _, number in some.rows) for _, some in groups))
+    ends = list(accumulate(some.row_count for _, some in groups))
     first, count, at, begun = 0, len(places), 0, -1
     for batch in batches:
         after = first + batch.num_rows
@@ -590,7 +583,7 @@ def file_of(groups: Sequence[Sequence[ChunkPages]], typed: Footer | None) -> byt
         groups: pages of chunks of the same columns for each row group of the new file; of one column without `typed`.
         typed: the file's footer, for values of logical types; None for values of the physical type.
     """
-    column, rows = groups[0][0].chunk.column, sum(group[0].rows for group in groups)
+    column, rows = groups[0][0].chunk.column, sum(group[0].row_count for group in groups)
     parts, begin = [spec.MAGIC], len(spec.MAGIC)
     row_groups = []
     for group in groups:
@@ -599,7 +592,7 @@ def file_of(groups: Sequence[Sequence[ChunkPages]], typed: Footer | None) -> byt
         parts += stored
         begin += sum(map(len, stored))
     fields = dict(_file_fields(column, typed, rows, row_groups))
-    if typed is None and any(page.hides_codec for group in groups for page in group[0].pages):
+    if typed is None and any(group[0].hides_codec for group in groups):
         fields[6] = binary(_HIDES_CODEC)
     footer = struct(fields)
     return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), spec.MAGIC])
@@ -613,33 +606,28 @@ def _row_group(group: Sequence[ChunkPages], typed: Footer | None, begin: int) ->
         found[some.chunk.column.index] = _column_chunk(some, typed, begin + total, packed)
         total += packed
     chunks = [*found.values()] if typed is None else [found.get(at, _UNREAD) for at in range(typed.column_count)]
-    return struct({1: listed(STRUCT, chunks), 2: i64(total), 3: i64(group[0].rows)})
+    return struct({1: listed(STRUCT, chunks), 2: i64(total), 3: i64(group[0].row_count)})
 
 
 def _column_chunk(some: ChunkPages, typed: Footer | None, begin: int, packed: int) -> bytes:
     """The ColumnChunk of pages that begin at an offset of the new file, and take `packed` bytes."""
-    chunk, dictionary, pages, _ = some
-    column = chunk.column
+    column, dictionary = some.chunk.column, some.dictionary
     names = (_NAME,) * max(column.max_definition_level, 1) if typed is None else (column.path.encode(),)
-    kind = _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]
+    kind = _type(column)[0] if typed is None else spec.ENUMS["Type"][column.physical]
+    path = listed(BINARY, [binary(name)[1] for name in names])
     fields = {
-        5: i64(sum(page.values for page in pages)),
+        1: i32(kind),
+        2: listed(I32, [zigzag(0)]),
+        3: path,
+        4: i32(spec.ENUMS["CompressionCodec"][some.chunk.codec]),
+        5: i64(some.values),
         6: i64(max(sum(page.size for page in some.every), 1)),
         7: i64(packed),
         9: i64(begin + (0 if dictionary is None else len(dictionary.data))),
     }
     if dictionary is not None:
         fields[11] = i64(begin)
-    metadata = _column_fields(kind, names, chunk.codec) + struct(fields, after=4)
-    return struct({2: i64(0), 3: (STRUCT, metadata)})
-
-
-@lru_cache(maxsize=64)
-def _column_fields(kind: int, names: tuple[bytes, ...], codec: str) -> bytes:
-    """The encoded fields of ColumnMetaData up to the codec, which are the same for all chunks of a column."""
-    path = listed(BINARY, [binary(name)[1] for name in names])
-    fields = {1: i32(kind), 2: listed(I32, [zigzag(0)]), 3: path, 4: i32(idl.ENUMS["CompressionCodec"][codec])}
-    return struct(fields)[:-1]
+    return struct({2: i64(0), 3: structure(fields)})
 
 
 def _file_fields(
@@ -680,7 +668,7 @@ def _type(column: Column) -> tuple[int, int | None]:
     physical, length = column.physical, column.type_length
     if physical == "INT96":
         physical, length = "FIXED_LEN_BYTE_ARRAY", _WIDE
-    return idl.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
+    return spec.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
 
 
 _UNREAD: Final = struct({2: i64(0)})

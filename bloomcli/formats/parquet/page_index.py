@@ -1,4 +1,5 @@
 """The pages of column chunks: the page indexes, which of them are believed, and the pages that can hold a value.
+New page indexes are encoded here, too.
 
     ColumnIndex    each page's minimum, maximum and null count
     OffsetIndex    each page's offset, length and first row
@@ -22,8 +23,21 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, data_pages, read_page
+from bloomcli.formats.parquet.spec import (
+    BINARY,
+    BOOLEAN_FALSE,
+    BOOLEAN_TRUE,
+    I32,
+    I64,
+    STRUCT,
+    binary,
+    i32,
+    listed,
+    struct,
+    zigzag,
+)
 from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
 from bloomcli.kernels import ColumnIndex, OffsetIndex
 from bloomcli.model.file import Column, ColumnChunk, IndexEntry, PageFacts
@@ -31,10 +45,11 @@ from bloomcli.storage.base import Source
 from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import plural
 
-COLUMN_INDEX: Final = "column_index"
-OFFSET_INDEX: Final = "offset_index"
-_ASCENDING: Final = 1
+UNORDERED: Final = 0
+ASCENDING: Final = 1
 _DESCENDING: Final = 2
+_PLACE: Final = bytes([1 << 4 | I64]) + b"%b" + bytes([1 << 4 | I32]) + b"%b" + bytes([1 << 4 | I64]) + b"%b\0"
+"""A PageLocation: an i64, an i32 and an i64 with the ids 1 to 3."""
 _Index = TypeVar("_Index", ColumnIndex, OffsetIndex)
 _Value = TypeVar("_Value")
 
@@ -67,12 +82,14 @@ def _read(
     words = name.replace("_", " ")
     location = spec.Location(source.path, offset, f"row_groups[{key.row_group}].columns[{key.column}].{name}")
     if length > parquet_limits.INDEX_MAX_BYTES:
-        raise _too_large(f"the {words} has {plural(length, 'byte')}", parquet_limits.INDEX_MAX_BYTES, location)
+        most = parquet_limits.INDEX_MAX_BYTES
+        raise location.unsupported(f"the {words} has {plural(length, 'byte')}; at most {most:,} are read")
     most = parquet_limits.INDEX_MAX_ELEMENTS
     try:
         found = kind(source.read_at(offset, length), parquet_limits.THRIFT_MAX_DEPTH, most)
     except kernels.CompactLimit:
-        raise _too_large(f"the {words} has more than {plural(most, 'element')}", most, location) from None
+        reason = f"the {words} has more than {plural(most, 'element')}; at most {most:,} are read"
+        raise location.unsupported(reason) from None
     except kernels.CompactError as error:
         raise location.fault(f"the {words} can't be read: {error.reason}", error.offset, error.field) from None
     if getattr(found, required) is None:
@@ -80,17 +97,11 @@ def _read(
     return found
 
 
-def _too_large(what: str, most: int, location: spec.Location) -> UnsupportedError:
-    return UnsupportedError(
-        f"{what}; at most {most:,} are read", path=location.path, offset=location.base, field=location.field
-    )
-
-
 def _extents(footer: Footer, key: ChunkKey) -> dict[str, tuple[int, int]]:
     """The offset and length of a chunk's indexes, by name; none if it is encrypted. Raises CorruptFile."""
     metadata = footer.metadata(key)
     found = [] if metadata.encrypted else footer.index_extents(key, metadata)
-    return {field.removesuffix("_offset"): (offset, length) for field, offset, length in found}
+    return {kind: (offset, length) for kind, offset, length in found}
 
 
 def ranges(footer: Footer, key: ChunkKey, *names: str) -> list[tuple[int, int]]:
@@ -283,6 +294,15 @@ class PageBounds:
         bounds: (minimum, maximum) of each page, as `decode_bound` returns them; None if unknown.
     """
 
+    @classmethod
+    def located(
+        cls, index: ColumnIndex, places: Sequence[tuple[int, int, int]], chunk: ColumnChunk, footer: Footer
+    ) -> PageBounds:
+        """The facts about pages at these places in an offset index."""
+        firsts = [first for _, _, first in places]
+        end = footer.row_group(chunk.row_group).rows
+        return cls(index, [after - first for first, after in pairwise([*firsts, end])], chunk, footer)
+
     def __init__(self, index: ColumnIndex, rows: Sequence[int], chunk: ColumnChunk, footer: Footer) -> None:
         self.only_nulls: Sequence[bool] = index.null_pages or ()
         self._counts = index.null_counts
@@ -337,7 +357,7 @@ class PageBounds:
         if any(low is not None and high is not None and low > high for low, high in known):
             return "a page's minimum is above its maximum"
         for ends in zip(*known, strict=True):
-            if (order == _ASCENDING and _falls(ends)) or (order == _DESCENDING and _falls(reversed(ends))):
+            if (order == ASCENDING and _falls(ends)) or (order == _DESCENDING and _falls(reversed(ends))):
                 return "the pages' bounds don't have the order that the index states"
         if not known or chunk.encrypted:
             return None
@@ -422,9 +442,7 @@ def _entries(source: Source, footer: Footer, key: ChunkKey) -> Iterator[IndexEnt
             reason = f"the column index has {plural(len(nulls), 'page')}, the offset index {len(locations):,}"
             yield IndexEntry(row_group=key.row_group, problem=reason)
             return
-        firsts = [first for _, _, first in locations]
-        rows = [end - first for first, end in pairwise([*firsts, footer.row_group(key.row_group).rows])]
-        problem = PageBounds(pages, rows, footer.chunk(key), footer).problem
+        problem = PageBounds.located(pages, locations, footer.chunk(key), footer).problem
         if problem is not None:
             yield IndexEntry(row_group=key.row_group, problem=f"the column index isn't used: {problem}")
     order = None if pages is None else pages.boundary_order
@@ -543,3 +561,56 @@ def _page_facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
         rows=head.integer("num_rows") if head is not None and header.kind == "DATA_PAGE_V2" else None,
         crc=None if header.crc is None else f"{header.crc & 0xFFFFFFFF:08x}",
     )
+
+
+class IndexedPage(NamedTuple):
+    """A page's facts in the column index."""
+
+    low: bytes | None
+    """None, like `high`, for a page with nulls only."""
+    high: bytes | None
+    nulls: int | None = None
+    nans: int | None = None
+
+
+def encoded_column_index(pages: Sequence[IndexedPage], order: int) -> bytes:
+    """Encode a ColumnIndex: bounds for pages with values, and "null page" for pages with nulls only. Null and NaN
+    counts are left out unless they are known for all pages.
+
+    Args:
+        pages: the data pages, in order.
+        order: the boundary order.
+    """
+    fields = {
+        1: listed(BOOLEAN_TRUE, [bytes([BOOLEAN_TRUE if page.low is None else BOOLEAN_FALSE]) for page in pages]),
+        2: listed(BINARY, [binary(page.low or b"")[1] for page in pages]),
+        3: listed(BINARY, [binary(page.high or b"")[1] for page in pages]),
+        4: i32(order),
+    }
+    for number, counts in ((5, [page.nulls for page in pages]), (8, [page.nans for page in pages])):
+        known = [zigzag(count) for count in counts if count is not None]
+        if len(known) == len(pages):
+            fields[number] = listed(I64, known)
+    return struct(fields)
+
+
+def encoded_offset_index(places: Iterable[tuple[int, int, int]]) -> bytes:
+    """Encode an OffsetIndex of the data pages' (offset, size with the header, first row)."""
+    pages = [_PLACE % (zigzag(offset), zigzag(size), zigzag(first)) for offset, size, first in places]
+    return struct({1: listed(STRUCT, pages)})
+
+
+def boundary_order(pages: Sequence[IndexedPage], key: Callable[[bytes], Any]) -> int:
+    """The order of the pages' bounds; pages with nulls only don't count.
+
+    Args:
+        pages: the data pages.
+        key: a bound's key that compares in the column's order.
+    """
+    bounds = [(key(page.low), key(page.high)) for page in pages if page.low is not None and page.high is not None]
+    steps = list(pairwise(bounds))
+    if all(low <= next_low and high <= next_high for (low, high), (next_low, next_high) in steps):
+        return ASCENDING
+    if all(low >= next_low and high >= next_high for (low, high), (next_low, next_high) in steps):
+        return _DESCENDING
+    return UNORDERED

@@ -22,7 +22,7 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, Feed, LargeBody, PageBytes, is_large, raw_windows
+from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, LargeBody, PageBytes, is_large, raw_windows
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
@@ -85,13 +85,8 @@ class PageHeader(kernels.PageHeader):
         dictionary whose entries aren't PLAIN, which Arrow refuses too."""
         name = spec.enum_name("Encoding", self.required_of_head("encoding"))
         if self.kind == "DICTIONARY_PAGE" and name not in _DICTIONARY:
-            raise UnsupportedError(
-                f"a dictionary in the encoding {name}",
-                path=self.location.path,
-                offset=self.location.base,
-                field=self.location.field,
-                hint="the header is damaged; get the file from its source again",
-            )
+            hint = "the header is damaged; get the file from its source again"
+            raise self.location.unsupported(f"a dictionary in the encoding {name}", hint)
         return name
 
     def head(self) -> Struct | None:
@@ -137,6 +132,24 @@ class Levels(NamedTuple):
     body: AnyBody
     start: int
     end: int
+    highest: int
+    """The highest level of the column."""
+
+    def number(self, values: int, location: Location, counted: int = -1, marks: bytearray | None = None) -> int:
+        """How many levels of the first `values` ones are `counted`, by default the highest. These are marked. Raises
+        CorruptFile."""
+        feed = self.body.open(self.start)
+        levels = kernels.Levels(values, self.highest, counted, marks)
+        try:
+            while True:
+                there = min(feed.left, self.end - feed.at)
+                last = there == self.end - feed.at or feed.final
+                feed.position = levels.feed(feed.data, feed.position, feed.position + there, last)
+                if last or levels.left == 0:
+                    return levels.hits
+                feed.more()
+        except kernels.PageError as error:
+            raise location.fault(str(error), 0) from None
 
 
 class Page(NamedTuple):
@@ -171,31 +184,21 @@ class Page(NamedTuple):
             return self.num_values - self.non_null, self.non_null
         if levels is None:
             return None
-        body, start, end = levels
-        found = [
-            _count(body.open(start), end - start, self.num_values, highest, self.location, counted=level)
-            for level in range(highest)
-        ]
+        found = [levels.number(self.num_values, self.location, counted=level) for level in range(highest)]
         return (*found, self.num_values - sum(found))
 
-    def defined(self, column: Column) -> bytearray:
+    def defined(self) -> bytearray:
         """Of a data page of a column without lists: a 1 for each row that has a value. Raises CorruptFile."""
         marks = bytearray(self.num_values)
         if self.non_null and self.levels is not None:
-            body, start, end = self.levels
-            highest = column.max_definition_level
-            _count(body.open(start), end - start, self.num_values, highest, self.location, marks=marks)
+            self.levels.number(self.num_values, self.location, marks=marks)
         return marks
 
     def begins_row(self, column: Column) -> bool:
         """Whether a data page begins with a row; False if its repetition levels aren't there. Raises CorruptFile."""
-        highest = column.max_repetition_level
-        if not highest:
+        if not column.max_repetition_level:
             return True
-        if self.repetition is None:
-            return False
-        body, start, end = self.repetition
-        return bool(_count(body.open(start), end - start, 1, highest, self.location, counted=0))
+        return self.repetition is not None and bool(self.repetition.number(1, self.location, counted=0))
 
     def rows(self, column: Column) -> int | None:
         """The number of rows of a data page; None for a page of a repeated column that doesn't begin with a row, or
@@ -431,13 +434,8 @@ class _StoredPage(NamedTuple):
 
     def _possible(self, codec: str, size: int, packed: int) -> None:
         if not codecs.supported(codec):
-            raise UnsupportedError(
-                f"the codec {codec}",
-                path=self.location.path,
-                offset=self.location.base,
-                field=self.location.field + ".meta_data.codec",
-                hint="rewrite the file with another codec",
-            )
+            location = self.location.at("meta_data.codec")
+            raise location.unsupported(f"the codec {codec}", "rewrite the file with another codec")
         if not can_become(packed, size, self.reader.chunk):
             raise self.location.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", 0)
 
@@ -475,28 +473,22 @@ def read_page(reader: ChunkReader, skip: Callable[[str], bool]) -> Page | None:
     data = None if large else reader.take(packed)
     reader.position = offset + packed
     reader.check(header, at, data, packed)
-    body, start, non_null, levels, repetition = None, 0, 0, None, None
-    if not skipped:
-        raw = _StoredPage(reader, header.location, offset, packed, size, data)
-        if dictionary:
-            body, non_null = raw.body(), count
-        elif kind == "DATA_PAGE":
-            body, start, non_null, levels, repetition = _data_page_v1(count, header, raw)
-        else:
-            body, non_null, levels, repetition = _data_page_v2(count, header, raw)
-    end = reader.position
-    return Page(dictionary, encoding, count, non_null, body, start, header.location, end, levels, repetition)
+    page = Page(dictionary, encoding, count, 0, None, 0, header.location, reader.position)
+    if skipped:
+        return page
+    raw = _StoredPage(reader, header.location, offset, packed, size, data)
+    if dictionary:
+        return page._replace(body=raw.body(), non_null=count)
+    return _data_page_v1(page, header, raw) if kind == "DATA_PAGE" else _data_page_v2(page, header, raw)
 
 
-def _data_page_v1(
-    count: int, header: PageHeader, raw: _StoredPage
-) -> tuple[AnyBody, int, int, Levels | None, Levels | None]:
-    """Return (body, start of the values, number of values, definition levels, repetition levels). The body has
-    repetition levels and definition levels, each after its length, and the values."""
-    column, location = raw.reader.chunk.column, raw.location
+def _data_page_v1(page: Page, header: PageHeader, raw: _StoredPage) -> Page:
+    """The page with its values and levels. The body has repetition levels and definition levels, each after its
+    length, and the values."""
+    column, location, count = raw.reader.chunk.column, raw.location, page.num_values
     body = raw.body()
     position = 0
-    non_null, levels, repetition = count, None, None
+    non_null, definition, repetition = count, None, None
     for highest, field in (
         (column.max_repetition_level, "repetition_level_encoding"),
         (column.max_definition_level, "definition_level_encoding"),
@@ -506,13 +498,8 @@ def _data_page_v1(
         counted = field.startswith("def")
         if spec.enum_name("Encoding", header.required_of_head(field)) == "BIT_PACKED":
             if counted:
-                raise UnsupportedError(
-                    "definition levels in the deprecated BIT_PACKED encoding",
-                    path=location.path,
-                    offset=location.base,
-                    field=location.field,
-                    hint="rewrite the file with a current engine",
-                )
+                reason = "definition levels in the deprecated BIT_PACKED encoding"
+                raise location.unsupported(reason, "rewrite the file with a current engine")
             position += (count * highest.bit_length() + 7) // 8
             continue
         if body.size - position < 4:
@@ -524,61 +511,33 @@ def _data_page_v1(
         position += 4
         if length > body.size - position:
             raise location.fault("the page's levels run past its end", 0)
+        levels = Levels(body, position, position + length, highest)
         if counted:
-            feed.position += 4
-            non_null = _count(feed, length, count, highest, location)
-            levels = Levels(body, position, position + length)
+            non_null, definition = levels.number(count, location), levels
         else:
-            repetition = Levels(body, position, position + length)
+            repetition = levels
         position += length
     if position > body.size:
         raise location.fault("the page's levels run past its end", 0)
-    return body, position, non_null, levels, repetition
+    return page._replace(body=body, start=position, non_null=non_null, levels=definition, repetition=repetition)
 
 
-def _data_page_v2(
-    count: int, header: PageHeader, raw: _StoredPage
-) -> tuple[AnyBody, int, Levels | None, Levels | None]:
-    """Return (body, number of values, definition levels, repetition levels). Uncompressed levels precede the values;
-    the header has their lengths."""
+def _data_page_v2(page: Page, header: PageHeader, raw: _StoredPage) -> Page:
+    """The page with its values and levels. Uncompressed levels precede the values; the header has their lengths."""
     repeated = header.required_of_head("repetition_levels_byte_length")
     definition = header.required_of_head("definition_levels_byte_length")
-    levels = repeated + definition
-    if levels > raw.packed or levels > raw.size:
+    size = repeated + definition
+    if size > raw.packed or size > raw.size:
         raise raw.location.fault("the page's levels run past its end", 0)
     column = raw.reader.chunk.column
-    non_null, found, repetition = count, None, None
+    non_null, levels, repetition = page.num_values, None, None
     if column.max_definition_level and definition:
-        found = Levels(raw.head(levels), repeated, levels)
-        non_null = _count(found.body.open(repeated), definition, count, column.max_definition_level, raw.location)
+        levels = Levels(raw.head(size), repeated, size, column.max_definition_level)
+        non_null = levels.number(page.num_values, raw.location)
     if column.max_repetition_level and repeated:
-        repetition = Levels(raw.head(levels), 0, repeated)
-    return raw.body(levels, compressed=header.is_packed), non_null, found, repetition
-
-
-def _count(
-    feed: Feed,
-    size: int,
-    count: int,
-    highest: int,
-    location: Location,
-    counted: int = -1,
-    marks: bytearray | None = None,
-) -> int:
-    """Return how many levels are `counted`, by default the highest, and mark them. They take `size` bytes from the
-    feed's position."""
-    levels = kernels.Levels(count, highest, counted, marks)
-    end = feed.at + size
-    try:
-        while True:
-            there = min(feed.left, end - feed.at)
-            last = there == end - feed.at or feed.final
-            feed.position = levels.feed(feed.data, feed.position, feed.position + there, last)
-            if last or levels.left == 0:
-                return levels.hits
-            feed.more()
-    except kernels.PageError as error:
-        raise location.fault(str(error), 0) from None
+        repetition = Levels(raw.head(size), 0, repeated, column.max_repetition_level)
+    body = raw.body(size, compressed=header.is_packed)
+    return page._replace(body=body, non_null=non_null, levels=levels, repetition=repetition)
 
 
 _ZSTD_SKIPPED: Final = tuple(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))
@@ -588,27 +547,18 @@ _SNAPPY_LENGTH: Final = 5
 """Maximum length of a 32-bit varint."""
 
 
-class HeaderFault(NamedTuple):
-    """A statement in a page's header that contradicts the page or the metadata."""
-
-    reason: str
-    offset: int
-
-
-def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> HeaderFault | None:
-    """Check the header of the chunk's first page and, after a dictionary, of the second; None if both are right."""
+def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> CorruptFile | None:
+    """What is wrong with the header of the chunk's first page or, after a dictionary, of the second: they contradict
+    the page or the metadata. None if nothing is."""
     if not chunk.num_values or chunk.encrypted:
         return None
     try:
         reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
-        fault, kind = _header(reader, chunk)
-        if fault is None and kind == "DICTIONARY_PAGE":
-            fault, kind = _header(reader, chunk)
-            if fault is None and kind == "DICTIONARY_PAGE":
-                return HeaderFault("a second dictionary page", reader.position)
+        if _checked(reader) == "DICTIONARY_PAGE" and _checked(reader) == "DICTIONARY_PAGE":
+            return reader.fault("a second dictionary page")
     except CorruptFile as error:
-        return HeaderFault(error.reason, chunk.data_offset if error.offset is None else error.offset)
-    return fault
+        return error
+    return None
 
 
 def header_ranges(chunk: ColumnChunk) -> Iterator[tuple[int, int]]:
@@ -631,33 +581,34 @@ def dictionary_entries(source: Source, chunk: ColumnChunk, data_end: int) -> int
         return None
 
 
-def _header(reader: ChunkReader, chunk: ColumnChunk) -> tuple[HeaderFault | None, str]:
-    """Check a page's header, and advance past the page. Return the fault, if any, and the page's type."""
+def _checked(reader: ChunkReader) -> str:
+    """Check a page's header, and advance past the page. Returns the page's type. Raises CorruptFile."""
     at = reader.position
     header = reader.header()
     kind = header.kind
     packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
     reader.position += header.size
     reader.room(packed)
-    reason = _page(reader, header, kind, packed, size, chunk)
+    reason = _contradiction(reader, header, packed, size)
+    if reason is not None:
+        raise reader.fault(reason, at)
     reader.position += packed
-    return None if reason is None else HeaderFault(reason, at), kind
+    return kind
 
 
-def _page(
-    reader: ChunkReader, header: PageHeader, kind: str, packed: int, size: int, chunk: ColumnChunk
-) -> str | None:
-    field = header.head_field
+def _contradiction(reader: ChunkReader, header: PageHeader, packed: int, size: int) -> str | None:
+    """Why the header of the page at the reader's position is wrong; None if nothing shows it."""
+    chunk, field = reader.chunk, header.head_field
     if field is None:
         return None  # index pages and unknown types
     if not header.has_head:
         return f"the page header has no {field}"
     count = header.required_of_head("num_values")
-    if kind != "DICTIONARY_PAGE" and count > chunk.num_values:
+    if header.kind != "DICTIONARY_PAGE" and count > chunk.num_values:
         return f"a page of {counted(count, 'value')}, and the column chunk has {chunk.num_values}"
     levels = 0
     compressed = True
-    if kind == "DATA_PAGE_V2":
+    if header.kind == "DATA_PAGE_V2":
         levels = header.required_of_head("repetition_levels_byte_length")
         levels += header.required_of_head("definition_levels_byte_length")
         compressed = header.is_packed
@@ -729,13 +680,8 @@ def longest(reader: ChunkReader, header: PageHeader, at: int) -> int:
         reader.position = back
     most = parquet_limits.PAGE_SHARED_MAX_BYTES
     if together > most:
-        raise UnsupportedError(
-            f"a page whose values have {together:.0f} bytes; at most {most} are decoded",
-            path=reader.source.path,
-            offset=at,
-            field=reader.field,
-            hint="rewrite the file with smaller pages",
-        )
+        reason = f"a page whose values have {together:.0f} bytes; at most {most} are decoded"
+        raise header.location.unsupported(reason, "rewrite the file with smaller pages")
     return size
 
 

@@ -29,7 +29,6 @@ from bloomcli.formats.parquet.bloom_filter import (
     Filters,
     field_of,
     filter_class,
-    load,
     parse_header,
     unfilterable,
     write_header,
@@ -234,6 +233,7 @@ class Change(Plan):
             if written.size != size:
                 raise WriteError(f"{counted(written.size, 'byte')} {were(written.size)} written, {size} were planned")
             again, view = sealing.reopened(written, footer)
+            filters = Filters(view, again)
             if not sealing.same(again, plan.footer):
                 raise WriteError("the footer that was written isn't the one that was planned")
             written.will_read((offset, new[part].bytes) for part, offset in plan.offsets.items())
@@ -242,12 +242,14 @@ class Change(Plan):
             for part, offset in plan.offsets.items():
                 key = chunks[part.key.row_group, part.key.column]
                 if part.kind != FILTER:
-                    where = (f"{part.kind.replace(' ', '_')}_offset", offset, new[part].bytes)
+                    where = (part.kind, offset, new[part].bytes)
                     found = where in again.index_extents(key, again.metadata(key))
                     if not found or sealing.digest(footer, part, written.read_at(*where[1:])) != new[part].digest:
-                        raise WriteError(f"the {part.kind} at {offset} isn't the one that was built")
+                        raise WriteError(
+                            f"the {part.kind.replace('_', ' ')} at {offset} isn't the one that was built"
+                        )
                     continue
-                loaded = load(view, again.chunk(key), again.start)
+                loaded = filters.load(again.chunk(key))
                 if loaded.offset != offset or kernels.xxh64(loaded.bits.bitset) != new[part].digest:
                     raise WriteError(f"the filter at {offset} isn't the one that was built")
                 del loaded  # the next one may be as large
@@ -487,7 +489,9 @@ class AddPlan(Change):
             decoded += built.decoded
             yield from self.put(key, bits, early=early)
 
-        with BuildQueue((self._job(chunk, tick) for chunk in self.chunks.values()), threads, _held) as ahead:
+        with BuildQueue(
+            (self._job(chunk, tick) for chunk in self.chunks.values()), threads, lambda built: built.held
+        ) as ahead:
             self._ahead = ahead
             try:
                 ahead.start_jobs()
@@ -660,10 +664,6 @@ def _chosen(
                     hint="--replace builds new ones in place of all existing ones",
                 )
         yield key, chunk
-
-
-def _held(built: _BuiltFilter) -> int:
-    return built.held
 
 
 def slices(piece: KeptRange | bytes) -> Iterator[KeptRange | bytes]:

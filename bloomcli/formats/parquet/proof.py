@@ -21,7 +21,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import geospatial, page_index, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage
 from bloomcli.formats.parquet.page_index import PageBounds
@@ -39,8 +39,6 @@ from bloomcli.words import are, counted
 _Index = TypeVar("_Index")
 
 STATISTICS: Final = "statistics"
-COLUMN_INDEX: Final = page_index.COLUMN_INDEX
-OFFSET_INDEX: Final = page_index.OFFSET_INDEX
 ENCODINGS: Final = "encoding_stats"
 SORTING: Final = "sorting_columns"
 SIZES: Final = "size_statistics"
@@ -252,9 +250,7 @@ class _Metadata:
         if located is not None:
             yield self.fault(_LOCATIONS, OFFSET_INDEX, located)
         elif self.column_index is not None and self.offset_index is not None:
-            firsts = [first for _, _, first in locations]
-            rows = [end - first for first, end in pairwise([*firsts, self.rows])]
-            pages = PageBounds(self.column_index, rows, self.chunk, self.footer)
+            pages = PageBounds.located(self.column_index, locations, self.chunk, self.footer)
             if pages.problem is not None:
                 rule = _PAGE_COUNTS if pages.in_counts else _PAGE_BOUNDS
                 yield self.fault(rule, COLUMN_INDEX, pages.problem)

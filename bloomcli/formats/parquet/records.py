@@ -34,7 +34,7 @@ from bloomcli.formats.arrays import SourceStream, int64s, numbers_of
 from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_decoder, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import ChunkKey
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey
 from bloomcli.formats.parquet.page_decoder import ChosenPages
 from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
 from bloomcli.model.file import Column, ColumnChunk
@@ -103,7 +103,7 @@ class RequestPlan:
             return
         found = {
             key.column: (key, self._filters.footer.chunk(key))
-            for key in self._filters.footer.chunk_keys_in(candidates.row_group, chosen | {column})
+            for key in self._filters.footer.chunk_keys(chosen | {column}, candidates.row_group)
         }
         every = [_extent(chunk) for _, chunk in found.values()]
         indexes = [
@@ -112,8 +112,8 @@ class RequestPlan:
             for extent in page_index.ranges(
                 self._filters.footer,
                 key,
-                page_index.OFFSET_INDEX,
-                *((page_index.COLUMN_INDEX,) if ordinal == column else ()),
+                OFFSET_INDEX,
+                *((COLUMN_INDEX,) if ordinal == column else ()),
             )
         ]
         there = not self._source.estimate(indexes).requests
@@ -212,12 +212,6 @@ def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.cast(schema)
 
 
-def array_without_views(values: pa.Array) -> pa.Array:
-    """Cast an array as `without_views` casts columns."""
-    kind = _type(values.type)
-    return values if kind == values.type else values.cast(kind)
-
-
 def without_views_in(schema: pa.Schema) -> pa.Schema:
     """Replace the view types of a schema."""
     return pa.schema([_field(field) for field in schema])
@@ -295,22 +289,13 @@ def _numbers(found: Iterable[tuple[int, pa.Int64Array]]) -> Iterator[tuple[int, 
     return ((row_group, numbers_of(rows)) for row_group, rows in found)
 
 
-class PagedChunk(NamedTuple):
-    """A column chunk, and the pages that are read of it."""
-
-    chunk: ColumnChunk
-    pages: Sequence[PagePlace]
-    by_headers: bool
-    """As `ChosenPages.by_headers`."""
-
-
 class _Rows(NamedTuple):
     """Rows of a row group that are read."""
 
     row_group: int
     rows: memoryview
     """Their positions in the row group, int64s, ascending."""
-    paged: Mapping[int, PagedChunk]
+    paged: Mapping[int, ChosenPages]
     """The chunks of which only some pages are read, by the ordinals of their columns."""
 
 
@@ -395,7 +380,8 @@ class Records:
             groups = (_Rows(number, rows, self._paged(number, chosen, rows)) for number, rows in _numbers(found))
             for ordinals, some in groupby(groups, lambda group: frozenset(group.paged)):
                 batches = self._alike(list(some), chosen - ordinals)
-                yield from batches if self._unit is None else map(self._with_zone, batches)
+                for batch in batches:  # in nanoseconds, they need no zone: the type is that of INT96 alone
+                    yield batch if self._unit is None else batch.cast(self.with_instants(batch.schema))
 
     def _choose_unit(self, found: Sequence[tuple[int, pa.Int64Array]], columns: set[int]) -> None:
         """Read INT96 timestamps in microseconds if a row has one that nanoseconds can't hold, such as 9999-12-31.
@@ -424,13 +410,6 @@ class Records:
                 hint="--select names other columns to show",
             )
 
-    def _with_zone(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Give INT96 timestamps in microseconds their zone, because they are instants.
-
-        The type in nanoseconds needs none: it is that of INT96 alone.
-        """
-        return batch.cast(self.with_instants(batch.schema))
-
     def with_instants(self, schema: pa.Schema) -> pa.Schema:
         """The schema with INT96 timestamps as instants in microseconds, as Spark reads them.
 
@@ -449,7 +428,9 @@ class Records:
     def _alike(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
         """Read rows of row groups whose paged columns are the same. These other columns are read whole."""
         whole = (chunk for group in groups for chunk in self._chunks(group.row_group, columns))
-        self._plan.will_read(whole, (paged[:2] for group in groups for paged in group.paged.values()))
+        self._plan.will_read(
+            whole, ((some.chunk, some.places or ()) for group in groups for some in group.paged.values())
+        )
         at = 0
         for count, others in self._others(groups, columns):
             yield from self._joined(_slice(groups, at, count), others)
@@ -489,7 +470,7 @@ class Records:
     def _chunks(self, row_group: int, columns: set[int]) -> list[ColumnChunk]:
         """The chunks of these columns in a row group, in order."""
         footer = self._filters.footer
-        return [footer.chunk(key) for key in footer.chunk_keys_in(row_group, columns)]
+        return [footer.chunk(key) for key in footer.chunk_keys(columns, row_group)]
 
     def _others(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[tuple[int, pa.RecordBatch | None]]:
         """Yield the number of rows of each batch, and the columns that are read from whole chunks, if any."""
@@ -501,10 +482,10 @@ class Records:
         for at in range(0, count, _AT_ONCE):
             yield min(_AT_ONCE, count - at), None
 
-    def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, PagedChunk]:
+    def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, ChosenPages]:
         """The chunks of which only some pages are read, by the ordinals of their columns."""
         footer = self._filters.footer
-        found: dict[int, PagedChunk] = {}
+        found: dict[int, ChosenPages] = {}
         count, local = footer.row_group(row_group).rows, not self._file.source.request_bytes
         some_rows = local and len(rows) * _OF_ROWS <= count
         if self._plan.whole(row_group):
@@ -512,7 +493,7 @@ class Records:
         columns = chosen & self.flat
         if some_rows and count <= _SMALL_ROWS:
             columns = {index for index in columns if footer.columns[index].physical not in _FIXED}
-        for key in footer.chunk_keys_in(row_group, columns):
+        for key in footer.chunk_keys(columns, row_group):
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 continue
@@ -522,22 +503,14 @@ class Records:
                 pages = page_index.pages_by_headers(self._file.source, chunk, footer.start, count)
             some = page_index.with_rows(pages or (), rows)
             if pages is not None and (some_rows or page_index.worth(some, chunk)):
-                found[key.column] = PagedChunk(chunk, some, by_headers)
+                found[key.column] = ChosenPages(chunk, count, some, by_headers)
         return found
-
-    def checked_schema(self) -> pa.Schema:
-        """The columns as pyarrow reads them, with view types replaced. Raises CorruptFile."""
-        with self._faults("the schema"):
-            return self.schema
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns as pyarrow reads them, with view types replaced."""
-        return without_views_in(self.reader.schema_arrow)
-
-    @cached_property
-    def _has_views(self) -> bool:
-        return bool(self.reader.schema_arrow != self.schema)
+        """The columns as pyarrow reads them, with view types replaced. Raises CorruptFile."""
+        with self._faults("the schema"):
+            return without_views_in(self.reader.schema_arrow)
 
     @cached_property
     def flat(self) -> set[int]:
@@ -587,14 +560,10 @@ class Records:
     def _values(self, groups: Sequence[_Rows], column: int) -> pa.Array:
         """The values of a column in some rows, decoded by pages. Raises TooManyBytes for several rows."""
         footer = self._filters.footer
+        paged = [group.paged[column] for group in groups]
         chosen = [
-            ChosenPages(
-                group.paged[column].chunk,
-                footer.row_group(group.row_group).rows,
-                page_index.with_rows(group.paged[column].pages, group.rows),
-                group.paged[column].by_headers,
-            )
-            for group in groups
+            some._replace(places=page_index.with_rows(some.places or (), group.rows))
+            for some, group in zip(paged, groups, strict=True)
         ]
         parts, at, size, chunk = [], 0, 0, -1
         decoded = page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer, unit=self._unit)
@@ -604,7 +573,8 @@ class Records:
             rows = groups[chunk].rows
             end = bisect_left(rows, part.rows[-1].as_py() + 1, at)
             if end > at:
-                values = array_without_views(part.values)
+                kind = _type(part.values.type)
+                values = part.values if kind == part.values.type else part.values.cast(kind)
                 parts.append(values.take(int64s(_positions(rows[at:end], part.rows))))
                 size += parts[-1].nbytes
             if size > _BYTES_MOST and _count(groups) > 1:
@@ -669,7 +639,7 @@ class Records:
         for batch in batches:
             end = bisect_left(rows, first + batch.num_rows, at)
             if end > at:
-                found = without_views(batch) if self._has_views else batch
+                found = batch if self.schema == self.reader.schema_arrow else without_views(batch)
                 yield found.take(int64s(row - first for row in rows[at:end]))
             first, at = first + batch.num_rows, end
             if at == len(rows):

@@ -23,16 +23,15 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import Repair, Tick, of_columns
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.parquet import footer as footers
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import mended, sealing
 from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
 from bloomcli.formats.parquet.encodings import width_of
-from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, extension_remarks
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
 from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.plan import Change, key_missing, refuse_signed, slices
-from bloomcli.formats.parquet.proof import COLUMN_INDEX, ENCODINGS, OFFSET_INDEX, ROWS, SORTING, STATISTICS
+from bloomcli.formats.parquet.proof import ENCODINGS, ROWS, SORTING, STATISTICS
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Struct
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
 from bloomcli.model.change import PAGE_INDEX, StructureChange
@@ -42,8 +41,8 @@ from bloomcli.values.short_bounds import BOUND_BYTES
 
 T = TypeVar("T")
 
-_KINDS: Final = {COLUMN_INDEX: footers.COLUMN_INDEX, OFFSET_INDEX: footers.OFFSET_INDEX}
-"""The kinds of parts, in the order in which they are written."""
+_INDEXES: Final = (COLUMN_INDEX, OFFSET_INDEX)
+"""In the order in which they are written."""
 _ENTRY_BYTES: Final = 32
 """The maximum bytes of a page in both indexes, without its bounds."""
 _ORDER_BYTES: Final = 8
@@ -79,10 +78,10 @@ class RepairPlan(Change):
             if not repair.add:
                 self._mend_rows(self._mended)
         changes = [(made.key, one) for made in self._mended or () for one in made.changes]
-        gone = {Part(_KINDS[one.structure], key) for key, one in changes if one.structure in _KINDS and one.problems}
+        gone = {Part(one.structure, key) for key, one in changes if one.structure in _INDEXES and one.problems}
         super().__init__(filters, set(), puts=bool(self._work), appends=appends, indexes=gone)
         if self._work:
-            self.remarks = footers.extension_remarks(filters.footer, "page indexes")
+            self.remarks = extension_remarks(filters.footer, "page indexes")
         self._estimated = ()
         self.bytes_to_decode = sum(one.bytes_to_decode for one in self._work)  # to mend, they were read already
 
@@ -133,7 +132,7 @@ class RepairPlan(Change):
             return None
         known = {made.key for made in parts}
         footer = self.filters.footer
-        for key in footer.chunk_keys_in(group, set(range(footer.column_count))):
+        for key in footer.chunk_keys(None, group):
             if key in known:
                 continue
             chunk = footer.chunk(key)
@@ -232,10 +231,10 @@ class RepairPlan(Change):
         else:
             tick(self.bytes_to_decode)
             yield from kept
-        for structure, kind in _KINDS.items():
+        for structure in _INDEXES:
             for one in made:
                 if structure in one.indexes:
-                    yield from self.put_index(Part(kind, one.key), one.indexes[structure])
+                    yield from self.put_index(Part(structure, one.key), one.indexes[structure])
         self.values |= {one.key: one.values for one in made if one.values}
         if self._orders.added and any(one.values or COLUMN_INDEX in one.indexes for one in made):
             self.values[None] = {COLUMN_ORDERS: self._orders.encoded}
@@ -279,7 +278,7 @@ def _index_bound(footer: Footer, work: Work) -> int:
     """The upper bound of the bytes of a chunk's new page indexes, if its pages are as many as the footer counts or as
     large as usual."""
     chunk = work.chunk
-    if not work.structures & _KINDS.keys():
+    if not work.structures.intersection(_INDEXES):
         return 0
     pages = 1 + max(chunk.num_values // _PAGE_VALUES, chunk.uncompressed_bytes // _PAGE_BYTES)
     if not chunk.encrypted and work.found.has_encoding_stats:

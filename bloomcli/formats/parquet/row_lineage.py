@@ -24,14 +24,28 @@ from typing import Final, NamedTuple
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.compact import Field, binary, i32, i64, list_header, listed, struct, structure
 from bloomcli.formats.parquet.encryption import Cipher, Encryption, Kind
 from bloomcli.formats.parquet.footer import Footer
-from bloomcli.formats.parquet.index_encoding import ASCENDING, IndexedPage, column_index, offset_index
+from bloomcli.formats.parquet.page_index import ASCENDING, IndexedPage, encoded_column_index, encoded_offset_index
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.sealing import encrypted_tail
-from bloomcli.formats.parquet.spec import BINARY, I32, STRUCT, Struct, varint, zigzag
-from bloomcli.formats.parquet.splice import Edit, apply_edits
+from bloomcli.formats.parquet.spec import (
+    BINARY,
+    I32,
+    STRUCT,
+    Field,
+    Struct,
+    binary,
+    i32,
+    i64,
+    list_header,
+    listed,
+    struct,
+    structure,
+    varint,
+    zigzag,
+)
+from bloomcli.formats.parquet.splice import Edit, apply_edits, set_fields
 from bloomcli.model.schema import RowLineage
 from bloomcli.storage.base import Source
 from bloomcli.storage.sources import ExtendedSource
@@ -141,7 +155,7 @@ class _Columns:
             for chunk in (one for one in chunks if one.row_group == group):
                 index: dict[int, Field] = {}
                 if self.indexed and chunk.rows:
-                    places = offset_index([(chunk.offset, len(chunk.page), 0)])
+                    places = encoded_offset_index([(chunk.offset, len(chunk.page), 0)])
                     indexes = (
                         (6, chunk.stored(_column_index(chunk), Kind.COLUMN_INDEX)),
                         (4, chunk.stored(places, Kind.OFFSET_INDEX)),
@@ -190,17 +204,15 @@ class _Columns:
         ]
         edits = _extend(top, "schema", elements)
         root = Struct("SchemaElement", raw, top.list_starts("schema")[0], self.footer.location.at("schema[0]"))
-        edits.append(_integer(root, "num_children", root.required_int("num_children") + len(elements)))
+        edits += set_fields(root, {"num_children": root.required_int("num_children") + len(elements)})
         if top.span("column_orders") is not None:
             edits += _extend(top, "column_orders", [struct({1: structure({})})] * len(elements))
         return edits + self._arrow_schema()
 
     def _arrow_schema(self) -> list[Edit]:
         """The edit of the Arrow schema in the metadata, in which arrow-rs expects all columns."""
-        top, location = self.footer.top, self.footer.location.at("key_value_metadata")
         edits = []
-        for start in top.list_starts("key_value_metadata")[:-1]:
-            pair = Struct("KeyValue", self.footer.raw, start, location)
+        for pair in self.footer.key_values():
             span, value = pair.span("value"), pair.binary("value")
             if pair.binary("key") == _ARROW_KEY and span is not None and value:
                 try:
@@ -216,12 +228,11 @@ class _Columns:
         """The edits of one row group: its chunks, and its sizes."""
         group = self.footer.group_struct(index)
         plain = sum(chunk.uncompressed for chunk in chunks)
-        edits = _extend(group, "columns", metadata)
-        edits.append(_integer(group, "total_byte_size", group.required_int("total_byte_size") + plain))
+        sizes = {"total_byte_size": group.required_int("total_byte_size") + plain}
         stored = group.integer("total_compressed_size")
         if stored is not None:
-            edits.append(_integer(group, "total_compressed_size", stored + plain))
-        return edits
+            sizes["total_compressed_size"] = stored + plain
+        return _extend(group, "columns", metadata) + set_fields(group, sizes)
 
 
 def _extended_arrow_schema(value: bytes) -> bytes:
@@ -250,7 +261,7 @@ def _page(rows: int, first: int, step: int, cipher: Cipher | None) -> bytes:
 
 def _column_index(chunk: _Chunk) -> bytes:
     low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
-    return column_index([IndexedPage(low, high, nulls=0)], ASCENDING)
+    return encoded_column_index([IndexedPage(low, high, nulls=0)], ASCENDING)
 
 
 def _column_chunk(chunk: _Chunk, index: dict[int, Field]) -> bytes:
@@ -281,10 +292,3 @@ def _extend(struct: Struct, field: str, items: list[bytes]) -> list[Edit]:
         raise struct.location.fault(f"{struct.name} has no {field}", struct.start, field)
     header = list_header(STRUCT, len(starts) - 1 + len(items))
     return [Edit(span.start, starts[0], header), Edit(starts[-1], starts[-1], b"".join(items))]
-
-
-def _integer(struct: Struct, field: str, value: int) -> Edit:
-    span = struct.span(field)
-    if span is None:
-        raise struct.location.fault(f"{struct.name} has no {field}", struct.start, field)
-    return Edit(span.start, span.end, zigzag(value))

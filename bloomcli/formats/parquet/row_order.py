@@ -129,7 +129,7 @@ def _order_in(
     if why is None:
         found = known.get(column)
         if found is None:
-            (key,) = footer.chunk_keys_in(row_group, {column})
+            (key,) = footer.chunk_keys({column}, row_group)
             chunk = footer.chunk(key)
             filters.source.will_read([chunk_range(chunk)])
             found = measured(filters, chunk, Measure(chunk, footer.order(one), tracked=True), stop).order

@@ -1,18 +1,29 @@
-"""Turns the schema's flat list of elements into leaf columns with dotted paths and types."""
+"""Turns the schema's flat list of elements into leaf columns with dotted paths and types.
+
+A VARIANT is a group with the leaves ``metadata`` and ``value``. A shredded one also has ``typed_value``, and pairs of
+``value`` and ``typed_value`` at each level below. ``typed_value`` has the values of one type, and ``value`` those of
+all other types, encoded. Its leaves have paths such as ``v:$.user.id`` or ``v:$.tags[*]``.
+
+Source: the Apache Parquet format, LogicalTypes.md, VariantEncoding.md and VariantShredding.md. Only the annotation
+makes a group a VARIANT. Spark 4.0 writes none (SPARK-54306): there the schema in Spark's own metadata names the
+column's type.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.formats.parquet.variant import SPARK_SCHEMA, Leaf, Steps, named_by_spark, unannotated, with_paths
 from bloomcli.model.file import Column
 from bloomcli.model.schema import SchemaNode
+from bloomcli.values import variant_paths
 
 _LOGICAL_OF_CONVERTED: Final = {
     "UTF8": "STRING",
@@ -47,15 +58,35 @@ class Logical(NamedTuple):
     utc: bool | None = None
 
 
-class _Group(NamedTuple):
-    """A group of the schema while its children are read."""
+Steps = tuple[str, ...]
+"""The names of groups, and of a leaf, from the top."""
+
+SPARK_SCHEMA: Final = "org.apache.spark.sql.parquet.row.metadata"
+"""The key of the schema that Spark writes."""
+_METADATA: Final = "metadata"
+_TYPED: Final = "typed_value"
+_UNTYPED: Final = "value"
+_ENCODED: Final = "encoded values of a VARIANT, which no query compares"
+
+
+class Leaf(NamedTuple):
+    """A leaf of the schema while the schema is read."""
+
+    column: Column
+    steps: Steps
+    repeated: tuple[int, ...]
+    """The positions of the repeated ones in `steps`."""
+
+
+class _Node(NamedTuple):
+    """An element of the schema, and its levels."""
 
     path: tuple[str, ...]
-    left: int
+    """Empty for the root."""
     definition: int
     repetition: int
     repeated: tuple[int, ...] = ()
-    """The positions of repeated groups in `path`."""
+    """The positions of repeated elements in `path`."""
 
 
 _ENUM_AS_TEXT: Final = (("converted_type", 0x08, 0x00), ("logicalType", 0x4C, 0x1C))
@@ -78,7 +109,7 @@ def leaf_columns(top: Struct) -> tuple[Column, ...]:
     raw = top.raw("schema") or b""
     known, spark, columns = _SchemaCache.last  # other threads can replace it
     if not starts or raw != known or (spark is not None and spark != _spark_schema(top)):
-        leaves, variants = _read(top, starts)
+        leaves, variants = _read(top)
         candidates, spark = unannotated(leaves, variants), None
         if candidates:
             spark = _spark_schema(top)
@@ -114,37 +145,46 @@ def with_enums_as_text(top: Struct) -> bytes:
     return bytes(data)
 
 
-def _read(top: Struct, starts: list[int]) -> tuple[list[Leaf], set[Steps]]:
+def _read(top: Struct) -> tuple[list[Leaf], set[Steps]]:
     """The leaves, and the groups that are annotated as VARIANT."""
     variants: set[Steps] = set()
-    stack: list[_Group] = []
     leaves: list[Leaf] = []
+    for element, node, is_leaf in _elements(top):
+        if is_leaf:
+            leaves.append(Leaf(_leaf(element, node, len(leaves)), node.path, node.repeated))
+        elif node.path and _is_variant(element):
+            variants.add(node.path)
+    return leaves, variants
+
+
+def _elements(top: Struct) -> Iterator[tuple[Struct, _Node, bool]]:
+    """Yield the schema's elements, the root first, and whether each is a leaf. Raises CorruptFile for a list of
+    elements that isn't a tree."""
+    starts = top.list_starts("schema")[:-1]
+    groups: list[tuple[_Node, int]] = []  # with the number of children to come
     for index, start in enumerate(starts):
         element = Struct("SchemaElement", top.data, start, top.location.at(f"schema[{index}]"))
         children = element.integer("num_children") or 0
-        if index == 0:
-            stack.append(_Group((), children, 0, 0))
-            continue
-        while stack and stack[-1].left == 0:
-            stack.pop()
-        if not stack:
-            raise element.location.fault("the schema has more elements than its groups name", start)
-        parent = stack[-1]
-        stack[-1] = parent._replace(left=parent.left - 1)
-        node = _node(element, parent)
-        if children < 0 or children > len(starts):
-            raise element.location.fault(f"num_children is {children}", start, "num_children")
-        if children or element.span("type") is None:
-            if len(stack) >= limits.SCHEMA_MAX_DEPTH:
+        node = _Node((), 0, 0)
+        if index:
+            while groups and groups[-1][1] == 0:
+                groups.pop()
+            if not groups:
+                raise element.location.fault("the schema has more elements than its groups name", start)
+            parent, left = groups[-1]
+            groups[-1] = parent, left - 1
+            node = _node(element, parent)
+            if children < 0 or children > len(starts):
+                raise element.location.fault(f"num_children is {children}", start, "num_children")
+            if not children and element.span("type") is not None:
+                yield element, node, True
+                continue
+            if len(groups) >= limits.SCHEMA_MAX_DEPTH:
                 raise element.location.fault(f"the schema nests deeper than {limits.SCHEMA_MAX_DEPTH}", start)
-            if _is_variant(element):
-                variants.add(node.path)
-            stack.append(node._replace(left=children))
-        else:
-            leaves.append(Leaf(_leaf(element, node, len(leaves)), node.path, node.repeated))
-    if any(group.left for group in stack):
+        yield element, node, False
+        groups.append((node, children))
+    if any(left for _, left in groups):
         raise top.location.fault("the schema ends before its groups are full", top.start, "schema")
-    return leaves, variants
 
 
 def _is_variant(element: Struct) -> bool:
@@ -155,7 +195,7 @@ def _is_variant(element: Struct) -> bool:
         return False
 
 
-def _node(element: Struct, parent: _Group) -> _Group:
+def _node(element: Struct, parent: _Node) -> _Node:
     name = element.text("name")
     if name is None:
         raise element.location.fault("a schema element has no name", element.start, "name")
@@ -165,16 +205,15 @@ def _node(element: Struct, parent: _Group) -> _Group:
         raise element.location.fault(
             f"{name} has the repetition type {number}; the valid ones are 0 to 2", element.start, "repetition_type"
         )
-    return _Group(
+    return _Node(
         (*parent.path, name),
-        0,
         parent.definition + (repetition != "REQUIRED"),
         parent.repetition + (repetition == "REPEATED"),
         (*parent.repeated, len(parent.path)) if repetition == "REPEATED" else parent.repeated,
     )
 
 
-def _leaf(element: Struct, node: _Group, index: int) -> Column:
+def _leaf(element: Struct, node: _Node, index: int) -> Column:
     physical = spec.enum_name("Type", element.required_int("type"))
     length = element.integer("type_length")
     if physical == "FIXED_LEN_BYTE_ARRAY" and (length is None or length <= 0):
@@ -197,11 +236,6 @@ def _leaf(element: Struct, node: _Group, index: int) -> Column:
         max_definition_level=node.definition,
         max_repetition_level=node.repetition,
     )
-
-
-def logical_text(element: Struct) -> str | None:
-    """A schema element's logical type, of a leaf or a group, whether or not it fits the physical type."""
-    return _logical(element).text
 
 
 def _fits(logical: Logical, physical: str, length: int | None) -> bool:
@@ -292,44 +326,99 @@ def _time(kind: str, unit: str, utc: bool) -> Logical:
 
 def schema_tree(top: Struct) -> Iterator[SchemaNode]:
     """Yield every element of the schema of FileMetaData. Raises CorruptFile."""
-    count = len(leaf_columns(top))  # checks the tree
-    starts = top.list_starts("schema")[:-1]
-    waiting: list[tuple[tuple[str, ...], int]] = []  # groups: (path, children to come)
+    leaf_columns(top)  # checks the tree
     leaf = 0
-    for index, start in enumerate(starts):
-        element = Struct("SchemaElement", top.data, start, top.location.at(f"schema[{index}]"))
-        while waiting and not waiting[-1][1]:
-            waiting.pop()
-        steps: tuple[str, ...] = ()
-        depth = len(waiting)
-        if waiting:
-            above, left = waiting[-1]
-            waiting[-1] = (above, left - 1)
-            steps = (*above, element.text("name") or "")
-        children = element.integer("num_children") or 0
-        is_leaf = bool(index) and not children and element.span("type") is not None
-        yield _schema_node(element, depth, steps, leaf if is_leaf and leaf < count else None)
-        if is_leaf:
-            leaf += 1
-        else:
-            waiting.append((steps, children))
+    for element, node, is_leaf in _elements(top):
+        yield _schema_node(element, node, leaf if is_leaf else None)
+        leaf += is_leaf
 
 
-def _schema_node(element: Struct, depth: int, steps: tuple[str, ...], leaf: int | None) -> SchemaNode:
+def _schema_node(element: Struct, node: _Node, leaf: int | None) -> SchemaNode:
     number = element.integer("repetition_type")
     converted = element.integer("converted_type")
-    logical = logical_text(element)
+    logical = _logical(element).text  # whether or not it fits the physical type
     if logical is None and converted is not None:
         logical = spec.enum_name("ConvertedType", converted)
     kind = element.integer("type")
     return SchemaNode(
-        depth=depth,
+        depth=len(node.path),
         name=element.text("name") or "",
-        path=".".join(steps),
+        path=".".join(node.path),
         type="group" if leaf is None or kind is None else spec.enum_name("Type", kind),
         logical=logical,
-        repetition=spec.enum_name("FieldRepetitionType", number).lower() if number is not None and depth else None,
+        repetition=spec.enum_name("FieldRepetitionType", number).lower()
+        if number is not None and node.path
+        else None,
         id=element.integer("field_id"),
         length=element.integer("type_length") if leaf is not None else None,
         column=leaf,
     )
+
+
+def unannotated(leaves: Sequence[Leaf], annotated: Collection[Steps]) -> set[Steps]:
+    """The groups that have the leaves of a VARIANT without its annotation."""
+    binaries = {leaf.steps for leaf in leaves if leaf.column.physical == "BYTE_ARRAY"}
+    groups = {steps[:-1] for steps in binaries if steps[-1] == _METADATA}
+    return {group for group in groups if group and group not in annotated and (*group, _UNTYPED) in binaries}
+
+
+def named_by_spark(groups: Collection[Steps], schema: bytes) -> set[Steps]:
+    """Those of some groups that are VARIANTs by Spark's schema."""
+    try:
+        kind = json.loads(schema)
+    except (ValueError, RecursionError):
+        return set()
+    return {group for group in groups if _spark_type(kind, group) == "variant"}
+
+
+def _spark_type(kind: Any, steps: Steps) -> Any:
+    """The type of a group in Spark's schema; None if the schema doesn't have the group."""
+    at = 0
+    while at < len(steps) and isinstance(kind, dict):
+        if kind.get("type") == "struct":
+            fields = kind.get("fields")
+            some = fields if isinstance(fields, list) else []
+            kind = next((f.get("type") for f in some if isinstance(f, dict) and f.get("name") == steps[at]), None)
+            at += 1
+        else:  # the repeated group of a list or a map, and its element, key or value
+            kind = kind.get("valueType" if steps[at + 1 : at + 2] == ("value",) else "elementType")
+            at += 2
+    return kind if at == len(steps) else None
+
+
+def with_paths(leaves: Sequence[Leaf], variants: Collection[Steps]) -> tuple[Column, ...]:
+    """The columns, given the groups that are VARIANTs. Those with the values of a path have `Column.variant_path` and
+    `untyped`; those with encoded bytes are `unfilterable`."""
+    if not variants:
+        return tuple(leaf.column for leaf in leaves)
+    binaries = {leaf.steps: leaf.column.index for leaf in leaves if leaf.column.physical == "BYTE_ARRAY"}
+    return tuple(_with_path(leaf, variants, binaries) for leaf in leaves)
+
+
+def _with_path(leaf: Leaf, variants: Collection[Steps], binaries: dict[Steps, int]) -> Column:
+    *above, name = steps = leaf.steps
+    if name in {_METADATA, _UNTYPED} and any(steps[:at] in variants for at in range(1, len(steps))):
+        return replace(leaf.column, unfilterable=_ENCODED)
+    if name != _TYPED or (path := _path(leaf, variants)) is None:
+        return leaf.column
+    return replace(leaf.column, variant_path=path, untyped=binaries.get((*above, _UNTYPED)))
+
+
+def _path(leaf: Leaf, variants: Collection[Steps]) -> str | None:
+    """The path in a VARIANT whose values a leaf stores; None for other leaves, and for names that no path has."""
+    steps = leaf.steps
+    top = next((at for at, name in enumerate(steps) if name == _TYPED and steps[:at] in variants), None)
+    if top is None:
+        return None
+    path, at = ".".join(steps[:top]) + variant_paths.ROOT, top
+    while at < len(steps) - 1:  # at a typed_value that is a group
+        if at + 1 in leaf.repeated:  # a list: its repeated group, and the group of an element
+            step: str | None = variant_paths.ELEMENTS
+            at += 3
+        else:
+            step = variant_paths.step(steps[at + 1])
+            at += 2
+        if step is None or steps[at : at + 1] != (_TYPED,):
+            return None
+        path += step
+    return path

@@ -33,8 +33,8 @@ from bloomcli.formats.column_search import (
     is_nan,
 )
 from bloomcli.formats.filter_lookup import FilterLookup
-from bloomcli.formats.parquet import idl, page_decoder
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import page_decoder, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_tail
 from bloomcli.formats.parquet.lookups import stored_forms
@@ -78,7 +78,6 @@ class ParquetSearch(ColumnSearch):
         super().__init__(file.source, file.look_up, column, column)
         self._file = file
         self._filters = filters
-        self._located = file
         self._facts_of = facts_of
         self._plan = RequestPlan(filters)
         self._records = Records(file, filters, self._plan)
@@ -120,8 +119,9 @@ class ParquetSearch(ColumnSearch):
             chunks = (self._chosen_pages(wanted, *some) for some in with_values)
             every = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
         nan = wanted.nan is not None and any(candidates.nan for candidates, *_ in with_values)
-        likely = every if nan else (self._likely(wanted, part) for part in every)
-        for parts in page_decoder.joined(likely, len(wanted.forms)):
+        if not nan:  # leave out most of the values that aren't wanted
+            every = (part.take(wanted.likely(wanted_values.comparable(part.values, self._column))) for part in every)
+        for parts in page_decoder.joined(every, len(wanted.forms)):
             values = [wanted_values.comparable(part.values, self._column) for part in parts]
             forms = wanted.likely_forms(values)
             positions = pc.index_in(pa.concat_arrays(values), value_set=wanted.forms.take(forms))
@@ -152,10 +152,6 @@ class ParquetSearch(ColumnSearch):
         places = pa.concat_arrays([counting(0, count) for count in rows])
         return iter([DecodedValues(stored.combine_chunks(), places, list(ends))])
 
-    def _likely(self, wanted: WantedValues, part: DecodedValues) -> DecodedValues:
-        """Leave out most of the decoded values that aren't wanted."""
-        return part.take(wanted.likely(wanted_values.comparable(part.values, self._column)))
-
     def _chosen_pages(
         self, wanted: WantedValues, candidates: Candidates, key: ChunkKey, chunk: ColumnChunk
     ) -> ChosenPages:
@@ -183,16 +179,19 @@ class ParquetSearch(ColumnSearch):
 
     def _has_values(self, candidates: Candidates, key: ChunkKey, chunk: ColumnChunk) -> bool:
         """Whether a row group's chunk has values. Raises CorruptFile if only the row group has rows."""
-        if chunk.num_values or chunk.encrypted:
-            return True
-        if candidates.rows:
-            raise _without_values(self._file.source.path, key, candidates.rows)
-        return False
+        if candidates.rows and not (chunk.num_values or chunk.encrypted):
+            raise CorruptFile(
+                f"the column has no values, and the row group {counted(candidates.rows, 'row')}",
+                path=self._file.source.path,
+                field=f"row_groups[{key.row_group}].columns[{key.column}].meta_data.num_values",
+                hint="the metadata are wrong; get the file from its source again",
+            )
+        return bool(chunk.num_values) or chunk.encrypted
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield the values that each row group may have."""
         if scope.pages_follow:
-            self._located.chunks_read_whole = self._file.source.request_bytes
+            self._file.chunks_read_whole = self._file.source.request_bytes
         units, self._sound_pages = scope.row_groups, scope.sound_pages
         if scope.filtered is not None:
             return self._filtered(wanted, scope.filtered)
@@ -223,13 +222,13 @@ class ParquetSearch(ColumnSearch):
         can only be trusted if the filter, or the index, contains their bounds. If the index has checked them, the
         bounds and the page index select what is read, with one request for the largest part.
         """
-        footer, whole = self._filters.footer, self._located.chunks_read_whole
+        footer, whole = self._filters.footer, self._file.chunks_read_whole
         self._plan.sparing = checked
         if checked:
             whole = max(whole, self._file.source.part_bytes)
         chunks = list(self._every_chunk())
         looked_up = {c.row_group for c in chunks if c.row_group in units and c.compressed_bytes > whole}
-        found = answer.answers(self._located.unit_facts(self._column, literals, looked_up), explain=False)
+        found = answer.answers(self._file.unit_facts(self._column, literals, looked_up), explain=False)
         answered = {candidates.row_group: candidates for candidates in self.of_units(wanted, literals, found)}
         for chunk in chunks:
             group, rows = chunk.row_group, footer.row_group(chunk.row_group).rows
@@ -259,7 +258,7 @@ class ParquetSearch(ColumnSearch):
 
     def record_schema(self) -> pa.Schema:
         """The columns as pyarrow reads them; INT96 timestamps, which are instants, with their zone."""
-        return self._records.with_instants(self._records.checked_schema())
+        return self._records.with_instants(self._records.schema)
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
         """The lookup in the filters of files like this one; None if they can't answer it, and without filters and
@@ -306,15 +305,6 @@ def _among(found: pa.Int64Array, forms: pa.Int64Array) -> pa.Int64Array:
     return pc.if_else(inside, found, _NULL)
 
 
-def _without_values(path: str, key: ChunkKey, rows: int) -> CorruptFile:
-    return CorruptFile(
-        f"the column has no values, and the row group {counted(rows, 'row')}",
-        path=path,
-        field=f"row_groups[{key.row_group}].columns[{key.column}].meta_data.num_values",
-        hint="the metadata are wrong; get the file from its source again",
-    )
-
-
 def _has_within(wanted: WantedValues, candidates: Candidates) -> HasWithin | None:
     """Returns whether a row group may have a value between two bounds; None if bounds exclude none: NaN, and values
     without order."""
@@ -338,7 +328,7 @@ def _numbers(footer: Footer, column: Column) -> tuple[int, int, int, int]:
     plain = column.logical is None or kind_of(column) == "INTEGER"  # `_may_match` sees the type as Arrow reads it
     direct = plain and column.signed and not column.max_repetition_level and column.max_definition_level < 2
     flags = _ORDERED * trust.ordered + _DEPRECATED * trust.deprecated + _DIRECT * direct
-    return idl.ENUMS["Type"].get(column.physical, -1), flags, *trust.kind_of_bounds
+    return spec.ENUMS["Type"].get(column.physical, -1), flags, *trust.kind_of_bounds
 
 
 def _filter_lookup(

@@ -1,21 +1,46 @@
-"""Walks Parquet's metadata structures in compiled code, by the IDL in parquet.thrift.
+"""Parquet's metadata structures, by the IDL in parquet.thrift: walked in compiled code, and encoded.
 
 `Struct` locates each field by its name in the IDL. The splice patches these bytes, and a footer of 20,000 column
-chunks opens at once. The walk also checks every length and the nesting. The names come from `idl`, a table generated
-with thriftpy2, because loading thriftpy2 takes longer than everything else in `inspect`.
+chunks opens at once. The walk also checks every length and the nesting. thriftpy2 reads the same tables from the IDL,
+which a test holds, but loading it takes longer than everything else in `inspect`.
+
+New structures are encoded in Thrift's compact protocol. A field is (wire type, encoded value). A boolean field has
+its value in the wire type, and no bytes.
 """
 
 from __future__ import annotations
 
-import struct
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from struct import unpack_from
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import idl
 from bloomcli.formats.parquet import limits as parquet_limits
+
+IDL: Final = Path(__file__).with_name("parquet.thrift")
+_DEFINITION: Final = re.compile(r"(enum|struct|union) (\w+) \{([^}]*)\}")
+_FIELD: Final = re.compile(r"(\d+): (?:required |optional )?([\w<>]+) (\w+)")
+_VALUE: Final = re.compile(r"(\w+) = (\d+);")
+
+_DEFINITIONS: Final = _DEFINITION.findall(IDL.read_text("ascii"))
+
+FIELDS: Final[dict[str, dict[str, tuple[int, str]]]] = {
+    name: {field: (int(number), kind) for number, kind, field in _FIELD.findall(body)}
+    for what, name, body in _DEFINITIONS
+    if what != "enum"
+}
+"""Structures and unions: (id, type) of each field, by name."""
+
+ENUMS: Final[dict[str, dict[str, int]]] = {
+    name: {value: int(number) for value, number in _VALUE.findall(body)}
+    for what, name, body in _DEFINITIONS
+    if what == "enum"
+}
+"""Enums: the values by name."""
 
 MAGIC: Final = b"PAR1"
 MAGIC_ENCRYPTED: Final = b"PARE"
@@ -39,13 +64,13 @@ _INTEGERS_MOST: Final = 1 << 16
 @cache
 def field_ids(struct: str) -> dict[str, int]:
     """Field ids of a structure, by name."""
-    return {field: number for field, (number, _) in idl.FIELDS[struct].items()}
+    return {field: number for field, (number, _) in FIELDS[struct].items()}
 
 
 @cache
 def integer_kind(struct: str, field: str) -> int:
     """The wire type that the IDL gives an integer field."""
-    return {"i64": I64, "i16": _I16}.get(idl.FIELDS[struct][field][1], I32)
+    return {"i64": I64, "i16": _I16}.get(FIELDS[struct][field][1], I32)
 
 
 @cache
@@ -62,7 +87,7 @@ parquet-format#531, which has no number yet."""
 @cache
 def enum_name(enum: str, value: int) -> str:
     """An enum value's name, or ``CODE 17`` where neither the IDL nor a known draft has one."""
-    known = next((name for name, number in idl.ENUMS[enum].items() if number == value), None)
+    known = next((name for name, number in ENUMS[enum].items() if number == value), None)
     return known or _DRAFTS.get((enum, value), f"CODE {value}")
 
 
@@ -80,14 +105,6 @@ def varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
-
-
-@cache
-def structures() -> Any:
-    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` and the drafts need them."""
-    import thriftpy2
-
-    return thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
 
 
 class Span(NamedTuple):
@@ -126,6 +143,10 @@ class Location(NamedTuple):
             field=f"{self.field}.{field}" if self.field else field,
             hint=f"bloom reads up to {most}; write files with fewer columns or row groups",
         )
+
+    def unsupported(self, reason: str, hint: str | None = None) -> UnsupportedError:
+        """The error for something at the buffer's first byte that isn't supported."""
+        return UnsupportedError(reason, path=self.path, offset=self.base, field=self.field or None, hint=hint)
 
     def at(self, field: str) -> Location:
         """The location of a field of the structure, in the same buffer."""
@@ -179,7 +200,7 @@ class Struct:
     def real(self, field: str) -> float | None:
         """Return a double; None if it is absent."""
         span = self._typed(field, DOUBLE)
-        return None if span is None else float(struct.unpack_from("<d", self.data, span.start)[0])
+        return None if span is None else float(unpack_from("<d", self.data, span.start)[0])
 
     def integers(self, field: str, kind: int) -> list[int] | None:
         """Return a list of integers of this wire type; None if it is missing, too long or something else."""
@@ -253,3 +274,54 @@ class Struct:
         """Return the encoded bytes of a field's value; None if it is absent."""
         span = self.span(field)
         return None if span is None else self.data[span.start : span.end]
+
+
+Field = tuple[int, bytes]
+"""A field's wire type and its encoded value."""
+
+_SHORT_LIST: Final = 15
+
+
+def i32(value: int) -> Field:
+    """A field of type i32."""
+    return I32, zigzag(value)
+
+
+def i64(value: int) -> Field:
+    """A field of type i64."""
+    return I64, zigzag(value)
+
+
+def truth(value: bool) -> Field:
+    """A boolean field."""
+    return (BOOLEAN_TRUE if value else BOOLEAN_FALSE), b""
+
+
+def binary(value: bytes) -> Field:
+    """A binary field: length and bytes."""
+    return BINARY, varint(len(value)) + value
+
+
+def structure(fields: Mapping[int, Field]) -> Field:
+    """A field that is a structure of these fields, by id."""
+    return STRUCT, struct(fields)
+
+
+def listed(kind: int, items: Iterable[bytes]) -> Field:
+    """A field that is a list of encoded values of one wire type."""
+    found = list(items)
+    return LIST, list_header(kind, len(found)) + b"".join(found)
+
+
+def struct(fields: Mapping[int, Field]) -> bytes:
+    """A structure with these fields, by id, with its end."""
+    out, previous = bytearray(), 0
+    for number, (kind, value) in sorted(fields.items()):
+        out += bytes([number - previous << 4 | kind]) + value
+        previous = number
+    return bytes(out) + b"\0"
+
+
+def list_header(kind: int, size: int) -> bytes:
+    """The bytes before a list's elements."""
+    return bytes([size << 4 | kind]) if size < _SHORT_LIST else bytes([0xF0 | kind]) + varint(size)

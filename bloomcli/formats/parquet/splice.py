@@ -37,12 +37,10 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, WriteError
-from bloomcli.formats.parquet import compact, idl, spec
-from bloomcli.formats.parquet.compact import Field
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import (
     COLUMN_INDEX,
     FILTER,
-    OFFSET_FIELDS,
     OFFSET_INDEX,
     PAGES,
     ChunkKey,
@@ -51,13 +49,13 @@ from bloomcli.formats.parquet.footer import (
     read_footer,
     regions,
 )
-from bloomcli.formats.parquet.spec import Struct, zigzag
+from bloomcli.formats.parquet.spec import Field, Struct, zigzag
 from bloomcli.storage.base import Fingerprint, Source
 
 OFFSET: Final = "bloom_filter_offset"
 LENGTH: Final = "bloom_filter_length"
 _FIELDS: Final = {FILTER: (OFFSET, LENGTH)} | {
-    kind: (field, field.replace("_offset", "_length")) for kind, field in OFFSET_FIELDS.items()
+    kind: (f"{kind}_offset", f"{kind}_length") for kind in (COLUMN_INDEX, OFFSET_INDEX)
 }
 """The fields that locate each kind of part: of a filter in ColumnMetaData, of a page index in ColumnChunk."""
 OF_CHUNK: Final = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX])
@@ -138,11 +136,11 @@ def _encoded(struct: str, field: str, value: Value) -> Field:
     if isinstance(value, tuple):
         return value
     if isinstance(value, bytes):
-        return compact.binary(value)
-    kind = idl.FIELDS[struct][field][1]
+        return spec.binary(value)
+    kind = spec.FIELDS[struct][field][1]
     if kind == "bool":
-        return compact.truth(bool(value))
-    return compact.i64(value) if kind == "i64" else compact.i32(value)
+        return spec.truth(bool(value))
+    return spec.i64(value) if kind == "i64" else spec.i32(value)
 
 
 def set_fields(struct: Struct, values: Values) -> list[Edit]:
@@ -365,7 +363,7 @@ def _moves(claims: list[Region], cuts: list[tuple[int, int]]) -> Iterator[tuple[
             yield Part(region.kind, region.key), region.start - shift
 
 
-_LOCATIONS: Final = (*_FIELDS[FILTER], *OFFSET_FIELDS.values())
+_LOCATIONS: Final = (*_FIELDS[FILTER], _FIELDS[COLUMN_INDEX][0], _FIELDS[OFFSET_INDEX][0])
 """The fields of a chunk that a cut changes."""
 
 

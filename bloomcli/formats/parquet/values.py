@@ -15,7 +15,6 @@ from typing import Final
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import draft_hash
 from bloomcli.formats.parquet.encodings import Slice, slices, width_of
@@ -52,7 +51,6 @@ class HashedPage:
     __slots__ = (
         "_kept",
         "_location",
-        "_parts",
         "_positions",
         "_width",
         "count",
@@ -60,11 +58,13 @@ class HashedPage:
         "end",
         "has_zero",
         "hashes",
+        "parts",
     )
 
     def __init__(self, page: Page, column: Column, parts: Iterable[Slice]) -> None:
         self._location = page.location
-        self._parts: list[Slice] = []
+        self.parts: list[Slice] = []
+        """The slices of the values."""
         self._width = width_of(column)
         self._kept: bytearray | None = None
         self._positions: array[int] | None = None
@@ -77,12 +77,12 @@ class HashedPage:
         self.has_zero = False
         for part in parts:
             self.has_zero = self.has_zero or _has_zero(part, column)
-            if self._parts:
+            if self.parts:
                 self.hashes += part.hashes
-                self._parts.append(part._replace(hashes=bytearray()))
+                self.parts.append(part._replace(hashes=bytearray()))
             else:
                 self.hashes = part.hashes
-                self._parts.append(part)
+                self.parts.append(part)
             self.count += part.hashed
 
     def keep(self, kept: bytearray, column: Column) -> None:
@@ -98,40 +98,29 @@ class HashedPage:
             if self._positions is None:
                 self._positions = array("q", compress(range(len(self._kept)), self._kept))
             index = self._positions[index]
-        for part in self._parts:
+        for part in self.parts:
             if index < part.hashed:
                 return part.value(index, self._width)
             index -= part.hashed
         raise IndexError("the page has no such value")
 
     @property
-    def parts(self) -> Iterable[Slice]:
-        """The slices of the values."""
-        return self._parts
-
-    @property
     def long(self) -> int | None:
         """The length of the slice's only value, if it was too long to keep."""
-        return self._parts[0].long if len(self._parts) == 1 else None
+        return self.parts[0].long if len(self.parts) == 1 else None
 
     def values(self) -> Iterator[bytes]:
         """The bytes of the hashed values, in order. Slow: only for the few values that are reported."""
         if self.long is not None:
-            raise UnsupportedError(
-                f"a value of {counted(self.long, 'byte')}; at most"
-                f" {parquet_limits.VALUE_AT_ONCE_BYTES} are held in"
-                " memory",
-                path=self._location.path,
-                offset=self._location.base,
-                field=self._location.field,
-                hint="rewrite the file with smaller pages",
-            )
-        every = (value for part in self._parts for value in part.values(self._width))
+            most = parquet_limits.VALUE_AT_ONCE_BYTES
+            reason = f"a value of {counted(self.long, 'byte')}; at most {most} are held in memory"
+            raise self._location.unsupported(reason, "rewrite the file with smaller pages")
+        every = (value for part in self.parts for value in part.values(self._width))
         return every if self._kept is None else compress(every, self._kept)
 
     def interval_hashes(self) -> bytes:
         """The hashes of the intervals' normal forms, which DuckDB looks up."""
-        fixed = self._parts[0].fixed if len(self._parts) == 1 and self._kept is None else None
+        fixed = self.parts[0].fixed if len(self.parts) == 1 and self._kept is None else None
         plain = b"".join(self.values()) if fixed is None else fixed
         out = bytearray(len(plain) // INTERVAL_BYTES * 16)
         count = kernels.hash_normal_intervals(plain, len(plain) // INTERVAL_BYTES, out)
@@ -169,13 +158,10 @@ class ChunkHasher:
             self._stop.check()
             self._hashed += part.hashed
             if self._hashed > self._most:
-                raise UnsupportedError(
+                raise page.location.unsupported(
                     f"a column chunk with more than {self._most} different values, the most that are read"
                     " from so few bytes",
-                    path=page.location.path,
-                    offset=page.location.base,
-                    field=page.location.field,
-                    hint="rewrite the file with smaller row groups",
+                    "rewrite the file with smaller row groups",
                 )
             yield part
 
@@ -185,7 +171,7 @@ class ChunkHasher:
             yield HashedPage(page, self.column, [part])
 
     def dictionary(self, page: Page) -> HashedPage:
-        """Hash all entries of a dictionary."""
+        """Hash all entries of a dictionary. Raises CorruptFile, UnsupportedError."""
         size = 0 if page.body is None else page.body.size
         count = min(page.non_null, size // (width_of(self.column) or 4))  # a wrong count is reported later
         for found, most, what in (
@@ -193,19 +179,9 @@ class ChunkHasher:
             (size, parquet_limits.PAGE_WHOLE_MAX_BYTES, "bytes"),
         ):
             if found > most:
-                raise UnsupportedError(
-                    f"a dictionary of {found} {what}, more than the {most} that are read",
-                    path=page.location.path,
-                    offset=page.location.base,
-                    field=page.location.field,
-                    hint="rewrite the file without dictionaries in this column",
-                )
+                reason = f"a dictionary of {found} {what}, more than the {most} that are read"
+                raise page.location.unsupported(reason, "rewrite the file without dictionaries in this column")
         return HashedPage(page, self.column, self._slices(page))
-
-
-def hashed_dictionary(page: Page, chunk: ColumnChunk) -> HashedPage:
-    """Hash all entries of a chunk's dictionary. Raises CorruptFile, UnsupportedError."""
-    return ChunkHasher(chunk, Stop()).dictionary(page)
 
 
 def hashed_pages(

@@ -24,6 +24,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.formats.parquet.footer import OFFSET_INDEX
 from bloomcli.model.find import FileFound
 from bloomcli.storage import registry
 from bloomcli.storage.registry import open_source
@@ -153,8 +154,8 @@ def offset_indexes(path: Path) -> list[int]:
         return [
             at
             for key in footer.chunk_keys()
-            for field, offset, length in footer.index_extents(key, footer.metadata(key))
-            if field == "offset_index_offset"
+            for kind, offset, length in footer.index_extents(key, footer.metadata(key))
+            if kind == OFFSET_INDEX
             for at in range(offset, offset + length)
         ]
 

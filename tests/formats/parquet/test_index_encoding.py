@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from support import thrift
 
 from bloomcli import kernels
-from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order, column_index, offset_index
+from bloomcli.formats.parquet.page_index import (
+    IndexedPage,
+    boundary_order,
+    encoded_column_index,
+    encoded_offset_index,
+)
 
 DEPTH, MOST = 32, 1_000_000
 
@@ -20,7 +25,7 @@ PAGES = st.lists(
 
 @given(PAGES, st.integers(0, 2))
 def test_a_column_index_is_read_back_by_both_decoders(pages: list[IndexedPage], order: int) -> None:
-    data = column_index(pages, order)
+    data = encoded_column_index(pages, order)
     found = kernels.ColumnIndex(data, DEPTH, MOST)
     assert found.null_pages == [page.low is None for page in pages]
     assert found.min_values == [page.low or b"" for page in pages]
@@ -34,7 +39,7 @@ def test_a_column_index_is_read_back_by_both_decoders(pages: list[IndexedPage], 
 
 @given(st.lists(st.tuples(st.integers(0, 2**60), st.integers(0, 2**31 - 1), st.integers(0, 2**60)), max_size=40))
 def test_an_offset_index_is_read_back(places: list[tuple[int, int, int]]) -> None:
-    assert kernels.OffsetIndex(offset_index(places), DEPTH, MOST).page_locations == places
+    assert kernels.OffsetIndex(encoded_offset_index(places), DEPTH, MOST).page_locations == places
 
 
 @given(st.lists(st.none() | st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=8))
