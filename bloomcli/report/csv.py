@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Final, TextIO, get_type_hints
 
-from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval, LookupGain
+from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval, LookupGain, PageIndexGain
 from bloomcli.model.change import ChangeReport, FilterChange, StructureChange
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import FilterFacts, IndexEntry, PageFacts
@@ -172,12 +172,12 @@ def write_table(header: Sequence[str], rows: Iterable[list[object]], stream: Tex
 
 
 _GAINS: Final = ("present", "absent", "queried")
-_LEFT_OUT: Final = ("rates", *_GAINS, "existing")
+_NESTED_FACTS: Final = {"existing": ExistingFilters, "page_index": PageIndexGain}
+_LEFT_OUT: Final = ("rates", *_GAINS, *_NESTED_FACTS)
 _HINTS: Final = get_type_hints(ColumnAdvice)
 _INTERVALS: Final = frozenset(name for name, hint in _HINTS.items() if hint == Interval | None)
 _COSTS: Final = ("today", "with_filter")
 _FIGURES: Final = ("row_groups", "bytes")
-_EXISTING: Final = tuple(field.name for field in fields(ExistingFilters))
 
 
 def write_advice(report: AdviseReport, stream: TextIO) -> None:
@@ -194,7 +194,8 @@ def _header() -> Iterator[str]:
         for cost in _COSTS:
             for figure in _FIGURES:
                 yield from _ends(f"{gain}_{cost}_{figure}")
-    yield from (f"existing_{name}" for name in _EXISTING)
+    for name, kind in _NESTED_FACTS.items():
+        yield from (f"{name}_{field.name}" for field in fields(kind))
 
 
 def _advice_row(column: ColumnAdvice) -> Iterator[object]:
@@ -204,7 +205,8 @@ def _advice_row(column: ColumnAdvice) -> Iterator[object]:
             yield from _three(value) if field.name in _INTERVALS else (_cell(value),)
     for gain in _GAINS:
         yield from _gain(getattr(column, gain))
-    yield from (None if column.existing is None else getattr(column.existing, name) for name in _EXISTING)
+    for name, kind in _NESTED_FACTS.items():
+        yield from (getattr(getattr(column, name), field.name, None) for field in fields(kind))
 
 
 def _cell(value: object) -> object:
