@@ -352,6 +352,11 @@ class FilterFile(Indexable, ABC):
         del column
         return None
 
+    def needs_key(self, column: Column) -> bool:
+        """Whether a leaf is encrypted, and its values can't be read without its key."""
+        del column
+        return False
+
     def is_encrypted(self, column: Column) -> bool:
         """Whether a leaf is encrypted, and its values can be read all the same, by its key."""
         del column
