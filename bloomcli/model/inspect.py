@@ -87,6 +87,8 @@ class InspectReport(Rows):
     footer: dict[str, Any] | None = None
     """With --footer: the whole footer. Known fields have names, unknown ones their numbers; bytes are objects with
     the key hex."""
+    unverified: str | None = None
+    """`UNVERIFIED`, if the file's footer is signed, and its key isn't given."""
 
     @property
     def filter_bytes(self) -> int:
