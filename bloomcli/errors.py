@@ -13,6 +13,7 @@
     │   │   └── NoValues        a column's pages have no values, and its statistics count some
     │   └── SourceChanged       the file changed during the command
     ├── UnsupportedError        the input is valid, but bloomcli doesn't support it (exit 4)
+    │   └── KeyMissing          the footer or a column is encrypted, and its key isn't given
     └── WriteError              the output can't be written (exit 3)
 
 Any other exception that leaves bloomcli is a bug.
@@ -172,6 +173,10 @@ class UnsupportedError(BloomError):
     """The input is valid but uses a feature that bloomcli doesn't support (encryption, a codec, ...)."""
 
     exit_code = 4
+
+
+class KeyMissing(UnsupportedError):
+    """The footer or a column is encrypted, and its key isn't given."""
 
 
 class WriteError(BloomError):

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from bloomcli import model
 from bloomcli.report import json
 
 
@@ -53,7 +52,7 @@ def object_schema(kind: type) -> ObjectSchema:
 
 def _hints(kind: type) -> dict[str, Any]:
     """The types of a dataclass's fields. `model` has the dataclasses that the report's module doesn't import."""
-    return typing.get_type_hints(kind, localns={name: getattr(model, name) for name in model.__all__})
+    return typing.get_type_hints(kind)
 
 
 def reachable(kinds: typing.Iterable[type]) -> Iterator[type]:

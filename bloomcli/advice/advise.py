@@ -3,52 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from bloomcli.advice.command_line import Source, add_lines, inside_table, page_index_line, upkeep_lines
 from bloomcli.advice.decide import decide
 from bloomcli.advice.measure import measure
 from bloomcli.commands.option import taken_paths
-from bloomcli.commands.options import AdviseOptions, InspectOptions, Options
+from bloomcli.commands.options import AdviseOptions, InspectOptions
 from bloomcli.commands.sampling import read_budget
 from bloomcli.datasets.engine import Engine
-from bloomcli.datasets.task import OnRow, Task
+from bloomcli.datasets.task import OnRow
 from bloomcli.errors import BloomError
 from bloomcli.formats.registry import open_file
 from bloomcli.model.advice import AdviseReport
-from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.file import Column
 from bloomcli.model.queries import QueryLog
 from bloomcli.storage.base import FileEntry, ManagedTable
 from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import open_source, store_of
-
-
-@dataclass(slots=True)
-class _CachingEngine:
-    """An engine that lists the files of a run only once, although both the queries and the measuring need the
-    list."""
-
-    engine: Engine
-    _listed: Sequence[FileEntry] | None = field(default=None, init=False)
-
-    def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
-        """The files that `paths` name."""
-        if self._listed is None:
-            self._listed = self.engine.find(paths, options)
-        return self._listed
-
-    def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
-        """The tasks for the files."""
-        return self.engine.plan(listed, options)
-
-    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
-        """Check the tasks."""
-        return self.engine.check(tasks, on_row=on_row)
-
-    def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
-        """Run the tasks."""
-        return self.engine.run(tasks, on_row=on_row)
 
 
 def advise(
@@ -71,12 +43,12 @@ def advise(
     Raises: as `bloomcli.advise`.
     """
     options = options.checked()
-    engine = _CachingEngine(engine)
-    log = _queries(engine, paths, options) if options.queries else None
-    figures = measure(engine, paths, options, log=log, on_row=on_row)
+    listed = engine.find(paths, options)
+    log = _queries(engine, listed, options) if options.queries else None
+    figures = measure(engine, paths, listed, options, log=log, on_row=on_row)
     budget = None if options.budget is None else read_budget(options.budget)
     found = decide(replace(figures, queries=log), budget=budget, named=taken_paths("columns", options.columns))
-    table = _table_above(engine, paths, options, source)
+    table = _table_above(listed) if "--in-place" in source.target else None
     if table is not None and table.name is not None:
         source = inside_table(source, table.name)
     elif table is not None:  # `bloom add` can only write copies of these files
@@ -91,12 +63,10 @@ def advise(
     )
 
 
-def _table_above(engine: Engine, paths: Sequence[str], options: AdviseOptions, source: Source) -> ManagedTable | None:
+def _table_above(listed: Sequence[FileEntry]) -> ManagedTable | None:
     """The table of the files, which `bloom add` doesn't change in place. None if the first, a middle and the last
     file belong to none."""
-    if "--in-place" not in source.target:
-        return None
-    for item in _some(engine.find(paths, options)):
+    for item in _some(listed):
         try:
             table = table_above(store_of(item.path), item.path)
         except BloomError:  # `bloom add` will report it
@@ -112,11 +82,11 @@ def _some(listed: Sequence[FileEntry]) -> list[FileEntry]:
     return [files[place] for place in sorted({0, len(files) // 2, len(files) - 1})] if files else []
 
 
-def _queries(engine: Engine, paths: Sequence[str], options: AdviseOptions) -> QueryLog:
+def _queries(engine: Engine, listed: Sequence[FileEntry], options: AdviseOptions) -> QueryLog:
     """The lookups of the queries in the files' columns. Raises: as `read_queries`."""
     from bloomcli.advice.queries import read_queries  # needs the extra for queries
 
-    columns = _columns(engine, engine.find(paths, options))
+    columns = _columns(engine, listed)
     return read_queries(
         taken_paths("queries", options.queries),
         dialect=options.dialect,

@@ -6,18 +6,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from bloomcli.advice.column_metadata import ColumnMetadata
 from bloomcli.advice.column_samples import ColumnSamples
 from bloomcli.advice.distinct import UnitSketch, distinct, distinct_per_unit
 from bloomcli.advice.lookup_costs import FilterSizes, LookupCosts, Product, summed
 from bloomcli.advice.statistics import SampleSize, ratio
 from bloomcli.advice.weights import saved_at
-from bloomcli.commands.advise_units import numpy
-from bloomcli.model.advice import AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain, PageIndexGain
+from bloomcli.model.advice import (
+    AtRate,
+    ColumnAdvice,
+    ExistingFilters,
+    ExistingSample,
+    Interval,
+    LookupGain,
+    PageIndexGain,
+)
 
 _ALL: Final = SampleSize(1, 1)
-_SATURATED: Final = 0.5
-"""The false-positive rate from which on a filter is of little use."""
 
 
 def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None, present_share: float) -> ColumnAdvice:
@@ -62,7 +69,7 @@ def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None, prese
         queried=queried,
         rates=rates,
         saved_bytes=saved_at(chosen, present_share),
-        existing=_existing(samples),
+        existing=_existing(metadata, [unit.existing for unit in samples.units.values()]),
         page_index=_page_index(samples),
         sampled_row_groups=len(samples.units),
     )
@@ -88,7 +95,6 @@ def _at_rate(
 
 def _seconds(samples: ColumnSamples) -> Interval | None:
     """The seconds to decode and hash all values on one core, at the speed measured in the sample."""
-    np = numpy()
     units, metadata = samples.units, samples.metadata
     known = [
         (unit.seconds, metadata.units[key].values) for key, unit in samples.units.items() if key in metadata.units
@@ -109,30 +115,18 @@ def _page_index(samples: ColumnSamples) -> PageIndexGain | None:
     return PageIndexGain(bytes=today, with_index=with_index)
 
 
-def _existing(samples: ColumnSamples) -> ExistingFilters | None:
-    metadata = samples.metadata
+def _existing(metadata: ColumnMetadata, samples: Sequence[ExistingSample]) -> ExistingFilters | None:
+    """The existing filters, without a judgement unless they can't be read."""
     if not metadata.filters:
         return None
-    found = [unit.existing for unit in samples.units.values()]
-    measured = sum(one.measured for one in found)
-    rates = [one.max_fpp for one in found if one.max_fpp is not None]
-    foldable = sum(one.foldable_bytes for one in found) * metadata.filters // max(measured, 1)
-    highest = max(rates, default=None)
-    if any(one.unreadable for one in found):
-        judgement = "unreadable"
-    elif highest is not None and highest >= _SATURATED:
-        judgement = "saturated"
-    elif metadata.without_filter:
-        judgement = "missing"
-    else:
-        judgement = "foldable" if foldable else "worth"
+    measured = sum(one.measured for one in samples)
     return ExistingFilters(
         filters=metadata.filters,
         row_groups_without_filter=metadata.without_filter,
         bitset_bytes=metadata.filter_bytes,
-        max_fpp=highest,
-        foldable_bytes=foldable,
-        judgement=judgement,
+        max_fpp=max((one.max_fpp for one in samples if one.max_fpp is not None), default=None),
+        foldable_bytes=sum(one.foldable_bytes for one in samples) * metadata.filters // max(measured, 1),
+        judgement="unreadable" if any(one.unreadable for one in samples) else "worth",
     )
 
 
@@ -157,14 +151,5 @@ def unmeasured(metadata: ColumnMetadata, lookups: int | None, fpp: float) -> Col
         lookups=lookups,
         variant_path=metadata.typed.variant_path,
         properties=tuple(sorted(metadata.properties)),
-        existing=None
-        if not metadata.filters
-        else ExistingFilters(
-            filters=metadata.filters,
-            row_groups_without_filter=metadata.without_filter,
-            bitset_bytes=metadata.filter_bytes,
-            max_fpp=None,
-            foldable_bytes=0,
-            judgement="missing" if metadata.without_filter else "worth",
-        ),
+        existing=_existing(metadata, ()),
     )

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import numpy as np
 
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey
 from bloomcli.advice.coverage import Coverage
 from bloomcli.advice.lookup_costs import BYTES, NUMBER, FilterSizes, LookupCosts, RateEstimate, filter_sizes
 from bloomcli.advice.plan import Plan
-from bloomcli.advice.statistics import Ratio, SampleSize
+from bloomcli.advice.statistics import Floats, Ratio, SampleSize
 from bloomcli.commands.advise_options import LookupValues
-from bloomcli.commands.advise_units import datasketches, numpy
+from bloomcli.commands.advise_units import datasketches
 from bloomcli.filters.sizing import tight_estimate, upper_bound_bytes
 from bloomcli.model.advice import RATE_SUMS, SUMS, UnitSample
 from bloomcli.values.literals import decode_bound
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 _NOTHING: Final = SampleSize(1, 1)
 
@@ -108,7 +104,6 @@ class ColumnSamples:
 
     def matrix(self) -> Floats:
         """The sums of all cells: lookup units x cells x sums."""
-        np = numpy()
         shape = (self.cells.count, self.sums)
         found = [np.frombuffer(unit.sums).reshape(shape) for unit in self.lookup_samples.values() if unit.sums]
         stacked: Floats = np.stack(found) if found else np.zeros((0, *shape))
@@ -116,7 +111,6 @@ class ColumnSamples:
 
     def present(self) -> LookupCosts | None:
         """The costs of lookups of present values: the sampled ones. None without any."""
-        np = numpy()
         value_units = [(at, key) for at, key in enumerate(self.cells.value_units) if self.value_samples[key].values]
         if not value_units or not self.lookup_samples:
             return None
@@ -149,14 +143,12 @@ class ColumnSamples:
     def _by_value_unit(self, value_units: Sequence[int], first: int) -> Floats:
         """The sums of the cells of these value units, from cell `first` on: value units x parts x lookup units x
         sums."""
-        np = numpy()
         cells = [[first + self.parts * at + part for part in range(self.parts)] for at in value_units]
         sums: Floats = np.ascontiguousarray(self.matrix()[:, np.array(cells, np.intp)].transpose(1, 2, 0, 3))
         return sums
 
     def _shares(self, counts: Sequence[int]) -> Floats:
         """For each number of values, the weights of the parts that they are divided into; their mean is 1."""
-        np = numpy()
         parts = self.parts
         shares: Floats = np.array([[parts * len(range(part, n, parts)) / n for part in range(parts)] for n in counts])
         return shares
@@ -183,7 +175,6 @@ class ColumnSamples:
         value_units: SampleSize,
         values: int,
     ) -> LookupCosts:
-        np = numpy()
         units = self.metadata.units
         order = {key: at for at, key in enumerate(units)}
         places = [order[key] for key in keys]
@@ -222,7 +213,6 @@ class ColumnSamples:
 
     def absent(self) -> LookupCosts | None:
         """The costs of lookups of absent values. None without any."""
-        np = numpy()
         value_units = [at for at, group in enumerate(self.cells.absent) if group]
         if not value_units or not self.lookup_samples:
             return None
@@ -243,7 +233,6 @@ class ColumnSamples:
 
     def queried(self) -> LookupCosts | None:
         """The costs of lookups of the queries' literals. None without any."""
-        np = numpy()
         if not self.cells.queried or not self.lookup_samples:
             return None
         sums = self.matrix()[:, -1:, :].transpose(1, 0, 2)[:, None]
@@ -257,7 +246,6 @@ class ColumnSamples:
     ) -> LookupCosts:
         """The costs of lookups of values that don't come from a unit. If `value_units` is None, these are all values,
         not a sample of them."""
-        np = numpy()
         count = len(sums)
         tops = np.array([_highest(self.metadata.by_number), _highest(self.metadata.by_bytes)])
         exact = value_units is None
@@ -302,7 +290,6 @@ class ColumnSamples:
 
     def sizes(self, rate: int) -> FilterSizes:
         """The sizes of new filters at a rate, given by its position."""
-        np = numpy()
         metadata, units = self.metadata, self.units
         found = np.array([unit.filter_bytes[rate] for unit in units.values()], float)
         fixed = bool(units) and all(unit.fixed_filters for unit in units.values())

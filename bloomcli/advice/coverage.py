@@ -5,15 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from bloomcli.commands.advise_units import numpy
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+from bloomcli.advice.statistics import Floats
 
 
 class Range(NamedTuple):
@@ -58,7 +55,6 @@ class Coverage:
     def extremes(self, hulls: Sequence[tuple[Any, Any]]) -> tuple[Floats, Floats]:
         """For each range of values, the lowest and the highest weight of a value in it. Bounds of None stand for all
         values."""
-        np = numpy()
         count = len(self._ends)
         if not count:
             full = np.full(len(hulls), self.total)
@@ -83,7 +79,6 @@ class Coverage:
 def _over_ranges(profile: Floats, first: NDArray[np.intp], last: NDArray[np.intp], function: Any) -> Floats:
     """The extreme of each range of positions, by a sparse table: each range is covered by two overlapping ranges
     whose length is a power of two."""
-    np = numpy()
     found: Floats = np.empty(len(first))
     lengths = last - first + 1
     powers = np.frexp(lengths)[1] - 1

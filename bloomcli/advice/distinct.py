@@ -21,15 +21,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bloomcli.advice.statistics import Ratio, SampleSize, ratio
-from bloomcli.commands.advise_units import datasketches, numpy
+from bloomcli.commands.advise_units import datasketches
 from bloomcli.model.advice import Interval
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _ALPHA: Final = 0.05
 _NORMAL: Final = 1.959964
@@ -55,7 +54,6 @@ class _Incidence(NamedTuple):
 
     def frequencies(self, left_out: int | None = None) -> tuple[float, float, float]:
         """The number of values in any unit, in exactly one, and in exactly two; without the unit `left_out`."""
-        np = numpy()
         counts = self.occurs.sum(axis=1)
         if left_out is not None:
             counts = counts - self.occurs[:, left_out]
@@ -90,7 +88,6 @@ def distinct(units: Sequence[UnitSketch], population: int, most: int) -> Interva
 
 
 def _incidence(sketches: Sequence[object], theta: int) -> _Incidence:
-    np = numpy()
     parts = [np.array([h for h in sketch if h < theta], np.uint64) for sketch in sketches]  # type: ignore[attr-defined]
     every = np.unique(np.concatenate(parts))
     occurs = np.zeros((len(every), len(sketches)), bool)
@@ -117,7 +114,6 @@ def _unseen(incidence: _Incidence, drawn: int, population: int) -> tuple[float, 
     for at in range(drawn):
         seen, _, _ = incidence.frequencies(at)
         without.append(seen + _chao_lin(incidence, drawn - 1, population, at))
-    np = numpy()
     variance = (drawn - 1) * float(np.var(without))
     variance += estimate * estimate / max(len(incidence.occurs), 1)  # the variance of the sketch
     factor = math.exp(_NORMAL * math.sqrt(math.log1p(variance / (estimate * estimate))))
@@ -127,7 +123,6 @@ def _unseen(incidence: _Incidence, drawn: int, population: int) -> tuple[float, 
 def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: int, most: int) -> float:
     """The upper end of the number of distinct values, under the assumption that values in exactly one sampled unit
     are in no other unit."""
-    np = numpy()
     alone = incidence.occurs & (incidence.occurs.sum(axis=1) == 1)[:, None]
     once = alone.sum(axis=0) * incidence.scale
     values = np.array([max(unit.values, 1) for unit in units], float)
@@ -142,7 +137,6 @@ def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: in
 
 def distinct_per_unit(units: Sequence[UnitSketch], population: int, most: int, sketch_bits: int) -> Interval:
     """The mean number of distinct values of a unit."""
-    np = numpy()
     found = datasketches()
     sketches = [found.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
     counts = np.array([s.get_estimate() for s in sketches])

@@ -21,18 +21,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from bloomcli.advice.column_metadata import ColumnMetadata
-from bloomcli.advice.statistics import EXACTLY_ONE, UNKNOWN, Ratio, SampleSize, ratio
-from bloomcli.commands.advise_units import numpy
+from bloomcli.advice.statistics import EXACTLY_ONE, UNKNOWN, Floats, Ratio, SampleSize, ratio
 from bloomcli.model.advice import RATE_SUMS, SUMS, Interval, LookupCost
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 ALPHA: Final = 0.05
 NUMBER: Final = 0
@@ -143,7 +138,6 @@ class LookupCosts:
     @cached_property
     def _remaining(self) -> tuple[Product, Product]:
         """The row groups, and the bytes, that remain in other units after min/max."""
-        np = numpy()
         found = []
         for kind in (NUMBER, BYTES):
             offset, spread = self.mean_least[kind], self.mean_most[kind] - self.mean_least[kind]
@@ -152,8 +146,7 @@ class LookupCosts:
             if spread <= 1e-9 * max(self.mean_most[kind], 1.0):
                 found.append(Product(1.0, offset))
             else:
-                share = ratio(part[:, :, None], room[:, :, None], self.value_units, _ONE, self.unsampled, self.each)
-                found.append(Product(1.0, offset, spread, share))
+                found.append(Product(1.0, offset, spread, self._ratio(part[:, :, None], room[:, :, None])))
         return found[0], found[1]
 
     def _elsewhere(self, part: Floats, kind: int, share: Ratio | None = None) -> Product:
@@ -172,7 +165,7 @@ class LookupCosts:
         units = self.metadata.units.values()
         mean = sum(unit.bytes if kind else unit.row_groups for unit in units) / max(len(units), 1)
         whole = self.own_whole[:, kind, None] * self.shares
-        if self.metadata.single and numpy().allclose(part, whole):
+        if self.metadata.single and np.allclose(part, whole):
             return Product(mean)  # a row group is always read for its own values
         return Product(mean, others=(self._ratio(part[:, :, None], whole[:, :, None]),))
 
@@ -253,6 +246,5 @@ def filter_sizes(found: Floats, most: Floats, all_most: float, units: SampleSize
         return FilterSizes(most=all_most, share=EXACTLY_ONE)
     if not len(found):
         return FilterSizes(most=all_most, share=UNKNOWN)
-    np = numpy()
     share = ratio(np.minimum(found, most)[:, None, None], most[:, None, None], units, _ONE, np.zeros(len(found)))
     return FilterSizes(most=all_most, share=share)

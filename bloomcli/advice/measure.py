@@ -20,7 +20,7 @@ from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOp
 from bloomcli.commands.advise_units import literals
 from bloomcli.commands.columns import is_named
 from bloomcli.commands.options import AdviseOptions, policy_of
-from bloomcli.datasets.engine import Engine, plan_files
+from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnreadableError, UnsupportedError, UsageError
 from bloomcli.formats.format import Sizes
@@ -33,6 +33,8 @@ from bloomcli.model.paths import shown
 from bloomcli.model.queries import QueryLog
 from bloomcli.policy.policy import Policy
 from bloomcli.rules.readers import any_size_refusal, reader
+from bloomcli.storage.base import FileEntry
+from bloomcli.storage.listing import no_files
 from bloomcli.values.literals import parse
 from bloomcli.words import plural
 
@@ -86,6 +88,7 @@ class _Run:
 def measure(
     engine: Engine,
     paths: Sequence[str],
+    listed: Sequence[FileEntry],
     options: AdviseOptions,
     *,
     log: QueryLog | None = None,
@@ -100,6 +103,7 @@ def measure(
     Args:
         engine: runs the tasks on the files.
         paths: files, directories, globs, URIs; none for the engine of a table.
+        listed: the files that they name.
         options: the options of the user.
         log: queries, whose literals are looked up, too.
         on_row: called on this machine with each file's row, as soon as the file is done.
@@ -107,7 +111,7 @@ def measure(
     Raises:
         UsageError: there are no files, a figure is out of range, or a policy can't be read.
         UnknownColumn: no file has a column with a given name.
-        UnreadableError, UnsupportedError: as for `Engine.find` and `Engine.run`; every file failed.
+        UnreadableError, UnsupportedError: as for `Engine.run`; every file failed.
     """
     started = time.perf_counter()
     options = options.checked()
@@ -115,7 +119,9 @@ def measure(
     about = ExtentOptions(
         columns=options.columns, exclude=options.exclude, policy=policy, names=options.names, keys=options.keys
     )
-    tasks = plan_files(engine, paths, about)
+    tasks = engine.plan(listed, about)
+    if paths and not tasks:
+        raise no_files(paths)
     run = _Run(engine=engine, options=options, tasks=tasks, on_row=on_row, failed={})
     looked_at = some_files(tasks, options.seed)
     rows = run.rows(dict.fromkeys(looked_at, about))

@@ -13,7 +13,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli.advice.lookups import LookupCounter, UnservedCounter
 from bloomcli.errors import UsageError, near_names
@@ -25,13 +25,13 @@ from bloomcli.storage.registry import open_source
 from bloomcli.words import counted
 
 with needed("query logs need", "advice"):
+    from sqlglot import exp
+    from sqlglot.dialects.dialect import Dialect, Dialects
+    from sqlglot.errors import SqlglotError
+
+    from bloomcli.advice.sql.analysis import Analyser, Analysis, Unreadable
     from bloomcli.advice.sql.scopes import Name, Names
-    from bloomcli.advice.sql.statements import statements
-
-if TYPE_CHECKING:
-    from sqlglot.dialects.dialect import Dialect
-
-    from bloomcli.advice.sql.analysis import Analysis
+    from bloomcli.advice.sql.statements import beginning, statements
 
 
 Parts = tuple[Name, ...]
@@ -113,18 +113,15 @@ class QueryTables:
 
 def _parsed(name: str, dialect: Dialect) -> Parts:
     """The parts of a table name that a user wrote; a path has a single part."""
-    from sqlglot import exp
-    from sqlglot.errors import SqlglotError
-
     if "/" not in name:
         try:
             table = exp.to_table(name, dialect=dialect)
         except (SqlglotError, ValueError):
-            return (Name(name, quoted=False),)
-        parts = tuple(Name(part.name, bool(part.args.get("quoted"))) for part in table.parts)
+            return (Name(name),)
+        parts = tuple(map(Name.of, table.parts))
         if parts and all(part.text for part in parts):
             return parts
-    return (Name(name, quoted=False),)
+    return (Name(name),)
 
 
 _EXAMPLES: Final = 5
@@ -167,8 +164,6 @@ def read_queries(
 
 def _dialect(name: str) -> Dialect:
     """The dialect of sqlglot with this name. Raises UsageError for an unknown name."""
-    from sqlglot.dialects.dialect import Dialect, Dialects
-
     known = sorted(found.value for found in Dialects if found.value)
     if name.lower() not in known:
         near = near_names(name.lower(), known)
@@ -185,9 +180,6 @@ class _Log:
     def __init__(
         self, dialect: Dialect, tables: QueryTables, columns: Iterable[str | Column] | None, seed: int
     ) -> None:
-        from bloomcli.advice.sql.analysis import Analyser
-        from bloomcli.advice.sql.scopes import Names
-
         names = Names(dialect, columns)
         self._dialect, self._tables = dialect, tables
         self._analyser = Analyser(dialect, names, tables.in_question)
@@ -198,9 +190,6 @@ class _Log:
 
     def read(self, path: str) -> None:
         """Read one file. Raises UsageError, UnreadableError."""
-        from bloomcli.advice.sql.analysis import Unreadable
-        from bloomcli.advice.sql.statements import beginning
-
         with open_source(path) as source:
             for text, problem in statements(source, self._dialect):
                 try:

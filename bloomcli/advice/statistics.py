@@ -27,15 +27,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from bloomcli.commands.advise_units import numpy
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 _TINY: Final = 1e-300
@@ -200,7 +197,6 @@ def ratio(
         within: for each value unit, the share of its values that weren't sampled; 0 by default.
         each: for each value unit, the number of its sampled values; by default one for each part.
     """
-    np = numpy()
     total = float(whole.sum())
     if total <= 0:
         return UNKNOWN

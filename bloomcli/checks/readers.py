@@ -9,7 +9,8 @@ Some faults depend only on a column's type: any sound filter of the column makes
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.checks import group_ranges
@@ -319,30 +320,20 @@ def _of_column(
     wrong = [r for r in named if SINGLE_BLOCK in r.wrong_about]
     single = [fact for fact in facts if fact.blocks == 1]
     if wrong and single:
-        yield Finding(
-            id=SINGLE_BLOCK,
-            severity=Severity.ERROR,
-            message=f"in {_groups(len(single))} the filter has one block: {titles(wrong)} {look(wrong)} half of"
-            " all values up in a second one, behind it",
-            row_group=single[0].row_group,
-            column=column.path,
-            offset=single[0].offset,
-            hint=_adding(file, column, after=" writes a larger one"),
-            places=_row_groups(Unit(fact.row_group, fact.stripe) for fact in single),
+        found = _finding(
+            SINGLE_BLOCK,
+            f"in {_groups(len(single))} the filter has one block: {titles(wrong)} {look(wrong)} half of all values up"
+            " in a second one, behind it",
+            column,
+            [Unit(fact.row_group, fact.stripe) for fact in single],
+            _adding(file, column, after=" writes a larger one"),
         )
+        yield replace(found, offset=single[0].offset)
     yield from _intervals(file, column, [r for r in named if INTERVAL in r.wrong_about])
     units = list(dict.fromkeys(Unit(fact.row_group, fact.stripe) for fact in facts))
     for fault in faults.of(column):
-        yield Finding(
-            id=fault.rule,
-            severity=fault.severity,
-            message=f"{fault.message}, in {_groups(len(units))} with a filter",
-            row_group=units[0].row_group,
-            stripe=units[0].stripe,
-            column=column.path,
-            hint=fault.hint,
-            places=_row_groups(units),
-        )
+        message = f"{fault.message}, in {_groups(len(units))} with a filter"
+        yield _finding(fault.rule, message, column, units, fault.hint, fault.severity)
 
 
 def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Iterator[Finding]:
@@ -350,15 +341,13 @@ def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Ite
     columns."""
     lost = [Unit(row_group, None) for row_group in file.without_normal_forms(column)] if wrong else []
     if lost:
-        yield Finding(
-            id=INTERVAL,
-            severity=Severity.ERROR,
-            message=f"the footer says that filters hold the intervals' normal form, and in {_groups(len(lost))} they"
-            f" don't: {titles(wrong)} {lose(wrong)} rows for `=` and IN",
-            row_group=lost[0].row_group,
-            column=column.path,
-            hint=_adding(file, column, after=" inserts the normal form too"),
-            places=_row_groups(lost),
+        yield _finding(
+            INTERVAL,
+            f"the footer says that filters hold the intervals' normal form, and in {_groups(len(lost))} they don't:"
+            f" {titles(wrong)} {lose(wrong)} rows for `=` and IN",
+            column,
+            lost,
+            _adding(file, column, after=" inserts the normal form too"),
         )
 
 
@@ -368,16 +357,13 @@ def _null_structs(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> 
     if lost:
         struct_path = column.path.rpartition(".")[0]
         which = f"`{struct_path}`{' or a struct above it' * ('.' in struct_path)}"
-        yield Finding(
-            id=NULL_STRUCTS,
-            severity=Severity.ERROR,
-            message=f"the statistics deny nulls, and {which} is null, in"
-            f" {_groups(len(lost))}: {titles(wrong)} {lose(wrong)} these rows for IS NULL",
-            row_group=lost[0].row_group,
-            stripe=lost[0].stripe,
-            column=column.path,
-            hint=f"ask for `{struct_path} IS NULL OR {column.path} IS NULL`, or switch filter pushdown off",
-            places=_row_groups(lost),
+        yield _finding(
+            NULL_STRUCTS,
+            f"the statistics deny nulls, and {which} is null, in {_groups(len(lost))}: {titles(wrong)} {lose(wrong)}"
+            " these rows for IS NULL",
+            column,
+            lost,
+            f"ask for `{struct_path} IS NULL OR {column.path} IS NULL`, or switch filter pushdown off",
         )
 
 
@@ -414,16 +400,14 @@ def _zeros(
         return
     known = [rate for unit in lone if (rate := rates[unit]) is not None]
     measured = f", the measured rate is {sum(known) / len(known):.2g}" if known else ""
-    yield Finding(
-        id=NEGATIVE_ZERO,
-        severity=Severity.NOTE,
-        message=f"in {len(lone)} of {_groups(len(rates))} the filter may hold -0.0 and doesn't hold +0.0: if -0.0 is"
-        f" there, {titles(wrong)} {lose(wrong)} its rows for `= 0`; it may be a false positive too{measured}",
-        row_group=lone[0].row_group,
-        stripe=lone[0].stripe,
-        column=column.path,
-        hint=_adding(file, column, after=" inserts both zeros").preceded_by("--deep says for certain; "),
-        places=_row_groups(lone),
+    yield _finding(
+        NEGATIVE_ZERO,
+        f"in {len(lone)} of {_groups(len(rates))} the filter may hold -0.0 and doesn't hold +0.0: if -0.0 is there,"
+        f" {titles(wrong)} {lose(wrong)} its rows for `= 0`; it may be a false positive too{measured}",
+        column,
+        lone,
+        _adding(file, column, after=" inserts both zeros").preceded_by("--deep says for certain; "),
+        Severity.NOTE,
     )
 
 
@@ -433,21 +417,30 @@ def _is_lone(negative: Answer, positive: Answer) -> bool:
 
 
 def _lone_zero(file: FilterFile, column: Column, units: Sequence[Unit], wrong: Sequence[Reader]) -> Finding:
-    return Finding(
-        id=NEGATIVE_ZERO,
-        severity=Severity.ERROR,
-        message=f"-0.0 is among the values and +0.0 not in the filter, in {_groups(len(units))}:"
-        f" {titles(wrong)} {lose(wrong)} its rows for `= 0`",
-        row_group=units[0].row_group,
-        stripe=units[0].stripe,
-        column=column.path,
-        hint=_adding(file, column, after=" inserts both zeros"),
-        places=_row_groups(units),
+    return _finding(
+        NEGATIVE_ZERO,
+        f"-0.0 is among the values and +0.0 not in the filter, in {_groups(len(units))}: {titles(wrong)}"
+        f" {lose(wrong)} its rows for `= 0`",
+        column,
+        units,
+        _adding(file, column, after=" inserts both zeros"),
     )
 
 
-def _row_groups(units: Iterable[Unit]) -> str:
-    return group_ranges.of_units((unit.stripe, unit.row_group) for unit in units)
+def _finding(
+    rule: str, message: str, column: Column, units: Sequence[Unit], hint: str, severity: Severity = Severity.ERROR
+) -> Finding:
+    """The finding of a rule about a column in some row groups."""
+    return Finding(
+        id=rule,
+        severity=severity,
+        message=message,
+        row_group=units[0].row_group,
+        stripe=units[0].stripe,
+        column=column.path,
+        hint=hint,
+        places=group_ranges.of_units((unit.stripe, unit.row_group) for unit in units),
+    )
 
 
 def _adding(file: FilterFile, column: Column, after: str = "") -> Hint:

@@ -17,7 +17,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_facts import Bounds, ColumnFacts
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import NAME, Command, Hint, listed
-from bloomcli.model.file import Column, ColumnSummary, FilterFacts
+from bloomcli.model.file import UNVERIFIED, Column, ColumnSummary, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.policy.globs import matches
 from bloomcli.storage.os_errors import convert_os_errors_of_file
@@ -58,6 +58,7 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
             merged_filters=tuple(file.merged_filters(one)) if one is not None and options.indexes else (),
             schema_tree=tuple(file.schema_tree()) if options.schema else (),
             footer=file.footer_tree() if options.footer else None,
+            unverified=UNVERIFIED if file.unverified else None,
             columns_without_filters=_paths(file, set() if chosen is None else chosen - filtered),
             other_columns_with_filters=_paths(file, set() if chosen is None else filtered - chosen),
         )

@@ -648,7 +648,11 @@ class AdviseOptions(ColumnOptions):
         group=SIZE,
         common=True,
     )
-    fpp: float = rate_option(FPP, "False-positive rate of new filters; with --budget, the lowest rate of a filter.")
+    fpp: float = rate_option(
+        FPP,
+        "False-positive rate of new filters, at most the policy's max-fpp; with --budget, the lowest rate of a"
+        " filter.",
+    )
     present: float = option(
         0.5,
         "Share of the looked-up values that the files have. Counts for columns whose values aren't known from"
@@ -690,6 +694,7 @@ class AdviseOptions(ColumnOptions):
         return replace(
             self,
             policy=policy,
+            fpp=self.fpp if policy.whole.max_fpp is None else min(self.fpp, policy.whole.max_fpp),
             readers=(),
             table_schema=None,
             sample=None if self.sample is None else share(self.sample).text,

@@ -34,7 +34,7 @@ from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import ColumnFilters, CorrectedRow, FileRow, Status, SurveyReport
-from bloomcli.model.file import UNVERIFIED, ColumnSummary, EngineFilterFacts, FilterFacts, unverified
+from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
@@ -350,7 +350,7 @@ def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
     broken = [f"unreadable: {f.problem}" for f in report.filters if f.problem is not None]
     broken += [f"of an engine not used: {f.problem}" for f in report.engine_filters if f.problem is not None]
     reasons = [f"{len(broken)} {one}" for one in broken[:1]]
-    reasons += [UNVERIFIED] * unverified(report.details)
+    reasons += [] if report.unverified is None else [report.unverified]
     return FileRow(
         path=report.path,
         status=Status.DONE,

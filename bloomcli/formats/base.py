@@ -339,6 +339,11 @@ class FilterFile(ABC):
         """Return why a leaf's values can't be read, if metadata show it; None otherwise. Slow."""
         return None
 
+    def needs_key(self, column: Column) -> bool:
+        """Whether a leaf is encrypted, and its values can't be read without its key."""
+        del column
+        return False
+
     def is_encrypted(self, column: Column) -> bool:
         """Whether a leaf is encrypted, and its values can be read all the same, by its key."""
         return False

@@ -6,7 +6,6 @@ Sizes and offsets are bytes from the start of the file, rates are probabilities 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -249,15 +248,6 @@ class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
-
-
-SIGNATURE = "footer signature"
-"""The name of an entry in a report's `details`. Changing a file with a signed footer would break the signature."""
-
-
-def unverified(details: Sequence[tuple[str, str]]) -> bool:
-    """Whether a report's `details` say that the footer is signed, and that its key isn't given."""
-    return dict(details).get(SIGNATURE, "").startswith("not verified")
 
 
 UNVERIFIED = "the footer is signed, and its key isn't given: nothing shows whether it was changed"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.model.report import Brief, Rows
-
-if TYPE_CHECKING:  # most reports contain neither; `report.schema` resolves the names
-    from bloomcli.model.schema import SchemaNode
+from bloomcli.model.schema import SchemaNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +85,8 @@ class InspectReport(Rows):
     footer: dict[str, Any] | None = None
     """With --footer: the whole footer. Known fields have names, unknown ones their numbers; bytes are objects with
     the key hex."""
+    unverified: str | None = None
+    """`UNVERIFIED`, if the file's footer is signed, and its key isn't given."""
 
     @property
     def filter_bytes(self) -> int:

@@ -428,18 +428,15 @@ class KeyPage(NamedTuple):
 PAGES: Final[dict[str, KeyPage]] = {
     "require": KeyPage(
         "columns that must have a filter",
-        "Columns (leaf paths or globs) that must have a filter in every row group that has values. In "
-        "[columns.NAME] the "
-        "value is true. Required columns accumulate. A missing filter is a finding of filter-required; `bloom "
-        "add` without "
-        "--columns adds it.",
+        "Columns (leaf paths or globs) that must have a filter in every row group that has values. In"
+        " [columns.NAME] the value is true. Required columns accumulate. A missing filter is a finding of"
+        " filter-required; `bloom add` without --columns adds it.",
         'require = ["id", "user.*"]',
     ),
     "max-fpp": KeyPage(
         "the highest measured false-positive rate",
-        "A rate above 0 and below 1. A filter above it is a finding of filter-fpp. It is also the rate of the "
-        "filters that "
-        "`bloom add` makes, unless --fpp is given.",
+        "A rate above 0 and below 1. A filter above it is a finding of filter-fpp. It is also the rate of the"
+        " filters that `bloom add` makes, unless --fpp is given.",
         "max-fpp = 0.01",
     ),
     "max-oversize": KeyPage(
@@ -449,9 +446,8 @@ PAGES: Final[dict[str, KeyPage]] = {
     ),
     "size": KeyPage(
         "the sizes that `bloom add` gives filters",
-        "power-of-two, the default, or tight: any multiple of 32 bytes, a third less on average. Tight sizes need "
-        "readers, and "
-        "all of them have to accept such filters. --size has precedence.",
+        "power-of-two, the default, or tight: any multiple of 32 bytes, a third less on average. Tight sizes need"
+        " readers, and all of them have to accept such filters. --size has precedence.",
         'size = "tight"\nreaders = ["spark", "duckdb"]',
     ),
     "readers": KeyPage(
@@ -481,9 +477,8 @@ PAGES: Final[dict[str, KeyPage]] = {
     ),
     "exclude": KeyPage(
         "files that are not checked",
-        "Globs of paths as in .gitignore, relative to the policy's directory. `bloom add` without --columns "
-        "leaves these "
-        "files alone, too.",
+        "Globs of paths as in .gitignore, relative to the policy's directory. `bloom add` without --columns"
+        " leaves these files alone, too.",
         'exclude = ["**/staging/**"]',
     ),
     "files": KeyPage(

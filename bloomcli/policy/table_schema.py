@@ -83,28 +83,21 @@ class TableType:
 
 
 @dataclass(frozen=True, slots=True)
-class ListType:
-    """A list."""
+class Group:
+    """A struct, a list or a map. The table itself is a struct."""
 
-    element: AnyType
-
-
-@dataclass(frozen=True, slots=True)
-class MapType:
-    """A map."""
-
-    key: AnyType
-    value: AnyType
-
-
-@dataclass(frozen=True, slots=True)
-class StructType:
-    """Named fields, in order. The table itself is a struct."""
-
+    kind: str
     fields: tuple[tuple[str, AnyType], ...]
+    """Names and types, in order. A list has the field `element`, a map has `key` and `value`."""
 
 
-AnyType = TableType | ListType | MapType | StructType
+AnyType = TableType | Group
+_LEVELS: Final = {"list": ("element",), "map": ("key", "value")}
+
+
+def group(kind: str, *types: AnyType) -> Group:
+    """A list or a map of these types."""
+    return Group(kind, tuple(zip(_LEVELS[kind], types, strict=True)))
 
 
 def canonical(name: str) -> str | None:
@@ -126,24 +119,17 @@ class TableSchema:
 
     path: str
     """The schema's file."""
-    root: StructType
+    root: Group
 
     def leaves(self) -> Iterator[tuple[str, TableType]]:
         """Yield the dotted path and type of every leaf column. Levels are named `element`, `key` and `value`."""
         waiting: list[tuple[tuple[str, ...], AnyType]] = [((), self.root)]
         while waiting:
             steps, node = waiting.pop()
-            below: list[tuple[tuple[str, ...], AnyType]]
             if isinstance(node, TableType):
                 yield ".".join(steps), node
-                continue
-            if isinstance(node, StructType):
-                below = [((*steps, name), child) for name, child in node.fields]
-            elif isinstance(node, ListType):
-                below = [((*steps, "element"), node.element)]
             else:
-                below = [((*steps, "key"), node.key), ((*steps, "value"), node.value)]
-            waiting += reversed(below)
+                waiting += reversed([((*steps, name), child) for name, child in node.fields])
 
     def type_of(self, path: str) -> TableType | None:
         """Return the table's type for a file's leaf path.
@@ -175,29 +161,30 @@ def _walk(root: AnyType, path: str, fold: Callable[[str], str]) -> Iterator[Tabl
         if isinstance(node, TableType):
             if at >= len(path):
                 yield node
-        elif isinstance(node, StructType):
-            waiting += [
-                (child, end) for name, child in node.fields if (end := _skip_name(path, at, fold(name))) is not None
-            ]
-        elif isinstance(node, ListType):
-            waiting += [(node.element, end) for end in _skip_list(path, at)]
         else:
-            for start in _skip_any(path, at, _MAPS, stay=True):
-                waiting += [(node.key, end) for end in _skip_any(path, start, _KEYS)]
-                waiting += [(node.value, end) for end in _skip_any(path, start, _VALUES)]
+            for name, child in node.fields:
+                waiting += [(child, end) for end in _ends(node.kind, fold(name), path, at)]
 
 
-def _skip_name(path: str, at: int, name: str) -> int | None:
-    """Return the position after a name, which may contain dots; None if the path has another name there."""
+def _ends(kind: str, name: str, path: str, at: int) -> Iterator[int]:
+    """Yield the positions after a field of a group."""
+    if kind == "struct":
+        yield from _skip_name(path, at, name)
+    elif kind == "list":
+        yield from _skip_list(path, at)
+    else:
+        for start in (at, *_skip_any(path, at, _MAPS)):
+            yield from _skip_any(path, start, _KEYS if name == "key" else _VALUES)
+
+
+def _skip_name(path: str, at: int, name: str) -> Iterator[int]:
+    """Yield the position after a name, which may contain dots, if the path has this name there."""
     end = at + len(name)
     if at < len(path) and path.startswith(name, at) and path[end : end + 1] in {"", "."}:
-        return end + 1
-    return None
+        yield end + 1
 
 
-def _skip_any(path: str, at: int, names: tuple[str, ...], *, stay: bool = False) -> Iterator[int]:
-    if stay:
-        yield at
+def _skip_any(path: str, at: int, names: tuple[str, ...]) -> Iterator[int]:
     step = path[at:].partition(".")[0]
     if step.lower() in names:
         yield at + len(step) + 1
@@ -219,9 +206,16 @@ _DIGITS: Final = re.compile(r"(\d{1,4})\s*,\s*(-?\d{1,4})")
 _FIELD_MAX: Final = 80
 """The number of characters in the field path of an error about nesting."""
 _INTERVAL: Final = "interval"
+_KEYS_OF_TYPES: Final = {
+    "array": ("elementType",),
+    "list": ("element",),
+    "map": ("keyType", "valueType"),
+    "iceberg map": ("key", "value"),
+}
+"""Where Spark's arrays and maps, and Iceberg's lists and maps, have the types of their fields."""
 
 
-def parse_json(text: str, path: str) -> StructType:
+def parse_json(text: str, path: str) -> Group:
     """Parse the table's columns. Raises UsageError with the field path in the JSON."""
     try:
         document = json.loads(text)
@@ -257,7 +251,7 @@ def _current(document: dict[str, Any], path: str) -> tuple[Any, str]:
     _fault(f"no schema has the id {wanted!r}", path, "current-schema-id")
 
 
-def _struct(node: dict[str, Any], path: str, at: str, depth: int) -> StructType:
+def _struct(node: dict[str, Any], path: str, at: str, depth: int) -> Group:
     fields = node.get("fields")
     inside = f"{at}.fields" if at else "fields"
     if not isinstance(fields, list):
@@ -268,7 +262,7 @@ def _struct(node: dict[str, Any], path: str, at: str, depth: int) -> StructType:
         if not isinstance(field, dict) or not isinstance(field.get("name"), str):
             _fault("a field without a name", path, here)
         found.append((field["name"], _type(field.get("type"), path, f"{here}.type", depth + 1)))
-    return StructType(tuple(found))
+    return Group("struct", tuple(found))
 
 
 def _type(node: Any, path: str, at: str, depth: int) -> AnyType:
@@ -279,17 +273,12 @@ def _type(node: Any, path: str, at: str, depth: int) -> AnyType:
     kind = node.get("type") if isinstance(node, dict) else None
     if kind == "struct":
         return _struct(node, path, at, depth)
-    for name, key in (("array", "elementType"), ("list", "element")):
-        if kind == name:
-            return ListType(_type(node.get(key), path, f"{at}.{key}", depth + 1))
-    if kind == "map":
-        one, two = ("keyType", "valueType") if "keyType" in node else ("key", "value")
-        return MapType(
-            _type(node.get(one), path, f"{at}.{one}", depth + 1),
-            _type(node.get(two), path, f"{at}.{two}", depth + 1),
-        )
     if kind == "udt":
         return _type(node.get("sqlType"), path, f"{at}.sqlType", depth + 1)
+    if isinstance(kind, str) and kind in {"array", "list", "map"}:
+        keys = _KEYS_OF_TYPES[kind if kind != "map" or "keyType" in node else "iceberg map"]
+        types = [_type(node.get(key), path, f"{at}.{key}", depth + 1) for key in keys]
+        return group("map" if kind == "map" else "list", *types)
     _fault("not a type", path, at)
 
 
@@ -349,7 +338,7 @@ class Token(NamedTuple):
         return self.text.lower() if self.kind in {"word", "sign"} else ""
 
 
-def parse_ddl(text: str, path: str) -> StructType:
+def parse_ddl(text: str, path: str) -> Group:
     """Parse the table's columns. Raises UsageError with the line and the byte offset."""
     return _Parser(text, path).table()
 
@@ -406,11 +395,11 @@ class _Parser:
         token = self.peek()
         return "the end" if token.kind == "end" else repr(token.text[:40])
 
-    def table(self) -> StructType:
+    def table(self) -> Group:
         """Parse the whole text."""
         if self.peek().word() == "struct" and self.peek(1).word() == "<":
             self.next += 1
-            return self.all_of(self.struct(0).fields)
+            return self.all_of(self.columns(self.opening(), 1))
         within = self.peek().word() == "(" or (
             self.peek().word() in {"create", "replace"} and self.peek(1).word() in _CREATED
         )
@@ -419,30 +408,36 @@ class _Parser:
                 if self.peek().kind == "end" or self.accept("as", ";"):
                     self.fault("a CREATE TABLE without a list of columns")
                 self.next += 1
-            columns = tuple(self.columns(")"))
+            columns = self.columns(")", 1, constraints=True)
             self.next = len(self.tokens) - 1  # the rest (USING, PARTITIONED BY, ...) doesn't affect types
             return self.all_of(columns)
-        return self.all_of(tuple(self.columns("")))
+        return self.all_of(self.columns("", 1, constraints=True))
 
-    def all_of(self, columns: tuple[tuple[str, AnyType], ...]) -> StructType:
+    def all_of(self, columns: list[tuple[str, AnyType]]) -> Group:
         """Return these columns if the text ends here and there is at least one column."""
         self.accept(";")
         if self.peek().kind != "end":
             self.fault(f"unexpected {self.next_text()} after the columns")
         if not columns:
             self.fault("no columns")
-        return StructType(columns)
+        return Group("struct", tuple(columns))
 
-    def columns(self, closing: str) -> list[tuple[str, AnyType]]:
-        """Parse columns up to the closing sign, or to the end if it is empty."""
+    def columns(self, closing: str, depth: int, *, constraints: bool = False) -> list[tuple[str, AnyType]]:
+        """Parse columns, or fields of a struct, up to the closing sign, or to the end if it is empty.
+
+        Args:
+            closing: the closing sign.
+            depth: the depth of the columns' types.
+            constraints: there may be table constraints among the columns.
+        """
         found: list[tuple[str, AnyType]] = []
         while not (closing and self.accept(closing)):
             if not closing and self.peek().kind == "end":
                 return found
-            if not self.constraint():
+            if not (constraints and self.constraint()):
                 name = self.name()
                 self.accept(":")
-                found.append((name, self.type(1)))
+                found.append((name, self.type(depth)))
             self.options()
             if self.accept(","):
                 continue
@@ -498,7 +493,7 @@ class _Parser:
             depth += 1
             if depth > limits.TABLE_SCHEMA_MAX_DEPTH:
                 self.fault(f"the types nest deeper than {limits.TABLE_SCHEMA_MAX_DEPTH}")
-            found = ListType(found)
+            found = group("list", found)
         return found
 
     def plain_type(self, depth: int) -> AnyType:
@@ -507,37 +502,20 @@ class _Parser:
             self.next -= 1
             self.fault(f"expected a type, found {self.next_text()}")
         word = token.word()
-        if word in {"array", "list"} and self.peek().word() in _CLOSING:
+        if word in {"array", "list", "map"} and self.peek().word() in _CLOSING:
             closing = self.opening()
-            element = self.type(depth + 1)
+            types = [self.type(depth + 1)]
+            if word == "map":
+                self.expect(",")
+                types.append(self.type(depth + 1))
             self.expect(closing)
-            return ListType(element)
-        if word == "map" and self.peek().word() in _CLOSING:
-            closing = self.opening()
-            key = self.type(depth + 1)
-            self.expect(",")
-            value = self.type(depth + 1)
-            self.expect(closing)
-            return MapType(key, value)
+            return group("map" if word == "map" else "list", *types)
         if word in {"struct", "row"} and self.peek().word() in _CLOSING:
-            return self.struct(depth)
+            return Group("struct", tuple(self.columns(self.opening(), depth + 1)))
         return self.scalar(token)
 
     def opening(self) -> str:
         return _CLOSING[self.take().text]
-
-    def struct(self, depth: int) -> StructType:
-        closing = self.opening()
-        fields: list[tuple[str, AnyType]] = []
-        while not self.accept(closing):
-            name = self.name()
-            self.accept(":")
-            fields.append((name, self.type(depth + 1)))
-            self.options()
-            if not self.accept(","):
-                self.expect(closing)
-                break
-        return StructType(tuple(fields))
 
     def scalar(self, token: Token) -> TableType:
         name = canonical(token.text)
@@ -569,8 +547,6 @@ class _Parser:
                 self.fault(f"unexpected {token.text[:40]!r} in a type's parameters", token)
         return tuple(found)
 
-
-__all__ = ["TableSchema", "TableType", "parse", "read"]
 
 _TEXT: Final = (
     "a table's schema is text: JSON of Spark or Iceberg (not compressed by gzip), or columns as in CREATE TABLE"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, TextIO, get_type_hints
 
-from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval
+from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval, PageIndexGain
 from bloomcli.model.change import ChangeReport, FilterChange, StructureChange
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import FilterFacts, IndexEntry, PageFacts
@@ -171,12 +171,12 @@ def write_table(header: Sequence[str], rows: Iterable[list[object]], stream: Tex
 
 
 _GAINS: Final = ("present", "absent", "queried")
-_LEFT_OUT: Final = ("rates", *_GAINS, "existing")
+_NESTED_FACTS: Final = {"existing": ExistingFilters, "page_index": PageIndexGain}
+_LEFT_OUT: Final = ("rates", *_GAINS, *_NESTED_FACTS)
 _HINTS: Final = get_type_hints(ColumnAdvice)
 _INTERVALS: Final = frozenset(name for name, hint in _HINTS.items() if hint == Interval | None)
 _COSTS: Final = ("today", "with_filter")
 _FIGURES: Final = ("row_groups", "bytes")
-_EXISTING: Final = tuple(field.name for field in fields(ExistingFilters))
 
 
 def write_advice(report: AdviseReport, stream: TextIO) -> None:
@@ -196,8 +196,9 @@ def _advice(column: ColumnAdvice | None) -> Iterator[tuple[str, object]]:
         for cost in _COSTS:
             for figure in _FIGURES:
                 yield from _ends(f"{name}_{cost}_{figure}", getattr(getattr(gain, cost, None), figure, None))
-    existing = getattr(column, "existing", None)
-    yield from ((f"existing_{name}", getattr(existing, name, None)) for name in _EXISTING)
+    for name, kind in _NESTED_FACTS.items():
+        nested = getattr(column, name, None)
+        yield from ((f"{name}_{field.name}", getattr(nested, field.name, None)) for field in fields(kind))
 
 
 def _ends(name: str, value: Interval | None) -> Iterator[tuple[str, object]]:

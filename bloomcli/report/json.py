@@ -16,24 +16,33 @@ from enum import Enum
 from functools import cache
 from typing import Any, Final, TextIO
 
-from bloomcli import model
+from bloomcli.model.advice import AdviseReport
+from bloomcli.model.change import ChangeReport
+from bloomcli.model.dataset import DatasetReport
+from bloomcli.model.find import FindReport
+from bloomcli.model.gate import GateReport
+from bloomcli.model.index import IndexFacts, IndexReport
+from bloomcli.model.inspect import FilterDump, InspectReport
+from bloomcli.model.probe import ProbeReport
+from bloomcli.model.reachable import ReachableReport
+from bloomcli.model.trial import TrialReport
 
 DOCUMENTS: Final[dict[str, type]] = {
-    "inspect": model.InspectReport,
-    "dump": model.FilterDump,
-    "probe": model.ProbeReport,
-    "add": model.ChangeReport,
-    "remove": model.ChangeReport,
-    "repair": model.ChangeReport,
-    "fold": model.ChangeReport,
-    "validate": model.GateReport,
-    "trial": model.TrialReport,
-    "dataset": model.DatasetReport,
-    "advise": model.AdviseReport,
-    "find": model.FindReport,
-    "reachable": model.ReachableReport,
-    "index": model.IndexReport,
-    "index-inspect": model.IndexFacts,
+    "inspect": InspectReport,
+    "dump": FilterDump,
+    "probe": ProbeReport,
+    "add": ChangeReport,
+    "remove": ChangeReport,
+    "repair": ChangeReport,
+    "fold": ChangeReport,
+    "validate": GateReport,
+    "trial": TrialReport,
+    "dataset": DatasetReport,
+    "advise": AdviseReport,
+    "find": FindReport,
+    "reachable": ReachableReport,
+    "index": IndexReport,
+    "index-inspect": IndexFacts,
 }
 """The dataclass behind each command's JSON document."""
 

@@ -13,8 +13,18 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli import model
+from bloomcli.model.advice import AdviseReport
+from bloomcli.model.change import ChangeReport
+from bloomcli.model.dataset import DatasetReport
+from bloomcli.model.find import FindReport
+from bloomcli.model.gate import GateReport
+from bloomcli.model.index import IndexFacts, IndexReport
+from bloomcli.model.inspect import InspectReport
+from bloomcli.model.probe import ProbeReport
+from bloomcli.model.reachable import ReachableReport
 from bloomcli.model.report import Report
+from bloomcli.model.trial import TrialReport
+from bloomcli.model.validate import ValidateReport
 from bloomcli.report.human import CUT
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Paragraph, Style, line
 from bloomcli.words import plural
@@ -72,23 +82,23 @@ def _blocks(report: Report) -> Iterable[Block]:
     )
 
     writers: dict[type, Callable[[Any], Iterable[Block]]] = {
-        model.AdviseReport: text_advice.advice,
-        model.ChangeReport: text.change,
-        model.DatasetReport: text_dataset.dataset,
-        model.FindReport: lambda one: map(line, text_find.lines(one)),
-        model.GateReport: text_gate.gate,
-        model.IndexFacts: text_index.index_facts,
-        model.IndexReport: text_index.index_change,
-        model.InspectReport: text_inspect.inspect,
-        model.ProbeReport: text.probe,
-        model.ReachableReport: text_reachable.reachable,
-        model.TrialReport: text_trial.trial,
-        model.ValidateReport: text_gate.one_file,
+        AdviseReport: text_advice.advice,
+        ChangeReport: text.change,
+        DatasetReport: text_dataset.dataset,
+        FindReport: lambda one: map(line, text_find.lines(one)),
+        GateReport: text_gate.gate,
+        IndexFacts: text_index.index_facts,
+        IndexReport: text_index.index_change,
+        InspectReport: text_inspect.inspect,
+        ProbeReport: text.probe,
+        ReachableReport: text_reachable.reachable,
+        TrialReport: text_trial.trial,
+        ValidateReport: text_gate.one_file,
     }
     return writers[type(report)](report)
 
 
-def found(batches: Sequence[pa.RecordBatch], report: model.FindReport, *, more: bool, begun: bool) -> str:
+def found(batches: Sequence[pa.RecordBatch], report: FindReport, *, more: bool, begun: bool) -> str:
     """Found rows as HTML, above the report on the search.
 
     Args:

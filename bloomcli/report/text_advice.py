@@ -10,7 +10,7 @@ from bloomcli.model.file import TIGHT, UNVERIFIED
 from bloomcli.model.reader_use import ReaderUse
 from bloomcli.report.human import column_name, count, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Pairs, Style, line
-from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS, NOT
+from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS, OVERLOOKED, unknown_reason
 from bloomcli.rules.readers import reader
 from bloomcli.words import are, plural
 
@@ -103,12 +103,13 @@ def _readers(uses: Sequence[ReaderUse], names: Mapping[str, str]) -> Iterator[tu
         if len(titles) == 1:
             yield titles[0], Cell(where + reason, style)
         else:
-            unknown = f"not {reason.removeprefix(NOT)}" if reason.startswith(NOT) else _VERDICTS[verdict]
-            yield unknown, Cell(where + ", ".join(titles), style)
+            yield _UNKNOWN.get(reason, _VERDICTS[verdict]), Cell(where + ", ".join(titles), style)
 
 
 _ORDER: Final = (GAINS, DICTIONARIES, NEVER_LOOKS)
 _VERDICTS: Final = {GAINS: "gain", DICTIONARIES: "served by dictionaries", NEVER_LOOKS: "never look"}
+_UNKNOWN: Final = {unknown_reason(item): f"not {known}" for item, known in OVERLOOKED.items()}
+"""What is said of several readers with such a reason."""
 
 
 def _facts(report: AdviseReport) -> Iterator[tuple[str, Cell]]:

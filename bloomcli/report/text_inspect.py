@@ -18,7 +18,6 @@ from bloomcli.model.file import (
     IndexEntry,
     MergedFilter,
     PageFacts,
-    unverified,
 )
 from bloomcli.report.human import (
     CUT,
@@ -239,7 +238,7 @@ def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
 
 
 def _without_filters(report: InspectReport) -> str:
-    adding = "" if unverified(report.details) else " `bloom add FILE --columns NAME -o OUT` adds some."
+    adding = "" if report.unverified else " `bloom add FILE --columns NAME -o OUT` adds some."
     return (_chosen_without(report) or "No Bloom filters.") + adding
 
 

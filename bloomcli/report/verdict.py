@@ -183,7 +183,7 @@ def _no_failure(report: GateReport) -> str:
         values = (
             f"; {looked} looked up"
             if disregarded
-            else f"; none of {looked} is missing from them; statistics and indexes agree"
+            else f"; none of {looked} is missing from them; statistics and indexes of their columns agree"
         )
     return f"ok: {found} in {filters}{values}"
 

@@ -18,8 +18,11 @@ OVERLOOKED: Final = {
     VARIANT_FIELD: "known to filter by fields of a VARIANT",
 }
 """What isn't known of a reader whose `overlooks` has a property of columns."""
-NOT: Final = "isn't "
-"""Starts the reason of such a reader."""
+
+
+def unknown_reason(item: str) -> str:
+    """The reason of such a reader."""
+    return f"isn't {OVERLOOKED[item]}"
 
 
 class Encoded(NamedTuple):
@@ -67,7 +70,7 @@ def _verdict(who: Reader, formats: Collection[str], column: Encoded) -> tuple[st
         return NEVER_LOOKS, "never looks at filters"
     for item in OVERLOOKED:
         if item in column.properties and item in who.overlooks:
-            return NEVER_LOOKS, NOT + OVERLOOKED[item]
+            return NEVER_LOOKS, unknown_reason(item)
     if column.kind in who.overlooks and set(formats) <= KINDS_IN:
         return NEVER_LOOKS, f"looks no {column.kind} up in filters or dictionaries"
     if not who.dictionary or not encoded:

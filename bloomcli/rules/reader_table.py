@@ -86,9 +86,10 @@ def thread(version: str, text: str) -> Evidence:
 
 _NOTHING: Final[Mapping[str, Evidence]] = {}
 _NONE: Final[frozenset[str]] = frozenset()
-_FORMATS: Final = frozenset({"parquet", "orc"})
-_ISSUES_IN: Final = frozenset({"parquet"})
-KINDS_IN: Final = frozenset({"parquet"})
+_PARQUET: Final = frozenset({"parquet"})
+_ORC: Final = frozenset({"orc"})
+_BOTH: Final = _PARQUET | _ORC
+KINDS_IN: Final = _PARQUET
 """The formats in which readers overlook the types of their `overlooks`."""
 _NO_WIDTHS: Final[Mapping[str, str]] = {}
 
@@ -114,10 +115,8 @@ class Reader(NamedTuple):
     misreads: Mapping[str, Evidence] = _NOTHING
     """Rule id -> evidence that it looks up values wrongly in such a filter. `add` never writes such filters."""
     issues: tuple[Evidence, ...] = ()
-    """Faults that can't be detected in files: faults of some queries or of types in a query, and reports in
-    threads."""
-    issues_in: frozenset[str] = _ISSUES_IN
-    """The formats that `issues` apply to."""
+    """Faults in Parquet files that can't be detected in them: faults of some queries or of types in a query, and
+    reports in threads."""
     tables_only: bool = False
     """It reads files only through a table's schema."""
     superseded: bool = False
@@ -130,7 +129,7 @@ class Reader(NamedTuple):
     """Types and properties (`NEWER`) of Parquet columns whose values it looks up in no filter and no dictionary."""
     zeros: frozenset[str] = _NONE
     """Types for which it looks up a zero only with the literal's sign: FLOAT, DOUBLE, FLOAT16."""
-    zeros_in: frozenset[str] = _FORMATS
+    zeros_in: frozenset[str] = _BOTH
     """The formats that `zeros` applies to."""
     decimal_width: int | None = None
     """The width in bytes at which it hashes decimals that are stored as bytes, or `BY_PRECISION`; None for the
@@ -146,210 +145,23 @@ class Reader(NamedTuple):
 
     def issues_of(self, file_format: str) -> tuple[Evidence, ...]:
         """Return its faults in a format that can't be detected in files."""
-        return self.issues if file_format in self.issues_in else ()
+        return self.issues if file_format in _PARQUET else ()
 
 
-_SIZES_AUGUST: Final = "main of August 2026"
 _ROWS: Final = "filters of 1 to 1,310,721 blocks: every row is returned, and absent values skip row groups"
 _VALUES: Final = "filters of 1 to 1,310,721 blocks: every value is found, and absent ones aren't"
-
-
-ANY_SIZE: Final[Mapping[str, Evidence]] = {
-    "spark": measured("Spark 4.1.4 and 4.3.0 (parquet-java 1.16 and 1.17)", _ROWS),
-    "parquet-java": measured("parquet-java 1.16 and 1.17, through Spark", _ROWS),
-    "trino": source(
-        _SIZES_AUGUST, "BloomFilterStore.getBloomFilter: the bitset is given to parquet-java's BlockSplitBloomFilter"
-    ),
-    "iceberg": source(
-        _SIZES_AUGUST, "ParquetBloomRowGroupFilter looks values up in parquet-java's BlockSplitBloomFilter"
-    ),
-    "duckdb": measured("DuckDB 2.0.0", _ROWS),
-    "duckdb-1": measured("DuckDB 1.4.4 and 1.5.5", f"{_ROWS} by parquet_bloom_probe"),
-    "datafusion": measured("DataFusion 55.0 (arrow-rs)", _ROWS),
-    "datafusion-54": measured("DataFusion 54.1 (arrow-rs)", _ROWS),
-    "clickhouse": measured("ClickHouse 26.9", _ROWS),
-    "starrocks": source(
-        _SIZES_AUGUST,
-        "ParquetBlockSplitBloomFilter::test_hash: the block is the hash's upper half times the number of blocks, by"
-        " 2^32; reading it checks no power of two",
-    ),
-    "doris": source(
-        _SIZES_AUGUST,
-        "ParquetBlockSplitBloomFilter::test_hash: the block is the hash's upper half times the number of blocks, by"
-        " 2^32; its comment says that no power of two is assumed",
-    ),
-    "arrow-rs": measured("arrow-rs of DataFusion 54.1 and 55.0", _ROWS),
-    "arrow-go": measured("Arrow Go 18.8", _VALUES),
-    "parquet-go": measured("parquet-go 0.32", _VALUES),
-    "hyparquet": source("hyparquet 1.31", "bloom.js, readBloomFilter: any multiple of 32 bytes"),
-}
-"""By the reader's name."""
-
-
-_NEVER: Final[frozenset[str]] = frozenset()
-_LIBRARIES_AUGUST: Final = "main of August 2026"
 _NOVEMBER: Final = "the releases of November 2026"
+_AUGUST: Final = "main of August 2026"
 _ONLY_ON_REQUEST: Final = "filters are read only through the API, scans don't use them"
-
-
-LIBRARIES: Final = (
-    Reader(
-        name="arrow-rs",
-        title="arrow-rs",
-        aliases=("parquet-rs", "arro3"),
-        probes=_NEVER,
-        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
-        any_size=ANY_SIZE["arrow-rs"],
-    ),
-    Reader(
-        name="arrow",
-        title="Arrow C++",
-        aliases=("arrow-cpp", "pyarrow"),
-        probes=_NEVER,
-        known=measured("Arrow C++ 26", f"{_ONLY_ON_REQUEST}; encrypted files are read"),
-        refuses={
-            NOT_POWER_OF_TWO: measured(
-                "Arrow C++ 26",
-                "BloomFilterReader: `Given length of bitset is illegal`, an exception, for 3 to 1,310,721 blocks;"
-                " pyarrow has no function that reads filters, and scans don't look at them",
-            ),
-            TOO_LARGE: source("Arrow C++ 26", "BlockSplitBloomFilter: at most 128 MiB"),
-        },
-    ),
-    Reader(
-        name="arrow-go",
-        title="Arrow Go",
-        probes=_NEVER,
-        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
-        any_size=ANY_SIZE["arrow-go"],
-    ),
-    Reader(
-        name="parquet-go",
-        title="parquet-go",
-        aliases=("segmentio-parquet",),
-        probes=_NEVER,
-        known=measured(
-            _NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found. It writes any number of blocks"
-        ),
-        any_size=ANY_SIZE["parquet-go"],
-    ),
-    Reader(
-        name="hyparquet",
-        title="hyparquet",
-        probes=_NEVER,
-        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
-        any_size=ANY_SIZE["hyparquet"],
-    ),
-    Reader(
-        name="velox",
-        title="Velox",
-        aliases=("gluten",),
-        probes=_NEVER,
-        known=source(_LIBRARIES_AUGUST, "its Parquet reader doesn't support filters"),
-        refuses={
-            NOT_POWER_OF_TWO: source(
-                "newer branches",
-                "BlockSplitBloomFilter::init, which ParquetData::rowGroupBloomFilterMightMatch calls in branches that"
-                " look filters up: an exception; the row group is read as if it had no filter",
-            ),
-        },
-    ),
-    Reader(
-        name="polars",
-        title="Polars",
-        probes=_NEVER,
-        known=measured(
-            "Polars 2.1",
-            "polars-parquet can decode filters, but polars-io and polars-stream don't use it; files"
-            " encrypted by AES-GCM are read",
-        ),
-    ),
-)
-
-
-_ORC_TYPES: Final = frozenset({"orc"})
-_ORC_FLOATS: Final = frozenset({"FLOAT", "DOUBLE"})
-_ORC_AUGUST: Final = "main of August 2026"
-
-
 _SARGS: Final = source(
     "orc-core 2.3", "RecordReaderImpl.checkInBloomFilter: the literal's doubleToLongBits alone is tested"
 )
-
 _DENIED_NULLS: Final = measured(
     "Spark 4.3 (orc-core 2.3), PyORC 0.12, ClickHouse 26.9",
     "`s.a IS NULL` finds 0 of 500 rows whose struct is null, and 500 without pushdown, in files of ORC Java",
 )
-
-ORC_ONLY: Final = (
-    Reader(
-        name="orc-java",
-        title="orc-core",
-        aliases=("orc-core", "orc"),
-        probes=_ORC_TYPES,
-        known=measured(
-            "orc-core 2.3 through Spark 4.3",
-            "if the table's type differs from the file's, predicates are evaluated only for the conversions in"
-            " SchemaEvolution.isPPDSafeConversion",
-        ),
-        wrong_about={NEGATIVE_ZERO: _SARGS._replace(kind=Kind.MEASURED), NULL_STRUCTS: _DENIED_NULLS},
-        zeros=_ORC_FLOATS,
-    ),
-    Reader(
-        name="orc-cpp",
-        title="ORC C++",
-        aliases=("orc-c++", "pyorc"),
-        probes=_ORC_TYPES,
-        known=measured("PyORC 0.12", "by search arguments of the application"),
-        wrong_about={
-            NEGATIVE_ZERO: measured(
-                "PyORC 0.12",
-                "sargs/PredicateLeaf.cc, checkInBloomFilter: testDouble hashes the literal's own bits",
-            ),
-            NULL_STRUCTS: _DENIED_NULLS,
-        },
-        zeros=_ORC_FLOATS,
-    ),
-    Reader(
-        name="hive",
-        title="Hive",
-        probes=_ORC_TYPES,
-        known=source(
-            _ORC_AUGUST,
-            "ORC through orc-core; for Parquet, also in the vectorised reader, it uses RowGroupFilter with statistics"
-            " only (ParquetRecordReaderBase.java, HIVE-29737 is open)",
-        ),
-        wrong_about={NEGATIVE_ZERO: _SARGS},
-        zeros=_ORC_FLOATS,
-    ),
-    Reader(
-        name="presto",
-        title="Presto",
-        aliases=("prestodb",),
-        probes=_ORC_TYPES,
-        known=source(
-            _ORC_AUGUST,
-            "ORC if its ORC Bloom filters are enabled, except REAL; it doesn't read those of Parquet (presto#18230 is"
-            " open)",
-        ),
-        wrong_about={
-            NEGATIVE_ZERO: source(
-                _ORC_AUGUST, "TupleDomainOrcPredicate.checkInBloomFilter: testDouble of the unchanged literal"
-            )
-        },
-        zeros=frozenset({"DOUBLE"}),
-    ),
-)
-
-
-_PARQUET: Final = frozenset({"parquet"})
-_ORC: Final = frozenset({"orc"})
-_BOTH: Final = _PARQUET | _ORC
 _FLOATS: Final = frozenset({"FLOAT", "DOUBLE"})
 _MOMENTS: Final = frozenset({"TIMESTAMP", "INT96"})
-
-
-_AUGUST: Final = "main of August 2026"
 _SHORT_READS: Final = thread(
     "parquet-java 1.14.0 to 1.15.2",
     "parquet-java#3249: filters without a bloom_filter_length may be read only in part",
@@ -378,7 +190,7 @@ ROWS: Final = (
         dictionary=True,
         zeros=_FLOATS,
         overlooks=frozenset({ALP, VARIANT_FIELD}),
-        any_size=ANY_SIZE["spark"],
+        any_size=measured("Spark 4.1.4 and 4.3.0 (parquet-java 1.16 and 1.17)", _ROWS),
     ),
     Reader(
         name="parquet-java",
@@ -401,7 +213,7 @@ ROWS: Final = (
         dictionary=True,
         zeros=_FLOATS | {"FLOAT16"},
         overlooks=frozenset({ALP}),
-        any_size=ANY_SIZE["parquet-java"],
+        any_size=measured("parquet-java 1.16 and 1.17, through Spark", _ROWS),
     ),
     Reader(
         name="trino",
@@ -435,9 +247,67 @@ ROWS: Final = (
             "DOUBLE": "DOUBLE",
         },
         overlooks=NEWER | _MOMENTS | {"DECIMAL"},
-        any_size=ANY_SIZE["trino"],
+        any_size=source(
+            _AUGUST, "BloomFilterStore.getBloomFilter: the bitset is given to parquet-java's BlockSplitBloomFilter"
+        ),
     ),
-    *ORC_ONLY,
+    Reader(
+        name="orc-java",
+        title="orc-core",
+        aliases=("orc-core", "orc"),
+        probes=_ORC,
+        known=measured(
+            "orc-core 2.3 through Spark 4.3",
+            "if the table's type differs from the file's, predicates are evaluated only for the conversions in"
+            " SchemaEvolution.isPPDSafeConversion",
+        ),
+        wrong_about={NEGATIVE_ZERO: _SARGS._replace(kind=Kind.MEASURED), NULL_STRUCTS: _DENIED_NULLS},
+        zeros=_FLOATS,
+    ),
+    Reader(
+        name="orc-cpp",
+        title="ORC C++",
+        aliases=("orc-c++", "pyorc"),
+        probes=_ORC,
+        known=measured("PyORC 0.12", "by search arguments of the application"),
+        wrong_about={
+            NEGATIVE_ZERO: measured(
+                "PyORC 0.12",
+                "sargs/PredicateLeaf.cc, checkInBloomFilter: testDouble hashes the literal's own bits",
+            ),
+            NULL_STRUCTS: _DENIED_NULLS,
+        },
+        zeros=_FLOATS,
+    ),
+    Reader(
+        name="hive",
+        title="Hive",
+        probes=_ORC,
+        known=source(
+            _AUGUST,
+            "ORC through orc-core; for Parquet, also in the vectorised reader, it uses RowGroupFilter with statistics"
+            " only (ParquetRecordReaderBase.java, HIVE-29737 is open)",
+        ),
+        wrong_about={NEGATIVE_ZERO: _SARGS},
+        zeros=_FLOATS,
+    ),
+    Reader(
+        name="presto",
+        title="Presto",
+        aliases=("prestodb",),
+        probes=_ORC,
+        known=source(
+            _AUGUST,
+            "ORC if its ORC Bloom filters are enabled, except REAL; it doesn't read those of Parquet (presto#18230 is"
+            " open)",
+        ),
+        wrong_about={
+            NEGATIVE_ZERO: source(
+                _AUGUST, "TupleDomainOrcPredicate.checkInBloomFilter: testDouble of the unchanged literal"
+            )
+        },
+        zeros=frozenset({"DOUBLE"}),
+    ),
     Reader(
         name="iceberg",
         title="Iceberg",
@@ -468,7 +338,9 @@ ROWS: Final = (
         dictionary=True,
         zeros=_FLOATS,
         decimal_width=BY_PRECISION,
-        any_size=ANY_SIZE["iceberg"],
+        any_size=source(
+            _AUGUST, "ParquetBloomRowGroupFilter looks values up in parquet-java's BlockSplitBloomFilter"
+        ),
     ),
     Reader(
         name="duckdb",
@@ -502,7 +374,7 @@ ROWS: Final = (
             ),
         },
         decimal_digits=38,
-        any_size=ANY_SIZE["duckdb"],
+        any_size=measured("DuckDB 2.0.0", _ROWS),
     ),
     Reader(
         name="duckdb-1",
@@ -519,7 +391,7 @@ ROWS: Final = (
         },
         superseded=True,
         zeros=_FLOATS,
-        any_size=ANY_SIZE["duckdb-1"],
+        any_size=measured("DuckDB 1.4.4 and 1.5.5", f"{_ROWS} by parquet_bloom_probe"),
     ),
     Reader(
         name="datafusion",
@@ -544,7 +416,7 @@ ROWS: Final = (
         },
         zeros=_FLOATS,
         overlooks=NEWER | _MOMENTS | {"FLOAT16", "DATE", "TIME"},
-        any_size=ANY_SIZE["datafusion"],
+        any_size=measured("DataFusion 55.0 (arrow-rs)", _ROWS),
     ),
     Reader(
         name="datafusion-54",
@@ -563,7 +435,7 @@ ROWS: Final = (
         },
         superseded=True,
         decimal_width=16,
-        any_size=ANY_SIZE["datafusion-54"],
+        any_size=measured("DataFusion 54.1 (arrow-rs)", _ROWS),
     ),
     Reader(
         name="impala",
@@ -645,7 +517,7 @@ ROWS: Final = (
         overlooks=frozenset({ALP, ENCRYPTED_COLUMN})
         | _MOMENTS
         | {"FLOAT", "DOUBLE", "FLOAT16", "DECIMAL", "UUID", "DATE"},
-        any_size=ANY_SIZE["clickhouse"],
+        any_size=measured("ClickHouse 26.9", _ROWS),
     ),
     Reader(
         name="starrocks",
@@ -653,7 +525,11 @@ ROWS: Final = (
         probes=_PARQUET,
         known=thread("StarRocks since 3.5", "Parquet filters of external tables are looked up"),
         issues=(thread("StarRocks 3.5.10", "starrocks#69898: predicates with OR over Paimon tables lose rows"),),
-        any_size=ANY_SIZE["starrocks"],
+        any_size=source(
+            _AUGUST,
+            "ParquetBlockSplitBloomFilter::test_hash: the block is the hash's upper half times the number of blocks,"
+            " by 2^32; reading it checks no power of two",
+        ),
     ),
     Reader(
         name="doris",
@@ -670,8 +546,82 @@ ROWS: Final = (
                 "doris#67249: within AND or OR, a value of one column is looked up in another column's filter",
             ),
         ),
-        any_size=ANY_SIZE["doris"],
+        any_size=source(
+            _AUGUST,
+            "ParquetBlockSplitBloomFilter::test_hash: the block is the hash's upper half times the number of blocks,"
+            " by 2^32; its comment says that no power of two is assumed",
+        ),
     ),
-    *LIBRARIES,
+    Reader(
+        name="arrow-rs",
+        title="arrow-rs",
+        aliases=("parquet-rs", "arro3"),
+        probes=_NONE,
+        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        any_size=measured("arrow-rs of DataFusion 54.1 and 55.0", _ROWS),
+    ),
+    Reader(
+        name="arrow",
+        title="Arrow C++",
+        aliases=("arrow-cpp", "pyarrow"),
+        probes=_NONE,
+        known=measured("Arrow C++ 26", f"{_ONLY_ON_REQUEST}; encrypted files are read"),
+        refuses={
+            NOT_POWER_OF_TWO: measured(
+                "Arrow C++ 26",
+                "BloomFilterReader: `Given length of bitset is illegal`, an exception, for 3 to 1,310,721 blocks;"
+                " pyarrow has no function that reads filters, and scans don't look at them",
+            ),
+            TOO_LARGE: source("Arrow C++ 26", "BlockSplitBloomFilter: at most 128 MiB"),
+        },
+    ),
+    Reader(
+        name="arrow-go",
+        title="Arrow Go",
+        probes=_NONE,
+        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        any_size=measured("Arrow Go 18.8", _VALUES),
+    ),
+    Reader(
+        name="parquet-go",
+        title="parquet-go",
+        aliases=("segmentio-parquet",),
+        probes=_NONE,
+        known=measured(
+            _NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found. It writes any number of blocks"
+        ),
+        any_size=measured("parquet-go 0.32", _VALUES),
+    ),
+    Reader(
+        name="hyparquet",
+        title="hyparquet",
+        probes=_NONE,
+        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        any_size=source("hyparquet 1.31", "bloom.js, readBloomFilter: any multiple of 32 bytes"),
+    ),
+    Reader(
+        name="velox",
+        title="Velox",
+        aliases=("gluten",),
+        probes=_NONE,
+        known=source(_AUGUST, "its Parquet reader doesn't support filters"),
+        refuses={
+            NOT_POWER_OF_TWO: source(
+                "newer branches",
+                "BlockSplitBloomFilter::init, which ParquetData::rowGroupBloomFilterMightMatch calls in branches that"
+                " look filters up: an exception; the row group is read as if it had no filter",
+            ),
+        },
+    ),
+    Reader(
+        name="polars",
+        title="Polars",
+        probes=_NONE,
+        known=measured(
+            "Polars 2.1",
+            "polars-parquet can decode filters, but polars-io and polars-stream don't use it; files"
+            " encrypted by AES-GCM are read",
+        ),
+    ),
 )
 """Every reader."""

@@ -14,7 +14,7 @@ from bloomcli.commands.columns import select
 from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.commands.sampling import chosen_files, share
-from bloomcli.errors import BloomError, UnsupportedError, UsageError
+from bloomcli.errors import BloomError, KeyMissing, UnsupportedError, UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import format_named, known_suffix, open_file
 from bloomcli.hints import quoted
@@ -79,12 +79,11 @@ _NO_KEYS: Final = (
 
 
 def _opened(source: Source) -> FilterFile:
-    """A file to try. Raises UnsupportedError for an encrypted footer."""
+    """A file to try. Raises KeyMissing for an encrypted footer."""
     try:
         return open_file(source)
-    except UnsupportedError as error:
-        if "encrypted" in error.reason:
-            error.hint = _NO_KEYS
+    except KeyMissing as error:
+        error.hint = _NO_KEYS
         raise
 
 
@@ -184,12 +183,9 @@ class PreparedFile:
         self, file: FilterFile, arrow: ColumnFile, column: Column, options: TrialOptions, log: QueryLog | None
     ) -> TrialColumn:
         """A column and its values. Raises UsageError or UnsupportedError if it can't be tried."""
-        unreadable = file.why_unreadable(column)
-        if unreadable is not None and unreadable.startswith("encrypted"):
-            raise UnsupportedError(
-                f"column {column.path} can't be tried: it is encrypted", path=self.path, hint=_NO_KEYS
-            )
-        if unreadable is not None:
+        if file.needs_key(column):
+            raise KeyMissing(f"column {column.path} can't be tried: it is encrypted", path=self.path, hint=_NO_KEYS)
+        if (unreadable := file.why_unreadable(column)) is not None:
             raise UnsupportedError(f"column {column.path} can't be tried: {unreadable}", path=self.path)
         leaf = arrow.leaf(column)
         if log is not None:

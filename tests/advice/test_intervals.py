@@ -45,9 +45,8 @@ probability."""
 def advised(folder: Path, seed: int, sample: str) -> AdviseReport:
     policy = folder.parent / "powers.toml"
     policy.write_text('size = "power-of-two"\nreaders = ["duckdb"]\n')  # the truth has these sizes
-    report = measure(
-        choose_engine(jobs=1), [str(folder)], AdviseOptions(seed=seed, sample=sample, fpp=FPP, policy=policy)
-    )
+    engine, options = choose_engine(jobs=1), AdviseOptions(seed=seed, sample=sample, fpp=FPP, policy=policy)
+    report = measure(engine, [str(folder)], engine.find([str(folder)], options), options)
     assert not report.failed
     return report
 

@@ -32,7 +32,8 @@ def run(
     *paths: Path, log: QueryLog | None = None, session: SparkSession | None = None, **options: object
 ) -> AdviseReport:
     engine = choose_engine(jobs=1) if session is None else choose_engine(session=session)
-    return measure(engine, [str(p) for p in paths], AdviseOptions(**options), log=log)  # type: ignore[arg-type]
+    chosen, names = AdviseOptions(**options), [str(path) for path in paths]  # type: ignore[arg-type]
+    return measure(engine, names, engine.find(names, chosen), chosen, log=log)
 
 
 def column(report: AdviseReport, name: str) -> ColumnAdvice:

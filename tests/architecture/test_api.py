@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import bloomcli
-from bloomcli import model
+from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.report import json as json_report
 from tools import json_schema
 
@@ -32,7 +32,7 @@ def test_the_public_names_are_the_commands_and_the_error() -> None:
 def test_public_modules_name_only_what_is_public() -> None:
     from bloomcli import rows, spark
 
-    for module in (bloomcli, model, rows, spark):
+    for module in (bloomcli, rows, spark):
         assert dir(module) == sorted(module.__all__), module.__name__
 
 
@@ -68,7 +68,7 @@ def test_functions_are_typed_and_say_what_they_take_and_raise(name: str) -> None
 def test_reports_are_frozen_and_slotted() -> None:
     kinds = list(json_schema.reachable(json_report.DOCUMENTS.values()))
     assert len(kinds) >= 10
-    for kind in [*kinds, model.Column, model.ColumnChunk]:
+    for kind in [*kinds, Column, ColumnChunk]:
         assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
         assert not hasattr(kind, "__dict__") or "__slots__" in vars(kind)
 

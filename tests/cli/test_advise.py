@@ -91,6 +91,12 @@ def test_the_printed_command_adds_what_is_recommended(bloom: Bloom, lake: Path) 
         assert columns[name]["reason_id"] == "dictionary"
 
 
+def test_the_printed_command_meets_a_policy_with_a_lower_rate(bloom: Bloom, lake: Path) -> None:
+    Path("bloom.toml").write_text("max-fpp = 0.001\n")
+    assert "--fpp 0.001 " in bloom("advise", lake).out
+    assert "--fpp 0.0001 " in bloom("advise", lake, "--fpp", "0.0001").out
+
+
 def test_columns_of_several_rates_have_a_command_each_and_all_of_them_run(bloom: Bloom, lake: Path) -> None:
     hot = [f"SELECT * FROM t WHERE id = {number * 157};" for number in range(500)]
     Path("log.sql").write_text("\n".join(hot) + "\nSELECT 1 FROM t WHERE sparse IN (60000, 90000, 90001);")

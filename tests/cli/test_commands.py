@@ -224,7 +224,9 @@ def test_a_cap_is_kept_and_what_misses_the_target_is_named(bloom: Bloom, plain: 
 def test_validate_finds_and_exits_with_one(bloom: Bloom, filtered: Path) -> None:
     clean = bloom("validate", filtered, "--deep", "--require", "id", "--max-fpp", "0.01")
     assert clean.code == 0, clean.out
-    assert "none of 6,000 values is missing from them; statistics and indexes agree" in " ".join(clean.out.split())
+    assert "none of 6,000 values is missing from them; statistics and indexes of their columns agree" in " ".join(
+        clean.out.split()
+    )
     found = bloom("validate", filtered, "--require", "score", "--max-fpp", "0.0000001")
     assert found.code == 1
     assert "filter-required" in found.out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bloomcli import model
 from bloomcli.model.dataset import DatasetReport, FileRow, Status, gravest
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport, Sample
@@ -78,9 +77,3 @@ def test_a_gate_is_complete_where_no_file_and_no_row_group_was_left_out() -> Non
     assert gate(rows=rows, found=2, sample=part).complete
     assert not gate(rows=rows, found=3).complete
     assert not gate(rows=(row(row_groups=3, row_groups_read=2),), found=1, sample=part).complete
-
-
-def test_every_name_of_the_model_is_found_where_it_is_kept() -> None:
-    assert {name: getattr(model, name).__name__ for name in model.__all__} == {name: name for name in model.__all__}
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = model.nothing

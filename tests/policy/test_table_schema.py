@@ -17,7 +17,7 @@ import bloomcli
 from bloomcli import limits
 from bloomcli.errors import UsageError
 from bloomcli.policy import table_schema
-from bloomcli.policy.table_schema import AnyType, ListType, MapType, StructType, TableSchema, TableType, parse, read
+from bloomcli.policy.table_schema import AnyType, Group, TableSchema, TableType, group, parse, read
 
 SPARK = {
     "type": "struct",
@@ -309,12 +309,12 @@ scalars = st.sampled_from([TableType(name=name) for name in SQL]) | st.builds(
 )
 
 
-def structs(kinds: st.SearchStrategy[AnyType]) -> st.SearchStrategy[StructType]:
-    return st.lists(st.tuples(names, kinds), min_size=1, max_size=4).map(lambda found: StructType(tuple(found)))
+def structs(kinds: st.SearchStrategy[AnyType]) -> st.SearchStrategy[Group]:
+    return st.lists(st.tuples(names, kinds), min_size=1, max_size=4).map(lambda found: Group("struct", tuple(found)))
 
 
 def nested(kinds: st.SearchStrategy[AnyType]) -> st.SearchStrategy[AnyType]:
-    return st.builds(ListType, kinds) | st.builds(MapType, kinds, kinds) | structs(kinds)
+    return st.builds(group, st.just("list"), kinds) | st.builds(group, st.just("map"), kinds, kinds) | structs(kinds)
 
 
 tables = structs(st.recursive(scalars, nested, max_leaves=8))
@@ -324,36 +324,36 @@ def sql(kind: AnyType, brackets: str) -> str:
     left, right = brackets
     if isinstance(kind, TableType):
         return SQL.get(kind.name) or f"decimal({kind.precision}, {kind.scale})"
-    if isinstance(kind, ListType):
-        return f"array{left}{sql(kind.element, brackets)}{right}"
-    if isinstance(kind, MapType):
-        return f"map{left}{sql(kind.key, brackets)}, {sql(kind.value, brackets)}{right}"
-    return f"struct{left}{columns(kind, brackets)}{right}"
+    if kind.kind == "struct":
+        return f"struct{left}{columns(kind, brackets)}{right}"
+    types = ", ".join(sql(child, brackets) for _, child in kind.fields)
+    return f"{'array' if kind.kind == 'list' else 'map'}{left}{types}{right}"
 
 
-def columns(kind: StructType, brackets: str) -> str:
+def columns(kind: Group, brackets: str) -> str:
     return ", ".join(f"`{name.replace('`', '``')}` {sql(child, brackets)}" for name, child in kind.fields)
 
 
 def spark(kind: AnyType) -> Any:
     if isinstance(kind, TableType):
         return kind.name.lower() if kind.name != "DECIMAL" else str(kind).lower()
-    if isinstance(kind, ListType):
-        return {"type": "array", "elementType": spark(kind.element)}
-    if isinstance(kind, MapType):
-        return {"type": "map", "keyType": spark(kind.key), "valueType": spark(kind.value)}
+    types = [spark(child) for _, child in kind.fields]
+    if kind.kind == "list":
+        return {"type": "array", "elementType": types[0]}
+    if kind.kind == "map":
+        return {"type": "map", "keyType": types[0], "valueType": types[1]}
     return {"type": "struct", "fields": [{"name": name, "type": spark(child)} for name, child in kind.fields]}
 
 
 @given(tables, st.sampled_from(["<>", "()"]))
-def test_a_schema_is_the_same_as_sql_and_as_json(table: StructType, brackets: str) -> None:
+def test_a_schema_is_the_same_as_sql_and_as_json(table: Group, brackets: str) -> None:
     assert parse(columns(table, brackets), "t").root == table
     assert parse(f"create table x ({columns(table, brackets)})", "t").root == table
     assert parse(json.dumps(spark(table)), "t").root == table
 
 
 @given(tables)
-def test_every_leaf_is_found_by_its_own_path_unless_another_has_the_same(table: StructType) -> None:
+def test_every_leaf_is_found_by_its_own_path_unless_another_has_the_same(table: Group) -> None:
     schema = TableSchema(path="t", root=table)
     for path, kind in schema.leaves():
         assert schema.type_of(path) in {kind, None}

@@ -29,7 +29,7 @@ from bloomcli.report import json, render, text_gate, verdict
 from bloomcli.report.layout import Line, Style
 from bloomcli.rules import RULES
 
-AGREE = "values is missing from them; statistics and indexes agree"
+AGREE = "values is missing from them; statistics and indexes of their columns agree"
 """The end of the verdict on filters without a fault."""
 
 

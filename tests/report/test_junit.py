@@ -154,7 +154,7 @@ def test_the_verdict_is_the_files_suites_output() -> None:
     assert out is not None
     assert (
         out.text == "orders.parquet: ok: no fault in 8 filters; none of 5,000 values is missing from them;"
-        " statistics and indexes agree"
+        " statistics and indexes of their columns agree"
     )
 
 

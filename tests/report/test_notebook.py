@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import bloomcli
-from bloomcli import model
 from bloomcli.errors import UsageError
+from bloomcli.model.inspect import FilterDump
+from bloomcli.model.reachable import Place, ReachableReport
 from bloomcli.model.report import Report, Rows
+from bloomcli.model.validate import ValidateReport
 from bloomcli.report import json as json_report
 from bloomcli.report import notebook
 
@@ -80,8 +82,8 @@ def reports(odd: Path) -> dict[str, Any]:
         bloomcli.find(odd, "x", column=ODD).report,
         bloomcli.trial(odd, columns=["id"], readers=["duckdb"], values=1, runs=1),
     ]
-    place = model.Place(kind=ODD, path="/lake/t/1.parquet", kept_by=(ODD,))
-    reachable = model.ReachableReport(
+    place = Place(kind=ODD, path="/lake/t/1.parquet", kept_by=(ODD,))
+    reachable = ReachableReport(
         table="db.t", location="/lake/t", format="iceberg", column="id", time="2026-11-26T16:00:00Z", bloom="0.1.0",
         version=1, versions=(1,), refs=(), values=1, values_found=1, looked_at=(), metadata_files=1, places=(place,),
     )  # fmt: skip
@@ -89,8 +91,8 @@ def reports(odd: Path) -> dict[str, Any]:
 
 
 def test_every_report_of_a_command_is_shown(reports: dict[str, Any]) -> None:
-    kinds = [*json_report.DOCUMENTS.values(), model.ValidateReport]
-    assert reports.keys() == {kind.__name__ for kind in kinds if kind is not model.FilterDump}
+    kinds = [*json_report.DOCUMENTS.values(), ValidateReport]
+    assert reports.keys() == {kind.__name__ for kind in kinds if kind is not FilterDump}
     assert all(isinstance(report, Report) for report in reports.values())
     for report in reports.values():
         assert len(repr(report)) < 700

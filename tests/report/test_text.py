@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from bloomcli import model
-from bloomcli.model.change import FilterChange
-from bloomcli.model.file import Presence
+from bloomcli.model.change import ChangeReport, FilterChange
+from bloomcli.model.file import FilterFacts, Presence
+from bloomcli.model.inspect import FilterDump, InspectReport
+from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
 from bloomcli.report import csv, json, render, text, text_inspect
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from tools import json_schema
 
-FILTER = model.FilterFacts(
+FILTER = FilterFacts(
     row_group=0,
     column="id",
     physical="INT64",
@@ -44,7 +45,7 @@ BROKEN = replace(
     bitset_bytes=None,
     problem="it is torn",
 )
-INSPECT = model.InspectReport(
+INSPECT = InspectReport(
     path="a\tb.parquet",
     format="parquet",
     file_bytes=10_000,
@@ -57,7 +58,7 @@ INSPECT = model.InspectReport(
 CHANGE = FilterChange(
     row_group=0, column="id", action="add", bitset_bytes=1024, values=500, fpp=0.005, target_fpp=0.01
 )
-CHANGED = model.ChangeReport(
+CHANGED = ChangeReport(
     path="a.parquet",
     format="parquet",
     command="add",
@@ -70,7 +71,7 @@ CHANGED = model.ChangeReport(
     seconds=0.25,
     changes=(CHANGE,),
 )
-TOTALS = model.ValueTotals(
+TOTALS = ValueTotals(
     value="42",
     presence=Presence.MAYBE,
     answer=Presence.MAYBE,
@@ -109,7 +110,7 @@ def test_headers_get_a_column_only_where_they_differ() -> None:
 
 
 def test_hex_dump_gives_words_as_numbers() -> None:
-    dump = model.FilterDump(path="f", facts=FILTER, header=b"\x15", bitset=bytes(range(32)))
+    dump = FilterDump(path="f", facts=FILTER, header=b"\x15", bitset=bytes(range(32)))
     lines = list(text_inspect.hex_dump(dump))
     assert lines[-1] == "0  03020100 07060504 0b0a0908 0f0e0d0c 13121110 17161514 1b1a1918 1f1e1d1c"
     assert lines[2].startswith("# 1 block from byte 101")
@@ -172,7 +173,7 @@ def test_hex_dump_gives_words_as_numbers() -> None:
 )
 def test_probe_sums_up_each_value(change: dict[str, object], says: str) -> None:
     totals = replace(TOTALS, **change)  # type: ignore[arg-type]
-    report = model.ProbeReport(
+    report = ProbeReport(
         path="f",
         format="parquet",
         column="id",
@@ -230,8 +231,8 @@ def test_json_has_every_field_and_property_and_no_nan() -> None:
 
 
 def test_hashes_keep_their_64_bits_in_json() -> None:
-    trail = model.BitTrail(hashed=b"\1\2", hash=(1 << 64) - 1, block=3, bits=(1,) * 8, present=(True,) * 8)
-    verdict = model.Verdict(
+    trail = BitTrail(hashed=b"\1\2", hash=(1 << 64) - 1, block=3, bits=(1,) * 8, present=(True,) * 8)
+    verdict = Verdict(
         row_group=0,
         value="1",
         presence=Presence.MAYBE,
@@ -242,7 +243,7 @@ def test_hashes_keep_their_64_bits_in_json() -> None:
         stats_skip=None,
         trail=(trail,),
     )
-    report = model.ProbeReport(
+    report = ProbeReport(
         path="f",
         format="parquet",
         column="id",
@@ -272,7 +273,7 @@ def test_csv_has_a_header_and_empty_fields_for_what_is_not_known() -> None:
 def test_every_document_is_described() -> None:
     for kind in json_schema.reachable(json.DOCUMENTS.values()):
         described = json_schema.object_schema(kind)
-        assert described.text or kind is model.ProbeReport
+        assert described.text or kind is ProbeReport
         assert [k.name for k in described.keys] == list(json.keys(kind))
 
 

@@ -12,7 +12,7 @@ import pytest
 from support.advice import MIB, column, exact, existing, gain, report
 
 from bloomcli.advice.decide import decide
-from bloomcli.model.advice import AdviseReport, Interval
+from bloomcli.model.advice import AdviseReport, Interval, PageIndexGain
 from bloomcli.model.queries import QueryLog, UnservedPredicate
 from bloomcli.report import csv as csv_report
 from bloomcli.report import json as json_report
@@ -197,6 +197,13 @@ def test_csv_has_the_figures_of_filters_that_are_there() -> None:
     csv_report.write_advice(decide(report(column(existing=existing()))), out)
     (row,) = csv.DictReader(io.StringIO(out.getvalue()))
     assert (row["existing_filters"], row["existing_judgement"]) == ("100", "worth")
+
+
+def test_csv_has_a_field_for_each_figure_of_a_page_index() -> None:
+    out = io.StringIO()
+    csv_report.write_advice(decide(report(column(page_index=PageIndexGain(bytes=300.0, with_index=10.0)))), out)
+    (row,) = csv.DictReader(io.StringIO(out.getvalue()))
+    assert (row["page_index_bytes"], row["page_index_with_index"]) == ("300.0", "10.0")
 
 
 def test_json_has_an_object_for_each_column_with_its_reason_and_intervals() -> None:

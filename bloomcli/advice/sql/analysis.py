@@ -6,20 +6,17 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from bloomcli.advice.sql.conditions import UnservedPredicate
 from bloomcli.advice.sql.reading import StatementReader
 from bloomcli.advice.sql.scopes import Name, Names
-from bloomcli.advice.sql.statements import example
+from bloomcli.advice.sql.statements import PARSER_ERRORS, example
 from bloomcli.values.sql_constants import Values
-
-if TYPE_CHECKING:
-    from sqlglot.dialects.dialect import Dialect
 
 _MOST_NESTED: Final = 200
 """The most levels of parentheses in a statement. More levels would exhaust the parser's stack."""
@@ -73,17 +70,17 @@ class Analyser:
         Raises:
             Unreadable: the dialect's parser can't parse it.
         """
-        with _quiet(), _refusing():
+        with _refusing(PARSER_ERRORS):
             tokens = self._dialect.tokenize(text)
         _check_nesting(tokens)
-        with _quiet(), _refusing():
+        with _refusing(PARSER_ERRORS):
             parsed = [node for node in self._parser.parse(tokens, text) if node is not None]
         readers = []
         for node in parsed:
             if isinstance(node, exp.Condition | exp.Alias) and not isinstance(node, exp.Query):
                 raise Unreadable  # an expression: sqlglot takes SELEC * FRM t for a product
             reader = StatementReader(self._names, self._in_question)
-            with _refusing_depth():
+            with _refusing((RecursionError,)):  # thousands of nested queries
                 reader.statement(node)
             readers.append(reader)
         return Analysis(
@@ -113,22 +110,17 @@ class Analyser:
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
-    """Turn exceptions of a parser into Unreadable, without their messages, which contain SQL. The parsers of 30
-    dialects raise many types of exceptions."""
+def _refusing(errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Turn exceptions into Unreadable, without their messages, which contain SQL. Keep sqlglot from logging
+    statements that it doesn't understand: they contain values."""
+    logger = logging.getLogger("sqlglot")
+    before, logger.disabled = logger.disabled, True
     try:
         yield
-    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
+    except errors:
         raise Unreadable from None
-
-
-@contextmanager
-def _refusing_depth() -> Iterator[None]:
-    """Turn the RecursionError for a statement with thousands of nested queries into Unreadable."""
-    try:
-        yield
-    except RecursionError:
-        raise Unreadable from None
+    finally:
+        logger.disabled = before
 
 
 def _check_nesting(tokens: Iterable[Token]) -> None:
@@ -149,14 +141,3 @@ def _check_nesting(tokens: Iterable[Token]) -> None:
 
 
 _PREFIXES: Final = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.CASE, *_OPENING}
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep sqlglot from logging statements that it doesn't understand: they contain values."""
-    logger = logging.getLogger("sqlglot")
-    before, logger.disabled = logger.disabled, True
-    try:
-        yield
-    finally:
-        logger.disabled = before

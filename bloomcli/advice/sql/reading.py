@@ -10,6 +10,7 @@ from sqlglot import exp
 from bloomcli.advice.sql.conditions import ConditionAnalyser, Predicates, UnservedPredicate
 from bloomcli.advice.sql.scopes import BaseTable, Branch, DerivedTable, Name, Names, Relation, Scope, Source, resolve
 
+_NAMELESS = Name("")
 _JOINED: dict[str, str] = {"LEFT": "right", "RIGHT": "left", "FULL": "neither"}
 """The side of an outer join whose rows the ON condition restricts."""
 
@@ -76,7 +77,7 @@ class StatementReader:
             return known
         known = dict(known)
         for cte in with_.expressions:
-            name = self.names.key(_alias(cte) or Name("", quoted=False))
+            name = self.names.key(_alias(cte) or _NAMELESS)
             recursive = bool(with_.args.get("recursive")) and any(
                 table.name.casefold() == name.casefold() for table in cte.this.find_all(exp.Table)
             )
@@ -119,7 +120,7 @@ class StatementReader:
             self._add(lateral, scope, ctes)
         for item in node.expressions:
             if isinstance(item, exp.Alias):
-                scope.aliases.setdefault(self.names.key(_alias(item) or Name("", quoted=False)), item.this)
+                scope.aliases.setdefault(self.names.key(_alias(item) or _NAMELESS), item.this)
         prewhere = node.args.get("prewhere")
         if prewhere is not None:
             self._condition(prewhere.this, scope, ctes)
@@ -171,27 +172,21 @@ class StatementReader:
             case exp.Query():
                 below = self._query(node, ctes, scope.parent)
                 branches = [] if node.args.get("pivots") else below.branches
-                scope.sources.append(
-                    Source(alias or Name("", quoted=False), DerivedTable(branches, _alias_columns(node)))
-                )
+                scope.sources.append(Source(alias or _NAMELESS, DerivedTable(branches, _alias_columns(node))))
             case exp.Lateral() if isinstance(node.this, exp.Query):
                 below = self._query(node.this, ctes, scope)
                 scope.sources.append(Source(alias, DerivedTable(below.branches, _alias_columns(node))))
             case exp.Table() if (named := _function_path(node)) is not None:
                 self.tables.append((named,))
-                scope.sources.append(
-                    Source(alias or Name("", quoted=False), BaseTable((named,), self.in_question((named,))))
-                )
+                scope.sources.append(Source(alias or _NAMELESS, BaseTable((named,), self.in_question((named,)))))
             case _:  # VALUES, an unnested list, a function without a path
                 self._within(node, ctes, scope)
                 columns = _alias_columns(node)
-                scope.sources.append(Source(alias or Name("", quoted=False), DerivedTable([], columns)))
+                scope.sources.append(Source(alias or _NAMELESS, DerivedTable([], columns)))
         self._joins(node, scope, ctes)
 
     def _table(self, node: exp.Table, ctes: dict[str, DerivedTable]) -> Relation:
-        parts = tuple(
-            Name(part.name, bool(part.args.get("quoted"))) for part in node.parts if isinstance(part, exp.Identifier)
-        )
+        parts = tuple(Name.of(part) for part in node.parts if isinstance(part, exp.Identifier))
         if len(parts) == 1 and self.names.key(parts[0]) in ctes:
             cte = ctes[self.names.key(parts[0])]
             return DerivedTable(cte.branches, _alias_columns(node) or cte.columns)
@@ -231,7 +226,7 @@ def _alias(node: exp.Expr) -> Name | None:
     alias = node.args.get("alias")
     if isinstance(alias, exp.TableAlias):
         alias = alias.this
-    return Name(alias.name, bool(alias.args.get("quoted"))) if isinstance(alias, exp.Identifier) else None
+    return Name.of(alias) if isinstance(alias, exp.Identifier) else None
 
 
 def _function_path(node: exp.Table) -> Name | None:
@@ -247,4 +242,4 @@ def _alias_columns(node: exp.Expr) -> tuple[Name, ...]:
     """The column names in the alias of a relation."""
     alias = node.args.get("alias")
     columns = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
-    return tuple(Name(column.name, bool(column.args.get("quoted"))) for column in columns or ())
+    return tuple(map(Name.of, columns or ()))

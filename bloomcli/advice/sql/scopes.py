@@ -7,22 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import NormalizationStrategy
+from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 
 from bloomcli.model.file import Column
-
-if TYPE_CHECKING:
-    from sqlglot.dialects.dialect import Dialect
 
 
 class Name(NamedTuple):
     """One part of a qualified name."""
 
     text: str
-    quoted: bool
+    quoted: bool = False
+
+    @classmethod
+    def of(cls, identifier: exp.Expr) -> Name:
+        """The name that an identifier spells."""
+        return cls(identifier.name, bool(identifier.args.get("quoted")))
 
 
 class Names:
@@ -163,10 +165,10 @@ def parts_of(node: exp.Expr | None) -> tuple[Name, ...] | None:
         case exp.Paren():
             return parts_of(node.this)
         case exp.Column() if all(isinstance(part, exp.Identifier) for part in node.parts):
-            return tuple(Name(part.name, bool(part.args.get("quoted"))) for part in node.parts)
+            return tuple(map(Name.of, node.parts))
         case exp.Dot() if isinstance(node.expression, exp.Identifier):
             above = parts_of(node.this)
-            inner = Name(node.expression.name, bool(node.expression.args.get("quoted")))
+            inner = Name.of(node.expression)
         case exp.Bracket() if len(node.expressions) == 1 and _is_text(node.expressions[0]):
             above = parts_of(node.this)
             inner = Name(str(node.expressions[0].this), quoted=True)
@@ -304,9 +306,7 @@ def _outputs(relation: DerivedTable, name: Name, names: Names) -> Iterator[tuple
 def _is_called(item: exp.Expr, name: Name, names: Names) -> bool:
     if isinstance(item, exp.Alias):
         alias = item.args["alias"]
-        return isinstance(alias, exp.Identifier) and names.same(
-            Name(alias.name, bool(alias.args.get("quoted"))), name
-        )
+        return isinstance(alias, exp.Identifier) and names.same(Name.of(alias), name)
     parts = parts_of(item)
     return parts is not None and names.same(parts[-1], name)
 

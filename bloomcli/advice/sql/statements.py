@@ -9,18 +9,18 @@ import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import chain
+from typing import Final, NamedTuple
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from bloomcli.errors import UsageError
 from bloomcli.storage.base import Source
 
-if TYPE_CHECKING:
-    from sqlglot.dialects.dialect import Dialect
-
-
+PARSER_ERRORS: Final = (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError)
+"""The exceptions that the parsers and writers of sqlglot's 30 dialects raise."""
 _MOST_CHARACTERS: Final = 160
 _LITERALS: Final = (exp.Literal, exp.HexString, exp.BitString, exp.ByteString, exp.National, exp.RawString)
 _COMMENT: Final = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
@@ -37,7 +37,7 @@ def example(node: exp.Expr, dialect: Dialect) -> str:
         part.replace(exp.Var(this="?"))
     try:
         return _shortened(copy.sql(dialect, comments=False))
-    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
+    except PARSER_ERRORS:
         return node.key  # the kind of predicate
 
 
@@ -76,11 +76,8 @@ def statements(source: Source, dialect: Dialect) -> Iterator[Statement]:
         UnreadableError: the store can't read it.
     """
     texts = _texts(source)
-    first = ""
-    for first in texts:
-        if first.strip():
-            break
-    chunks = _chained(first, texts)
+    first = next((text for text in texts if text.strip()), "")
+    chunks = chain([first], texts)
     match first.lstrip()[:1]:
         case "{":
             yield from _of_lines(chunks)
@@ -92,11 +89,6 @@ def statements(source: Source, dialect: Dialect) -> Iterator[Statement]:
             )
         case _:
             yield from split(chunks, boundaries(dialect))
-
-
-def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from rest
 
 
 def _texts(source: Source) -> Iterator[str]:

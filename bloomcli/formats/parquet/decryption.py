@@ -26,7 +26,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from bloomcli import limits
-from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet import limits as parquet_limits
@@ -148,7 +148,7 @@ def _decrypted(
     ring, metadata = KeyRing(keys, path), crypto.binary("key_metadata")
     key = ring.footer_key(metadata)
     if key is None:
-        raise UnsupportedError(
+        raise KeyMissing(
             "the footer is encrypted, and its key isn't given",
             path=path,
             offset=start,

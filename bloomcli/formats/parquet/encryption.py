@@ -24,7 +24,6 @@ from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.extras import needed
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet.spec import Struct
-from bloomcli.model.file import SIGNATURE
 from bloomcli.words import counted
 
 LENGTH_BYTES: Final = 4
@@ -240,7 +239,7 @@ class Encryption:
         closed = [f"{path} ({key})" for path, key in named.items() if path in unknown_keys]
         return (
             ("encryption", self.algorithm.name + ("" if self.algorithm.aad is not None else ", without AAD")),
-            (SIGNATURE, verified) if self.plaintext_footer else ("footer", f"encrypted{by}"),
+            ("footer signature", verified) if self.plaintext_footer else ("footer", f"encrypted{by}"),
             *((("encrypted columns", _some(opened)),) if opened else ()),
             *((("not readable", f"{_some(closed)}: without the key"),) if closed else ()),
             *((("keys not used", self._unused),) if self.unused else ()),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
+from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError, UsageError
 from bloomcli.formats.answer import Contents, Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FooterEntry, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
@@ -180,7 +180,7 @@ class ParquetFile(LocatedFile):
         has one."""
         encryption = self.footer.encryption
         if encryption is not None and column.index in encryption.closed and not encryption.plaintext_footer:
-            raise UnsupportedError(
+            raise KeyMissing(
                 f"column {column.path} is encrypted, and its key isn't given",
                 path=self.source.path,
                 hint=encryption.hint(encryption.closed[column.index]),
@@ -191,6 +191,11 @@ class ParquetFile(LocatedFile):
     def unverified(self) -> bool:
         """Whether the footer is signed, and its key isn't given."""
         return self.footer.signed_error is not None
+
+    def needs_key(self, column: Column) -> bool:
+        """Whether a column is encrypted by a key that isn't known."""
+        encryption = self.footer.encryption
+        return encryption is not None and column.index in encryption.closed
 
     def is_encrypted(self, column: Column) -> bool:
         """Whether a column is encrypted by a key that is known."""

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
-from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, statistics
 from bloomcli.formats.parquet.schema import key_values, leaf_columns, with_enums_as_text
@@ -591,7 +591,7 @@ def read_footer(source: Source) -> Footer:
     """Read and walk a footer in plain text. Raises UnsupportedError for an encrypted one."""
     start, raw, encrypted = read_stored(source)
     if encrypted:
-        raise UnsupportedError("the footer is encrypted", path=source.path, offset=start)
+        raise KeyMissing("the footer is encrypted", path=source.path, offset=start)
     return Footer(source.path, source.size, start, raw)
 
 
