@@ -154,13 +154,3 @@ class Cursor:
                 field=self.field,
                 hint=f"bloom reads up to {mosaic_limits.PARTS_MAX}; write files with fewer columns or row groups",
             )
-
-
-def varint(value: int) -> bytes:
-    """Encode an unsigned varint in its shortest form."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

@@ -234,7 +234,7 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
 
 def encode_filters(entries: Sequence[tuple[int, int, int]]) -> bytes:
     """The filters' part of an index entry, from (column, offset, bytes)."""
-    out = bytearray(spec.varint(len(entries)))
+    out = bytearray(kernels.encoded_varint(len(entries)))
     for column, offset, length in entries:
-        out += spec.varint(column) + offset.to_bytes(8, "big") + spec.varint(length)
+        out += kernels.encoded_varint(column) + offset.to_bytes(8, "big") + kernels.encoded_varint(length)
     return bytes(out)

@@ -21,6 +21,7 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.base import FilterProblem
@@ -416,13 +417,13 @@ class FilterStream:
     def add(self, bits: KirschMitzenmacherFilter) -> None:
         """Append the next row group's filter."""
         size = len(bits.bitset)
-        head = _FUNCTIONS + _varint(bits.k)
+        head = _FUNCTIONS + kernels.encoded_varint(bits.k)
         if self._kind == UTF8:
-            head += _UTF8_BITS + _varint(size)
-            self._packer.write(_ENTRY + _varint(len(head) + size) + head)
+            head += _UTF8_BITS + kernels.encoded_varint(size)
+            self._packer.write(_ENTRY + kernels.encoded_varint(len(head) + size) + head)
             self._packer.write(bits.bitset)
             return
-        self._packer.write(_ENTRY + _varint(len(head) + size // 8 * 9) + head)
+        self._packer.write(_ENTRY + kernels.encoded_varint(len(head) + size // 8 * 9) + head)
         view = memoryview(bits.bitset)
         for at in range(0, size, _LONGS_AT_A_TIME * 8):
             part = bytes(view[at : at + _LONGS_AT_A_TIME * 8])
@@ -435,11 +436,3 @@ class FilterStream:
         """The stream, after every filter is added."""
         packed = self._packer.finish()
         return NewStream(self._kind, self._column, packed, self._packer.checksum)
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
