@@ -448,6 +448,19 @@ def test_only_the_chosen_filters_change(tables: Path, name: str) -> None:
     assert sorted(item.name for item in path.parent.iterdir()) == [path.name, index_of(path).name]
 
 
+def test_kept_indexes_that_share_bytes_are_not_copied_once_for_each(tables: Path) -> None:
+    path = data_file(tables, "parquet")
+    found = {(one.column, one.kind): one for one in index(path).entries}
+    whole, bitmap = found["whole", BLOOM], found["tiny", "bitmap"]
+    patch(bitmap.at, struct.pack(">ii", whole.start, whole.length))(path)
+    before = index_of(path).read_bytes()
+    with pytest.raises(CorruptFile, match=r"the index b.* of column .* has bytes of another one"):
+        bloomcli.add(path, ["text"], replace=True, in_place=True)
+    assert index_of(path).read_bytes() == before
+    bloomcli.add(path, ["whole"], replace=True, in_place=True)
+    assert [one.id for one in faults(path)] == []
+
+
 @pytest.fixture
 def reachable(tables: Path) -> Iterator[Path]:
     """The tables in a folder that other users can reach."""
