@@ -442,7 +442,7 @@ def _keys(
     kms_config: tuple[str, ...],
 ) -> Any:
     """The keys; None if none of the options is given. Raises UsageError."""
-    if not (footer_key or column_key or key or aad_prefix or kms or kms_config):
+    if (footer_key, aad_prefix, kms) == (None, None, None) and not (column_key or key or kms_config):
         return None
     from bloomcli.formats.keys import Keys, pairs
 

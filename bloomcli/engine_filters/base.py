@@ -61,14 +61,20 @@ class BitRow(NamedTuple):
     k: int
 
     @property
+    def ones(self) -> int:
+        """The bits that are set, without those behind the last one of m."""
+        unused = 8 * len(self.bitset) - self.bits
+        return kernels.count_bits(self.bitset) - (self.bitset[-1] >> 8 - unused).bit_count()
+
+    @property
     def fpp(self) -> float:
         """The share of random absent values that the row passes."""
-        return float((kernels.count_bits(self.bitset) / self.bits) ** self.k)
+        return float((self.ones / self.bits) ** self.k)
 
 
 def measured(facts: EngineFilterFacts, rows: Sequence[BitRow]) -> EngineFilterFacts:
     """Facts with the figures that follow from a filter's bits."""
-    ones = [kernels.count_bits(row.bitset) for row in rows]
+    ones = [row.ones for row in rows]
     estimates = [estimate_ndv(count, row.bits, row.k) for count, row in zip(ones, rows, strict=True)]
     passed = 1.0
     for row in rows:

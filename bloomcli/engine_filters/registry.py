@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from bloomcli.engine_filters.base import EngineFilters, Rewrite
@@ -19,6 +19,9 @@ MODULES: Final = ("databricks", "hudi", "paimon")
 """Folders next to this module. Each has a function ``filters_of(file, columns)``, which returns `EngineFilters`, of
 these columns or more (None: all), and sends no request unless the file's name, columns or footer show that the engine
 wrote it."""
+WRITING: Final = ("paimon",)
+"""Those whose filters may lie beside a data file: they have a function ``may_have_index(path)``, and a module
+``rewriting`` with ``rewrite_of``."""
 
 _ALL: Final[WeakKeyDictionary[FilterFile, list[EngineFilters]]] = WeakKeyDictionary()
 """The filters of all columns, of files that are open."""
@@ -62,18 +65,15 @@ def rewrite_of(
 
     Raises CorruptFile, UnsupportedError, UsageError.
     """
-    modules = _writing(file.source.path)
-    made = (module.rewrite_of(file, columns, rule, folds=folds, named=named) for module in modules)
-    return next((one for one in made if one is not None), None)
+    for name in WRITING:
+        if import_module(f"{__package__}.{name}").may_have_index(file.source.path):
+            rewriting = import_module(f"{__package__}.{name}.rewriting")
+            made: Rewrite | None = rewriting.rewrite_of(file, columns, rule, folds=folds, named=named)
+            if made is not None:
+                return made
+    return None
 
 
 def may_rewrite(path: str) -> bool:
     """Whether an engine may keep filters beside a file, by the file's path."""
-    return next(_writing(path), None) is not None
-
-
-def _writing(path: str) -> Iterator[Any]:
-    """The folders of engines whose filters may lie beside a file; these have functions ``may_have_index(path)`` and
-    ``rewrite_of``."""
-    modules = (import_module(f"{__package__}.{name}") for name in MODULES)
-    return (module for module in modules if hasattr(module, "rewrite_of") and module.may_have_index(path))
+    return any(import_module(f"{__package__}.{name}").may_have_index(path) for name in WRITING)

@@ -570,13 +570,3 @@ def binary(value: bytes, *, text: bool) -> Tree:
         except UnicodeDecodeError:
             pass
     return {"hex": value.hex()}
-
-
-def varint(value: int) -> bytes:
-    """Encode an unsigned number in LEB128, its shortest form, as Thrift, Protocol Buffers and Mosaic have it."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

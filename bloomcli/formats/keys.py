@@ -266,6 +266,8 @@ def _bytes_of(given: object, whose: str, *, text: bool = False) -> bytes:
 
 def _referred(given: str, whose: str) -> str | None:
     """The text in the variable or the file that is named; None if none is."""
+    if given in {"env:", "@"}:
+        return None
     if given.startswith("env:"):
         found = os.environ.get(given[4:])
         if found is None:

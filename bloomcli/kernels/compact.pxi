@@ -358,6 +358,29 @@ def compact_list(const unsigned char[::1] data, Py_ssize_t pos, int max_depth, P
     return kind, starts
 
 
+def varint(const unsigned char[::1] data, Py_ssize_t pos):
+    """Return the unsigned integer of 64 bits at `pos`, 7 bits a byte, least significant first, and where it ends."""
+    cdef Walk w
+    cdef uint64_t value = 0
+    _walk_open(&w, data, pos)
+    pos = _varint(&w, pos, &value)
+    if pos < 0:
+        _walk_raise(&w)
+    return value, pos
+
+
+def encoded_varint(uint64_t value):
+    """Return the bytes of an unsigned integer as `varint` reads it, in its shortest form."""
+    cdef unsigned char[10] out
+    cdef Py_ssize_t size = 0
+    while value > 0x7F:
+        out[size] = value & 0x7F | 0x80
+        value >>= 7
+        size += 1
+    out[size] = <unsigned char>value
+    return out[:size + 1]
+
+
 def compact_int(const unsigned char[::1] data, Py_ssize_t pos):
     """Return the zigzag integer (i16, i32 or i64) at `pos`."""
     cdef Walk w

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Final
 
+from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.extras import needed
 from bloomcli.storage.registry import open_source
@@ -126,12 +127,7 @@ def _deflated(packed: bytes, most: int) -> bytes:
 
 def _snappy(packed: bytes, most: int) -> bytes:
     body, checksum = packed[:-4], packed[-4:]
-    size = shift = 0
-    for byte in body[:5]:  # the size in plain varint encoding
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
+    size, _ = kernels.varint(body, 0)
     if size > most:
         raise ValueError(_TOO_LARGE)
     import pyarrow as pa

@@ -10,7 +10,16 @@ import pytest
 from support import thrift
 from support.thrift import BINARY, BYTE, DOUBLE, FALSE, I16, I32, I64, LIST, MAP, SET, STRUCT, TRUE, Items, Pairs
 
-from bloomcli.kernels import CompactError, CompactLimit, compact_bytes, compact_int, compact_list, compact_struct
+from bloomcli.kernels import (
+    CompactError,
+    CompactLimit,
+    compact_bytes,
+    compact_int,
+    compact_list,
+    compact_struct,
+    encoded_varint,
+    varint,
+)
 
 UUID = 13
 TREE: thrift.Fields = {
@@ -212,3 +221,15 @@ def test_a_list_of_more_elements_than_are_wanted_takes_no_memory() -> None:
     finally:
         tracemalloc.stop()
     assert len(compact_list(data, 0, DEPTH, 1 << 20)[1]) == (1 << 20) + 1
+
+
+@pytest.mark.parametrize("value", [0, 1, 0x7F, 0x80, 0x3FFF, 0x4000, (1 << 32) - 1, 1 << 63, (1 << 64) - 1])
+def test_an_unsigned_integer_is_read_as_it_was_written(value: int) -> None:
+    data = encoded_varint(value)
+    assert data == thrift.varint(value)
+    assert varint(b"x" + data + b"y", 1) == (value, 1 + len(data))
+    for cut in range(len(data)):
+        with pytest.raises(CompactError):
+            varint(data[:cut], 0)
+    with pytest.raises(CompactError):
+        varint(b"\x80" * 11, 0)

@@ -4,13 +4,11 @@
 file, and `rewriting` writes those of an index file again.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 
-from bloomcli.engine_filters.base import EngineFilters, Rewrite
+from bloomcli.engine_filters.base import EngineFilters
 from bloomcli.engine_filters.paimon.table import is_bucket
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import Column
 from bloomcli.storage.registry import store_of
 
 
@@ -26,12 +24,3 @@ def filters_of(file: FilterFile, columns: Container[str] | None = None) -> Engin
     from bloomcli.engine_filters.paimon import filters  # imports NumPy and pyarrow
 
     return filters.filters_of(file, columns)
-
-
-def rewrite_of(
-    file: FilterFile, columns: Sequence[Column], rule: SizeRule, *, folds: bool, named: Container[str]
-) -> Rewrite | None:
-    """The index file beside a data file with new filters of these columns; None without a listed one."""
-    from bloomcli.engine_filters.paimon import rewriting
-
-    return rewriting.rewrite_of(file, columns, rule, folds=folds, named=named)

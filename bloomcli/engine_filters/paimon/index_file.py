@@ -10,7 +10,7 @@ The bytes lie in a file of their own (``<data file>.index``) or in the manifest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -31,20 +31,20 @@ HEAD_MAX_BYTES: Final = 64 << 20
 """The largest header: one of a million columns."""
 
 
-class Embedded:
+class Embedded(NamedTuple):
     """The bytes of an index that lie in a manifest, as an open file."""
 
-    def __init__(self, path: str, data: bytes) -> None:
-        self.path, self._data, self.size = path, data, len(data)
+    path: str
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return len(self.data)
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Read exactly `length` bytes. Raises CorruptFile."""
-        if offset < 0 or length < 0 or offset > self.size - length:
-            raise CorruptFile(
-                f"bytes {offset} to {offset + length} were looked for, the index in the manifest has {self.size}",
-                path=self.path,
-            )
-        return self._data[offset : offset + length]
+        """Read bytes that are there, as `IndexFile` has checked."""
+        return self.data[offset : offset + length]
 
 
 Stored = Source | Embedded
@@ -140,10 +140,12 @@ class IndexFile:
             )
         return self._read(entry.start, entry.length, f"the index {entry.kind} of column {entry.column}")
 
-    def overlapping(self) -> Iterator[Entry]:
-        """Indexes that share bytes with one before them."""
+    def overlapping(self, without: Container[str] = ()) -> Iterator[Entry]:
+        """Indexes that share bytes with one before them. Bloom filters of the columns in `without` don't count."""
         end = 0
         for entry in sorted(self.entries, key=lambda entry: entry.start):
+            if entry.kind == BLOOM and entry.column in without:
+                continue
             if not entry.empty and entry.length > 0:
                 if entry.start < end:
                     yield entry
@@ -151,7 +153,13 @@ class IndexFile:
 
     def with_filters(self, filters: Mapping[str, bytes]) -> bytes:
         """The bytes of an index file in which the Bloom filters of these columns have other bodies. The header keeps
-        its order, and every other index its bytes. Raises CorruptFile if one of those can't be read."""
+        its order, and every other index its bytes. Raises CorruptFile if one of those can't be read, or if two share
+        bytes: a small file could so become a large one."""
+        shared = next(self.overlapping(filters), None)
+        if shared is not None:
+            raise self._fault(
+                f"the index {shared.kind} of column {shared.column} has bytes of another one", shared.at
+            )
         head, parts, at = bytearray(self.head), [b""], len(self.head)
         for entry in sorted(self.entries, key=lambda entry: entry.start):
             body = filters.get(entry.column) if entry.kind == BLOOM else None

@@ -82,10 +82,10 @@ def _newest(table: str) -> tuple[str, ...] | None:
         return None
     snapshot = store.join(folder, f"snapshot-{max(numbers)}")
     found = read_object(snapshot)
-    lists = tuple(found[key] for key in ("baseManifestList", "deltaManifestList") if found.get(key) is not None)
-    if not all(isinstance(name, str) for name in lists):
-        raise CorruptFile("the names of the manifest lists aren't names", path=snapshot)
-    return lists
+    base, delta = found.get("baseManifestList"), found.get("deltaManifestList")
+    if not isinstance(base, str) or not isinstance(delta, str):
+        raise CorruptFile("the snapshot doesn't name its manifest lists", path=snapshot)
+    return base, delta
 
 
 def data_file(path: str) -> DataFile | None:

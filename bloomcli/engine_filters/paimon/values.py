@@ -21,7 +21,9 @@ from bloomcli.formats.wanted_values import xxh64_of
 from bloomcli.model.file import Column
 from bloomcli.values.literals import JULIAN_EPOCH, PER_SECOND
 
-_TYPE: Final = re.compile(r"(?P<name>[A-Z_]+)(?:\((?P<size>\d+)\))?(?P<local> WITH LOCAL TIME ZONE)?(?: NOT NULL)?")
+_TYPE: Final = re.compile(
+    r"(?P<name>[A-Z_]+)(?:\((?P<size>\d{1,10})\))?(?P<local> WITH LOCAL TIME ZONE)?(?: NOT NULL)?"
+)
 _TEXTS: Final = ("CHAR", "VARCHAR", "STRING", "BINARY", "VARBINARY", "BYTES")
 _NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "TIME", "FLOAT", "DOUBLE")
 _TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_LTZ")

@@ -15,11 +15,11 @@ from functools import cached_property, partial
 from itertools import groupby
 from typing import Final
 
-from bloomcli import limits
+from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import SplitBlockFilter, UnreadFilter, block_ranges, is_sparse
 from bloomcli.formats.answer import Bits
-from bloomcli.formats.base import FilterProblem, varint
+from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
 from bloomcli.formats.mosaic.limits import FILTER_MAX_BYTES
 from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
@@ -139,7 +139,7 @@ def _parse_header(data: bytes, footer: Footer, location: FilterLocation) -> tupl
 
 def write_header(num_bytes: int) -> bytes:
     """The header of a bitset of `num_bytes`, 5 to 9 bytes."""
-    return _HEAD + varint(num_bytes)
+    return _HEAD + kernels.encoded_varint(num_bytes)
 
 
 def unfilterable(column: MosaicColumn) -> str | None:

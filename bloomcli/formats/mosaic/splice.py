@@ -17,7 +17,6 @@ from itertools import accumulate
 from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import varint
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.bloom_filter import in_data, load, problem, write_header
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
@@ -235,7 +234,7 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
 
 def encode_filters(entries: Sequence[tuple[int, int, int]]) -> bytes:
     """The filters' part of an index entry, from (column, offset, bytes)."""
-    out = bytearray(varint(len(entries)))
+    out = bytearray(kernels.encoded_varint(len(entries)))
     for column, offset, length in entries:
-        out += varint(column) + offset.to_bytes(8, "big") + varint(length)
+        out += kernels.encoded_varint(column) + offset.to_bytes(8, "big") + kernels.encoded_varint(length)
     return bytes(out)

@@ -21,9 +21,10 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
+from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import HINT_REPLACE, FilterProblem, varint
+from bloomcli.formats.base import HINT_REPLACE, FilterProblem
 from bloomcli.formats.orc import hashes, spec, statistics
 from bloomcli.formats.orc.compression import Codec, Packer
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
@@ -391,13 +392,13 @@ class FilterStream:
     def add(self, bits: KirschMitzenmacherFilter) -> None:
         """Append the next row group's filter."""
         size = len(bits.bitset)
-        head = _FUNCTIONS + varint(bits.k)
+        head = _FUNCTIONS + kernels.encoded_varint(bits.k)
         if self._kind == UTF8:
-            head += _UTF8_BITS + varint(size)
-            self._packer.write(_ENTRY + varint(len(head) + size) + head)
+            head += _UTF8_BITS + kernels.encoded_varint(size)
+            self._packer.write(_ENTRY + kernels.encoded_varint(len(head) + size) + head)
             self._packer.write(bits.bitset)
             return
-        self._packer.write(_ENTRY + varint(len(head) + size // 8 * 9) + head)
+        self._packer.write(_ENTRY + kernels.encoded_varint(len(head) + size // 8 * 9) + head)
         view = memoryview(bits.bitset)
         for at in range(0, size, _LONGS_AT_A_TIME * 8):
             part = bytes(view[at : at + _LONGS_AT_A_TIME * 8])

@@ -155,12 +155,9 @@ def _decrypted(
             hint=key_hint(ring.wanted(metadata)),
         )
     algorithm = algorithm_of(crypto, keys)
-    module = raw[crypto.end :]
-    if len(module) < MODULE_BYTES or module_length(module[:LENGTH_BYTES]) != len(module):
-        raise location.fault("the length of the footer's module isn't what is left of the footer", crypto.end)
     cipher = Cipher(key, algorithm)
     try:
-        plain = cipher.decrypt(module, Kind.FOOTER)
+        plain = cipher.decrypt(raw[crypto.end :], Kind.FOOTER)
     except WrongModule as error:
         raise CorruptFile(
             f"the footer can't be decrypted: {error}", path=path, offset=start + crypto.end, hint=_CHANGED
@@ -218,8 +215,6 @@ def _plain_chunk(chunk: Struct, cipher: Cipher) -> bytes:
     module = chunk.binary("encrypted_column_metadata")
     if module is not None:
         try:
-            if len(module) < MODULE_BYTES or module_length(module[:LENGTH_BYTES]) != len(module):
-                raise WrongModule("its length isn't that of its module")
             plain = cipher.decrypt(module, Kind.COLUMN_METADATA)
         except WrongModule as error:
             raise CorruptFile(
@@ -486,16 +481,14 @@ class PlainSource(CountingSource):
             )
         raw = super()._read(region.start, size)
         location = Location(self.path, region.start, region.field)
-        first = module_length(raw[:LENGTH_BYTES]) if size >= LENGTH_BYTES else 0
         if region.kind != FILTER:
             name, kind = (
                 ("ColumnIndex", Kind.COLUMN_INDEX)
                 if region.kind == COLUMN_INDEX
                 else ("OffsetIndex", Kind.OFFSET_INDEX)
             )
-            if first != size:
-                raise self._fault(region, f"the {region.name} isn't a module of its length", region.start)
             return _filled(_trimmed(self._decrypt(region, raw, region.start, kind), name, location), size), b""
+        first = module_length(raw) if size >= LENGTH_BYTES else 0
         rest = memoryview(raw)[first:]
         if first > size - LENGTH_BYTES or module_length(rest[:LENGTH_BYTES]) != len(rest):
             if not _is_plain_filter(raw, location):
@@ -603,11 +596,6 @@ class PlainSource(CountingSource):
             raise self._fault(region, "the page changed while it was read", page.start)
         body = raw[page.header :]
         at, levels = page.start + page.header, self._plain_levels(header, body)
-        if (
-            len(body) < levels + LENGTH_BYTES
-            or module_length(body[levels : levels + LENGTH_BYTES]) != len(body) - levels
-        ):
-            raise self._fault(region, f"the page's module isn't one of its {counted(len(body), 'byte')}", at)
         kind = Kind.DICTIONARY_PAGE if is_dictionary else Kind.DATA_PAGE
         plain = bytes(body[:levels]) + self._decrypt(region, body[levels:], at, kind, page.ordinal)
         patched = {"compressed_page_size": len(plain)}

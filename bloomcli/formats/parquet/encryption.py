@@ -104,8 +104,8 @@ class Cipher:
 
     def decrypt(self, module: bytes | memoryview, kind: Kind, page: int | None = None) -> bytes:
         """The plain bytes of a whole module. `page`: the data page's ordinal. Raises WrongModule."""
-        if len(module) < self.overhead(kind):
-            raise WrongModule(f"a module has {counted(len(module), 'byte')}, and the shortest {self.overhead(kind)}")
+        if len(module) < self.overhead(kind) or module_length(module) != len(module):
+            raise WrongModule(f"it isn't a module of its {counted(len(module), 'byte')}")
         body = memoryview(module)[LENGTH_BYTES:]  # a copy of a page takes longer than its decryption
         if self._by_ctr(kind):
             return self._counted(body[:NONCE_BYTES], body[NONCE_BYTES:])

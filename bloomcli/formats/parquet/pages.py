@@ -626,12 +626,10 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
     if len(start) < _SNAPPY_LENGTH or not size:
         return None
     if codec == "SNAPPY":
-        announced = shift = 0
-        for byte in start[:_SNAPPY_LENGTH]:
-            announced |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
+        try:
+            announced, _ = kernels.varint(start[:_SNAPPY_LENGTH], 0)
+        except kernels.CompactError:
+            return "the bytes after the header aren't SNAPPY"
         return None if announced == size else f"{counted(size, 'byte')} are announced, and SNAPPY says {announced}"
     if codec in _STARTS and not start.startswith(_STARTS[codec]):
         return f"the bytes after the header aren't {codec}"

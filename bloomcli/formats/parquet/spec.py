@@ -98,13 +98,7 @@ def zigzag(value: int) -> bytes:
 
 def varint(value: int) -> bytes:
     """An unsigned integer of 64 bits, 7 bits a byte, least significant first."""
-    out = bytearray()
-    value &= (1 << 64) - 1
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return kernels.encoded_varint(value & (1 << 64) - 1)
 
 
 class Span(NamedTuple):

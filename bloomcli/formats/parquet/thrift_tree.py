@@ -59,14 +59,8 @@ class _Reader:
             )
 
     def _varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._data[self._at]
-            self._at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value & (1 << 64) - 1
-            shift += 7
+        value, self._at = kernels.varint(self._data, self._at)
+        return value
 
     def _integer(self) -> int:
         raw = self._varint()

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
 
 _VERSION: Final = 1
 _KEY_SIZES: Final = (16, 24, 32)
-_LONG_MOST: Final = 10
 
 
 def read_key(metadata: bytes) -> tuple[bytes, bytes | None]:
@@ -46,11 +46,6 @@ def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _long(data: bytes, at: int) -> tuple[int, int]:
-    """Avro's long: a zigzag varint."""
-    value = 0
-    for count in range(_LONG_MOST):
-        byte = data[at + count]
-        value |= (byte & 0x7F) << 7 * count
-        if byte < 0x80:
-            return value >> 1 ^ -(value & 1), at + count + 1
-    raise ValueError
+    """Avro's long, and where it ends: a zigzag varint. Raises ValueError."""
+    value, end = kernels.varint(data, at)
+    return value >> 1 ^ -(value & 1), end

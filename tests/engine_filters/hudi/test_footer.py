@@ -267,6 +267,13 @@ def test_their_neighbours_are_sound(entries: dict[str, Any], tmp_path: Path) -> 
     assert bloomcli.validate(base_file(tmp_path / "f.parquet", entries), deep=True).findings == ()
 
 
+@pytest.mark.parametrize(("m", "k"), [(1, 1024), (13, 7)])
+def test_bits_behind_the_last_one_of_m_count_for_nothing(m: int, k: int, tmp_path: Path) -> None:
+    data = struct.pack(">iibi", -1, k, 1, m) + b"\xff" * -(-m // 8)
+    (facts,) = bloomcli.inspect(base_file(tmp_path / "f.parquet", sound(data))).engine_filters
+    assert (facts.fill, facts.fpp, facts.problem) == (1, 1, None)
+
+
 def test_a_file_with_the_name_of_a_base_file_and_no_keys_of_hudi_s_has_lost_them(tmp_path: Path) -> None:
     path = base_file(tmp_path / "c8648cc1-0ef3_0-3-3_20261125223726128.parquet", {})
     (found,) = bloomcli.validate(path).findings

@@ -223,6 +223,21 @@ def test_metadata_that_are_gone_are_named_and_no_filter_is_used(
     assert sum(batch.num_rows for batch in bloomcli.find(path, ["-447"], column="whole", as_files=True)) == 1
 
 
+@pytest.mark.parametrize("snapshot", ["{}", '{"baseManifestList": null, "deltaManifestList": "m"}'])
+def test_a_snapshot_without_manifest_lists_is_damaged(tables: Path, snapshot: str) -> None:
+    (tables / "parquet" / "snapshot" / "snapshot-1").write_text(snapshot)
+    (found,) = bloomcli.validate(data_file(tables, "parquet")).findings
+    assert (found.id, "doesn't name its manifest lists" in found.message) == ("engine-filter-damaged", True)
+
+
+def test_a_type_of_an_absurd_precision_has_no_hash(tables: Path) -> None:
+    path, schema = data_file(tables, "parquet"), tables / "parquet" / "schema" / "schema-0"
+    schema.write_text(schema.read_text().replace('"TIMESTAMP(3)"', f'"TIMESTAMP({"9" * 5000})"'))
+    clear_caches()
+    found = bloomcli.validate(path, deep=True).findings
+    assert {one.column for one in found if one.id == "filter-not-checked"} == {"milli", "tags[colour]"}
+
+
 def test_an_index_file_that_cannot_be_opened_is_a_note_and_nothing_is_ruled_out(tables: Path) -> None:
     path = data_file(tables, "parquet")
     index_of(path).unlink()
@@ -446,6 +461,19 @@ def test_only_the_chosen_filters_change(tables: Path, name: str) -> None:
     assert path.read_bytes() == data
     assert faults(path) == []
     assert sorted(item.name for item in path.parent.iterdir()) == [path.name, index_of(path).name]
+
+
+def test_kept_indexes_that_share_bytes_are_not_copied_once_for_each(tables: Path) -> None:
+    path = data_file(tables, "parquet")
+    found = {(one.column, one.kind): one for one in index(path).entries}
+    whole, bitmap = found["whole", BLOOM], found["tiny", "bitmap"]
+    patch(bitmap.at, struct.pack(">ii", whole.start, whole.length))(path)
+    before = index_of(path).read_bytes()
+    with pytest.raises(CorruptFile, match=r"the index b.* of column .* has bytes of another one"):
+        bloomcli.add(path, ["text"], replace=True, in_place=True)
+    assert index_of(path).read_bytes() == before
+    bloomcli.add(path, ["whole"], replace=True, in_place=True)
+    assert [one.id for one in faults(path)] == []
 
 
 @pytest.fixture

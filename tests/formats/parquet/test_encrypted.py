@@ -508,6 +508,9 @@ def test_the_forms_of_keys(given: Any, key: bytes, tmp_path: Path, monkeypatch: 
     [
         ("0123456789012345", "has none of the forms hex:DIGITS, base64:TEXT, env:NAME or @FILE"),
         ("text:0123456789012345", "has none of the forms"),
+        ("", "has none of the forms"),
+        ("env:", "has none of the forms"),
+        ("@", "has none of the forms"),
         ("MDEyMzQ1Njc4OTAxMjM0NQ==", "has none of the forms"),
         ("hex:3031", "has 2 bytes, and a key has 16, 24 or 32"),
         ("hex:303132333435363738393031323334zz", "isn't valid hex"),
@@ -523,6 +526,11 @@ def test_other_texts_are_refused_without_being_shown(given: Any, message: str) -
     assert "the key of column id" in str(caught.value)
     for secret in ("0123456789012345", "MDEyMzQ1", "3031"):
         assert secret not in str(caught.value.message).replace("hex:30313233...", "")
+
+
+def test_an_empty_key_is_refused_as_if_its_variable_was_forgotten(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", str(file("java_columns_gcm_plaintext_footer")), "--footer-key", ""]) == 2
+    assert "the footer's key has none of the forms" in capfd.readouterr().err
 
 
 def test_names_with_an_equals_sign_take_a_key() -> None:
