@@ -280,6 +280,14 @@ def test_an_iceberg_table_is_read_without_spark(tmp_path: Path) -> None:
     assert (code, "1 file" in out) == (0, True), (out, err)
 
 
+def test_manifests_in_which_every_type_may_be_null_are_read(tmp_path: Path) -> None:
+    metadata = iceberg_metadata.write(tmp_path / "t")
+    for manifest in metadata.parent.glob("m*.avro"):
+        iceberg_metadata.with_unions(manifest)
+    code, out, err = alone("find", "-v", "3", "-v", "4", "-c", "id", "--table", str(tmp_path / "t"), "-f", "jsonl")
+    assert (code, [json.loads(line)["record"] for line in out.splitlines()]) == (0, [{"id": 4, "p": "x"}]), err
+
+
 def changed(document: Any) -> Iterator[Any]:
     """Copies of a JSON document in which one value is of another type, or missing."""
     for key in document if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else ():
