@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -108,23 +108,15 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
     missing = {path for path in current if path not in there} | {p for p in elsewhere if _exists(jvm, p, conf)}
     files += [ReachedFile(path, -1, Kind.DATA, keeper(path)) for path in sorted(missing)]
     leaves = [leaf for _, leaf in columns]
-    bounds, given = [], []
-    for entry in entries:
-        for leaf in leaves if entry.facts.get("stats") else ():
-            found = statistics_of({"stats": entry.facts["stats"]}, [leaf], ()).columns
-            path = full_path(location, entry.facts["path"])
-            bounds += [ReachedBounds(entry.log, Kind.LOG, path, one, logged) for one in found]
-        path = full_path(location, entry.facts["path"]) if "path" in entry.facts else ""
-        for leaf, text in _of_partition(entry.facts.get("partitionValues") or {}, leaves):
-            given.append((entry.log, Kind.LOG, path, leaf, text, logged))
-    for path in there:
-        for leaf, text in _of_partition({} if path in log else partition_of(path.removeprefix(location)), leaves):
-            given.append((path, Kind.DIRECTORY, path, leaf, text, keeper(path)))
-    local = _in_session_zone(jvm, {text for *_, leaf, text, _ in given if has_no_zone(leaf, text)})
-    for path, kind, data_file, leaf, text, kept in given:
-        if (value := _value(leaf, text, local)) is not None:
-            table = name if data_file in current else None
-            bounds.append(_of_rows(path, kind, data_file, value, kept, table))
+    bounds = [*_of_statistics(entries, leaves, location, logged)]
+    given = [*_in_log(entries, leaves, location, logged)]
+    given += _in_directories((path for path in there if path not in log), leaves, location, keeper)
+    local = _in_session_zone(jvm, {one.text for one in given if has_no_zone(one.leaf, one.text)})
+    bounds += [
+        _of_rows(one, value, name if one.data_file in current else None)
+        for one in given
+        if (value := _value(one.leaf, one.text, local)) is not None
+    ]
     numbers = {int(match[1]) for path in log if (match := _NUMBERED.match(_name(path)))}
     return Reachable(
         location=location,
@@ -140,7 +132,43 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
     )
 
 
-def _of_partition(values: Mapping[str, str | None], leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, str]]:
+class _Partition(NamedTuple):
+    """A text that gives the column's value to all rows of a file."""
+
+    path: str
+    kind: Kind
+    data_file: str
+    leaf: Leaf
+    text: str
+    keeper: Keeper
+
+
+def _of_statistics(
+    entries: Sequence[Entry], leaves: Sequence[Leaf], location: str, keeper: Keeper
+) -> Iterator[ReachedBounds]:
+    for entry in entries:
+        for leaf in leaves if entry.facts.get("stats") else ():
+            found = statistics_of({"stats": entry.facts["stats"]}, [leaf], ()).columns
+            path = full_path(location, entry.facts["path"])
+            yield from (ReachedBounds(entry.log, Kind.LOG, path, one, keeper) for one in found)
+
+
+def _in_log(entries: Sequence[Entry], leaves: Sequence[Leaf], location: str, keeper: Keeper) -> Iterator[_Partition]:
+    for entry in entries:
+        path = full_path(location, entry.facts["path"]) if "path" in entry.facts else ""
+        for leaf, text in _of_column(entry.facts.get("partitionValues") or {}, leaves):
+            yield _Partition(entry.log, Kind.LOG, path, leaf, text, keeper)
+
+
+def _in_directories(
+    paths: Iterable[str], leaves: Sequence[Leaf], location: str, keeper: Callable[[str], Keeper]
+) -> Iterator[_Partition]:
+    for path in paths:
+        for leaf, text in _of_column(partition_of(path.removeprefix(location)), leaves):
+            yield _Partition(path, Kind.DIRECTORY, path, leaf, text, keeper(path))
+
+
+def _of_column(values: Mapping[str, str | None], leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, str]]:
     """Yield the column's value in the partition values of an entry or of directories."""
     for leaf in leaves:
         text = next((str(values[one]) for one in (*leaf.names[:1], leaf.path) if values.get(one)), None)
@@ -171,10 +199,9 @@ def _in_session_zone(jvm: Jvm, texts: AbstractSet[str]) -> dict[str, int]:
     return {row.text: row.micros * 1000 for row in rows if row.micros is not None}
 
 
-def _of_rows(
-    path: str, kind: Kind, data_file: str, value: PartitionValue, keeper: Keeper, table: str | None
-) -> ReachedBounds:
+def _of_rows(one: _Partition, value: PartitionValue, table: str | None) -> ReachedBounds:
     """A partition value as the bounds of a file's rows; `table`: the newest version has the file."""
+    keeper = one.keeper
     if table is not None:
         if value.kind is Type.BYTES and isinstance(value.value, bytes):
             literal = f"X'{value.value.hex()}'"
@@ -183,7 +210,7 @@ def _of_rows(
         delete = f"DELETE FROM {table} WHERE `{value.path.replace('`', '``')}` = {literal}"  # noqa: S608  printed
         keeper = keeper._replace(ends=(delete, *keeper.ends))
     bounds = ColumnStatistics(path=value.path, kind=value.kind, low=value.value, high=value.value)
-    return ReachedBounds(path, kind, data_file, bounds, keeper, whole=True)
+    return ReachedBounds(one.path, one.kind, one.data_file, bounds, keeper, whole=True)
 
 
 def _listed(jvm: Jvm, location: str, conf: Any) -> dict[str, int]:
