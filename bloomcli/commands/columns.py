@@ -199,7 +199,12 @@ def indexes(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = 
     """
     columns, lacking, path = file.columns, file.missing_columns, file.source.path
     if names and (columns or lacking or set(names) != {"*"}):  # which names all columns, though there are none
-        return {c.index for c in select(columns, names, path=path, exclude=exclude, lacking=lacking)}
+        try:
+            return {c.index for c in select(columns, names, path=path, exclude=exclude, lacking=lacking)}
+        except NothingToFilter:
+            if set(names) != {"*"}:
+                raise
+            return set()  # a file of VARIANTs alone
     if not exclude:
         return None
     return {c.index for c in columns} - excluded(columns, exclude, path=path, lacking=lacking)

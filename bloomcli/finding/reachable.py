@@ -77,8 +77,7 @@ def find_reachable(
 
     Raises:
         UsageError: no such table or column, or no values.
-        UnsupportedError: the table is encrypted, or a Delta table is or was partitioned by the column, which has
-            timestamps or binary values.
+        UnsupportedError: the table is encrypted.
         UnreadableError, CorruptFile: the table's metadata can't be read.
     """
     given = values.toArrow() if hasattr(values, "toArrow") else values
@@ -227,7 +226,7 @@ class _Looked:
         for path, kind, data_file, bounds, keeper, whole in self._reached.bounds:
             if bounds.kind not in known:
                 known[bounds.kind] = _Known(texts, bounds.kind)
-            same, part = known[bounds.kind].of(bounds)
+            same, part = known[bounds.kind].of(bounds, whole=whole)
             results = self._results.get(data_file)
             if whole or (results and not any(one.rows or one.error is not None for one in results)):
                 part = set()
@@ -320,23 +319,25 @@ class _Known:
         self._kind = kind
         self._exact: defaultdict[Key, set[str]] = defaultdict(set)
         """Numbers also as the nearest floats, because the width of the column's type isn't known."""
+        self._cut: defaultdict[int, set[str]] = defaultdict(set)
+        """Times, by their milliseconds."""
         self._beginnings: dict[int, defaultdict[bytes, set[str]]] = {}
         for text in texts:
             plain = re.sub(r"^0x|-", "", text) if kind is Type.BYTES else text
             for float_bytes in (None, 4, 8) if kind is Type.NUMBER else (None,):
                 with suppress(ValueError, ArithmeticError):
                     if (key := parse_key(plain, kind, float_bytes=float_bytes)) is not None:
-                        self._exact[self._cut(key)].add(text)
+                        self._exact[key].add(text)
+                        if kind in _TIMES:
+                            self._cut[int(key) // _MILLI].add(text)
 
-    def _cut(self, key: Key) -> Key:
-        return int(key) // _MILLI if self._kind in _TIMES else key
-
-    def of(self, bounds: ColumnStatistics) -> tuple[set[str], set[str]]:
-        """The values that bounds equal, and those of which they have a part."""
+    def of(self, bounds: ColumnStatistics, *, whole: bool) -> tuple[set[str], set[str]]:
+        """The values that bounds equal, and those of which they have a part. Bounds of times are cut, unless they
+        are a value."""
         keys = [key for key in (bounds.low, bounds.high) if key is not None]
-        same = {text for key in keys for text in self._exact.get(self._cut(key), ())}
-        if self._kind in _TIMES:
-            return set(), same
+        if self._kind in _TIMES and not whole:
+            return set(), {text for key in keys for text in self._cut.get(int(key) // _MILLI, ())}
+        same = {text for key in keys for text in self._exact.get(key, ())}
         part: set[str] = set()
         for start in (bounds.low, self._start_of(bounds.high)):
             if isinstance(start, bytes) and start:

@@ -280,6 +280,25 @@ def test_an_iceberg_table_is_read_without_spark(tmp_path: Path) -> None:
     assert (code, "1 file" in out) == (0, True), (out, err)
 
 
+def test_a_delta_log_without_a_schema_is_an_error_that_says_so(tmp_path: Path) -> None:
+    log = tmp_path / "t" / "_delta_log"
+    log.mkdir(parents=True)
+    metadata = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": [], "configuration": {}}
+    for schema in ({}, {"schemaString": None}):
+        actions = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata | schema}]
+        (log / f"{0:020}.json").write_text("".join(json.dumps(action) + "\n" for action in actions))
+        code, _, err = alone("inspect", "--table", str(tmp_path / "t"))
+        assert (code, "the table's metadata in the Delta log have no schema" in err) == (3, True), err
+
+
+def test_manifests_in_which_every_type_may_be_null_are_read(tmp_path: Path) -> None:
+    metadata = iceberg_metadata.write(tmp_path / "t")
+    for manifest in metadata.parent.glob("m*.avro"):
+        iceberg_metadata.with_unions(manifest)
+    code, out, err = alone("find", "-v", "3", "-v", "4", "-c", "id", "--table", str(tmp_path / "t"), "-f", "jsonl")
+    assert (code, [json.loads(line)["record"] for line in out.splitlines()]) == (0, [{"id": 4, "p": "x"}]), err
+
+
 def changed(document: Any) -> Iterator[Any]:
     """Copies of a JSON document in which one value is of another type, or missing."""
     for key in document if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else ():

@@ -15,7 +15,7 @@ from support.cli import Bloom
 from support.golden import FIXTURES
 
 import bloomcli
-from bloomcli.errors import UnknownColumn
+from bloomcli.errors import NothingToFilter, UnknownColumn
 from bloomcli.formats.parquet.schema import SPARK_SCHEMA
 from bloomcli.model.file import Presence
 from bloomcli.values.variant_paths import canonical, leaf, step
@@ -288,3 +288,12 @@ def test_an_index_takes_paths_and_rules_out_no_values_of_other_types(tmp_path: P
     assert bloom("index", "update", path, "--index", index).code == 0
     wrong = bloom("index", "build", path, "-c", "v:$.usr.id", "-o", tmp_path / "j.bloom")
     assert "did you mean v:$.user.id" in wrong.err
+
+
+def test_all_columns_can_be_named_though_none_of_them_can_have_a_filter() -> None:
+    paths = [str(c.column) for c in bloomcli.inspect(FILE).by_column]
+    typed = [path for path in paths if path == "n" or path.endswith("typed_value")]
+    report = bloomcli.validate(FILE, columns=["*"], exclude=typed, deep=True)
+    assert (report.findings, report.filters_checked, report.values_checked) == ((), 0, 0)
+    with pytest.raises(NothingToFilter, match="none of the selected columns can have a filter"):
+        bloomcli.validate(FILE, columns=["v.m*"])

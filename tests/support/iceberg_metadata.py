@@ -106,6 +106,22 @@ def write(folder: Path, location: str | None = None) -> Path:
     return found
 
 
+def with_unions(manifest: Path) -> None:
+    """Write a manifest again as BigQuery does: each type may be null, records too."""
+    with manifest.open("rb") as file:
+        reader = fastavro.reader(file)
+        schema, entries = json.loads(reader.metadata["avro.schema"]), list(reader)
+    data_file = _by_name(schema)["data_file"]
+    partition = _by_name(data_file["type"])["partition"]
+    for field in (partition, data_file):
+        field["type"] = ["null", field["type"]]
+    _avro(manifest, schema, *entries)
+
+
+def _by_name(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {field["name"]: field for field in schema["fields"]}
+
+
 def _parquet(path: Path, ids: list[int]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     field = pa.field("id", pa.int64(), metadata={b"PARQUET:field_id": b"1"})

@@ -20,7 +20,7 @@ from bloomcli.cli import run as cli
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.commands.table_options import TableOptions
-from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.errors import UsageError
 from bloomcli.finding.reachable import find_in_reachable
 from bloomcli.model.reachable import ReachableReport
 from bloomcli.report import render
@@ -401,11 +401,40 @@ def test_values_of_partition_columns_are_in_the_log_and_in_names_of_directories(
     assert [row[0] for row in spark.sql(f"select count(*) from {name}").collect()] == [9]
 
 
-def test_what_cannot_be_looked_at_is_refused(spark: SparkSession, folder: Path) -> None:
-    by_time = f"delta.`{folder}`"
-    spark.sql(f"create table {by_time} (at timestamp, n int) using delta partitioned by (at)")
-    with pytest.raises(UnsupportedError, match="at is, or was, a partition column of a type"):
-        look(spark, by_time, column="at")
+@pytest.mark.parametrize("utc", [True, False])
+def test_partitions_of_times_and_bytes_are_compared_as_spark_reads_them(
+    spark: SparkSession, folder: Path, utc: bool
+) -> None:
+    name = f"delta.`{folder}`"
+    spark.conf.set("spark.databricks.delta.write.utcTimestampPartitionValues", str(utc).lower())
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    try:
+        spark.sql(
+            f"create table {name} (n int, at timestamp, local timestamp_ntz, raw binary) using delta"
+            " partitioned by (at, local, raw) tblproperties ('delta.feature.timestampNtz'='supported')"
+        )
+        for micros in (5, 6):
+            local = f"timestamp_ntz'2026-11-01 12:00:00.00000{micros}'"
+            spark.sql(f"insert into {name} select 1, timestamp_micros(176200000000000{micros}), {local}, X'6162'")
+        for column, erased, other in (
+            ("at", "2025-11-01 12:26:40.000005Z", "2025-11-01 12:26:40.000004Z"),
+            ("local", "2026-11-01 12:00:00.000005", "2026-11-01 12:00:00.000004"),
+            ("raw", "0x6162", "0x6163"),
+        ):
+            assert look(spark, name, other, column).certificate, column
+            found = look(spark, name, erased, column)
+            assert kinds(found) >= {"bounds in the log", "names of directories"}, column
+            assert any("Asia/Kolkata" in text for text in found.not_looked_at) is (column == "at")  # of directories
+        spark.sql(look(spark, name, "2025-11-01 12:26:40.000005Z", "at").statements[0])
+        assert [row.local.microsecond for row in spark.table(name).collect()] == [6]
+        spark.sql(look(spark, name, "0x6162", "raw").statements[0])
+        assert spark.table(name).count() == 0
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        spark.conf.unset("spark.databricks.delta.write.utcTimestampPartitionValues")
+
+
+def test_what_cannot_be_looked_at_is_refused(spark: SparkSession) -> None:
     name = iceberg(spark, "whole")
     with pytest.raises(UsageError, match="all snapshots"):
         find_in_reachable(

@@ -164,6 +164,7 @@ MANIFESTS: list[tuple[str, Edit, tuple[str, str | None], str]] = [
     ("lower bound of a field", bound("lower-bounds", 8, b"n9"), ("table-bounds", "user.mail"), "user.mail = 'n77'"),
     ("null count 0", count("null-value-counts", 4, 0), ("table-counts", "small"), "small is null"),
     ("only nulls", count("null-value-counts", 1, 100), ("table-counts", "id"), "id = 77"),
+    ("as many values as nulls", count("value-counts", 4, 1), ("table-counts", "small"), "small = 77"),
     ("NaN count 0", count("nan-value-counts", 5, 0), ("table-counts", "ratio"), "isnan(ratio)"),
     ("no rows", set_key("record-count", 0), ("table-counts", None), "id = 77"),
     ("partition", set_key("partition", [9]), ("table-partition", "p"), "p = 1"),

@@ -90,6 +90,8 @@ class Log:
         self._metadata: dict[str, Any] = {}
         self._entries: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._replay()
+        if not isinstance(self._metadata.get("schemaString"), str):
+            raise CorruptFile("the table's metadata in the Delta log have no schema", path=self._directory)
         with valid("the table's metadata in the Delta log aren't valid", self._directory):
             names_of(self.metadata)
             shape_of(self.metadata)

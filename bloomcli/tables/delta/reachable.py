@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -18,12 +19,13 @@ from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, PartitionValue
+from bloomcli.model.table_statistics import Kind as Type
 from bloomcli.storage.names import partition_of
 from bloomcli.tables.delta.jvm import Jvm
 from bloomcli.tables.delta.log import actions_in
 from bloomcli.tables.delta.schema import names_of
 from bloomcli.tables.delta.snapshot import full_path
-from bloomcli.tables.delta.statistics import Leaf, leaves_of, statistics_of
+from bloomcli.tables.delta.statistics import Leaf, has_no_zone, leaves_of, statistics_of
 from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText
 
 _LOG: Final = "_delta_log/"
@@ -35,7 +37,7 @@ _NOT_LOOKED_AT: Final = (
     "what only versions had that are no longer in the log: files in other folders, and columns that had the name",
     "names of directories without files",
 )
-_UNCOMPARED: Final = ("timestamp", "timestamp_ntz", "binary")
+_IN_ZONE: Final = "timestamps of partitions without a zone in another zone than the session's, {}"
 _WITHOUT_VALUES: Final = (".crc", ".bin", "_last_checkpoint", "_last_vacuum_info")
 _NOTES: Final = (
     "VACUUM ... RETAIN 0 HOURS harms running writers and readers: run it while nothing else uses the table, or run"
@@ -67,7 +69,7 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         conf: Hadoop's configuration for the table.
 
     Raises:
-        UnsupportedError: the column is, or was, a partition column of timestamps or of binary values.
+        UnsupportedError: the column is, or was, a partition column of a type that bloom doesn't know.
         CorruptFile, UnreadableError: a file of the log can't be read.
         Errors of Java: the folder can't be listed.
     """
@@ -106,19 +108,15 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
     missing = {path for path in current if path not in there} | {p for p in elsewhere if _exists(jvm, p, conf)}
     files += [ReachedFile(path, -1, Kind.DATA, keeper(path)) for path in sorted(missing)]
     leaves = [leaf for _, leaf in columns]
-    bounds = []
-    for entry in entries:
-        for leaf in leaves if entry.facts.get("stats") else ():
-            found = statistics_of({"stats": entry.facts["stats"]}, [leaf], ()).columns
-            path = full_path(location, entry.facts["path"])
-            bounds += [ReachedBounds(entry.log, Kind.LOG, path, one, logged) for one in found]
-        path = full_path(location, entry.facts["path"]) if "path" in entry.facts else ""
-        for value in _of_partition(entry.facts.get("partitionValues") or {}, leaves):
-            bounds.append(_of_rows(entry.log, Kind.LOG, path, value, logged, name if path in current else None))
-    for path in there:
-        for value in _of_partition({} if path in log else partition_of(path.removeprefix(location)), leaves):
-            kept = keeper(path)
-            bounds.append(_of_rows(path, Kind.DIRECTORY, path, value, kept, name if path in current else None))
+    bounds = [*_of_statistics(entries, leaves, location, logged)]
+    given = [*_in_log(entries, leaves, location, logged)]
+    given += _in_directories((path for path in there if path not in log), leaves, location, keeper)
+    local = _in_session_zone(jvm, {one.text for one in given if has_no_zone(one.leaf, one.text)})
+    bounds += [
+        _of_rows(one, value, name if one.data_file in current else None)
+        for one in given
+        if (value := _value(one.leaf, one.text, local)) is not None
+    ]
     numbers = {int(match[1]) for path in log if (match := _NUMBERED.match(_name(path)))}
     return Reachable(
         location=location,
@@ -129,29 +127,90 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         metadata_files=len(log),
         versions=tuple(sorted(numbers)),
         notes=_NOTES,
-        not_looked_at=_NOT_LOOKED_AT,
+        not_looked_at=(*_NOT_LOOKED_AT, *([_IN_ZONE.format(_zone(jvm))] if local else ())),
         not_opened=tuple(path for path in there if path not in opened and not path.endswith(_WITHOUT_VALUES)),
     )
 
 
-def _of_partition(values: Mapping[str, str | None], leaves: Sequence[Leaf]) -> Iterator[PartitionValue]:
+class _Partition(NamedTuple):
+    """A text that gives the column's value to all rows of a file."""
+
+    path: str
+    kind: Kind
+    data_file: str
+    leaf: Leaf
+    text: str
+    keeper: Keeper
+
+
+def _of_statistics(
+    entries: Sequence[Entry], leaves: Sequence[Leaf], location: str, keeper: Keeper
+) -> Iterator[ReachedBounds]:
+    for entry in entries:
+        for leaf in leaves if entry.facts.get("stats") else ():
+            found = statistics_of({"stats": entry.facts["stats"]}, [leaf], ()).columns
+            path = full_path(location, entry.facts["path"])
+            yield from (ReachedBounds(entry.log, Kind.LOG, path, one, keeper) for one in found)
+
+
+def _in_log(entries: Sequence[Entry], leaves: Sequence[Leaf], location: str, keeper: Keeper) -> Iterator[_Partition]:
+    for entry in entries:
+        path = full_path(location, entry.facts["path"]) if "path" in entry.facts else ""
+        for leaf, text in _of_column(entry.facts.get("partitionValues") or {}, leaves):
+            yield _Partition(entry.log, Kind.LOG, path, leaf, text, keeper)
+
+
+def _in_directories(
+    paths: Iterable[str], leaves: Sequence[Leaf], location: str, keeper: Callable[[str], Keeper]
+) -> Iterator[_Partition]:
+    for path in paths:
+        for leaf, text in _of_column(partition_of(path.removeprefix(location)), leaves):
+            yield _Partition(path, Kind.DIRECTORY, path, leaf, text, keeper(path))
+
+
+def _of_column(values: Mapping[str, str | None], leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, str]]:
     """Yield the column's value in the partition values of an entry or of directories."""
     for leaf in leaves:
         text = next((str(values[one]) for one in (*leaf.names[:1], leaf.path) if values.get(one)), None)
         if text is not None and leaf.names:
-            yield from statistics_of({"partitionValues": {leaf.names[0]: text}}, [leaf], [leaf.path]).partition
+            yield leaf, text
 
 
-def _of_rows(
-    path: str, kind: Kind, data_file: str, value: PartitionValue, keeper: Keeper, table: str | None
-) -> ReachedBounds:
+def _value(leaf: Leaf, text: str, local: Mapping[str, int]) -> PartitionValue | None:
+    """A partition's value, as Spark reads it; None for a text that isn't one."""
+    if has_no_zone(leaf, text) and text not in local:
+        return None
+    (value,) = statistics_of({"partitionValues": {leaf.names[0]: text}}, [leaf], [leaf.path]).partition
+    if leaf.type == "binary":
+        return replace(value, value=text.encode("utf-8", "surrogateescape"))
+    return replace(value, value=local.get(text, value.value) if has_no_zone(leaf, text) else value.value)
+
+
+def _zone(jvm: Jvm) -> str:
+    return str(jvm.session.conf.get("spark.sql.session.timeZone"))
+
+
+def _in_session_zone(jvm: Jvm, texts: AbstractSet[str]) -> dict[str, int]:
+    """The nanoseconds since 1970 of timestamps without a zone, which Spark reads in the session's zone."""
+    if not texts:
+        return {}
+    frame = jvm.session.createDataFrame([(text,) for text in sorted(texts)], "text string")
+    rows = frame.selectExpr("text", "unix_micros(try_cast(text as timestamp)) as micros").collect()
+    return {row.text: row.micros * 1000 for row in rows if row.micros is not None}
+
+
+def _of_rows(one: _Partition, value: PartitionValue, table: str | None) -> ReachedBounds:
     """A partition value as the bounds of a file's rows; `table`: the newest version has the file."""
+    keeper = one.keeper
     if table is not None:
-        literal = value.text.replace("\\", r"\\").replace("'", r"\'")
-        delete = f"DELETE FROM {table} WHERE `{value.path.replace('`', '``')}` = '{literal}'"  # noqa: S608  printed
+        if value.kind is Type.BYTES and isinstance(value.value, bytes):
+            literal = f"X'{value.value.hex()}'"
+        else:
+            literal = "'" + value.text.replace("\\", r"\\").replace("'", r"\'") + "'"
+        delete = f"DELETE FROM {table} WHERE `{value.path.replace('`', '``')}` = {literal}"  # noqa: S608  printed
         keeper = keeper._replace(ends=(delete, *keeper.ends))
     bounds = ColumnStatistics(path=value.path, kind=value.kind, low=value.value, high=value.value)
-    return ReachedBounds(path, kind, data_file, bounds, keeper, whole=True)
+    return ReachedBounds(one.path, one.kind, one.data_file, bounds, keeper, whole=True)
 
 
 def _listed(jvm: Jvm, location: str, conf: Any) -> dict[str, int]:
@@ -215,12 +274,8 @@ def _columns(metadata: Sequence[Mapping[str, Any]], column: str, name: str) -> l
         one = {**one, "configuration": one.get("configuration") or {}}
         names = names_of(one)
         leaf = next((leaf for leaf in leaves_of(one) if leaf.path == column), Leaf(column, (), "string", 0))
-        if column in one["partitionColumns"] and (not leaf.names or leaf.type in _UNCOMPARED):
-            raise UnsupportedError(
-                f"{column} is, or was, a partition column of a type whose values in the log and in paths aren't"
-                " compared, such as a timestamp, which has no zone there",
-                path=name,
-            )
+        if column in one["partitionColumns"] and not leaf.names:
+            raise UnsupportedError(f"{column} is, or was, a partition column of a type that isn't known", path=name)
         for own in names.columns:
             if own.path == column:
                 found[own] = names, leaf

@@ -162,6 +162,11 @@ def _key(text: str | None, leaf: Leaf) -> Key | None:
         return None
 
 
+def has_no_zone(leaf: Leaf, text: str) -> bool:
+    """Whether a text is a timestamp in a zone that it doesn't name."""
+    return leaf.kind is Kind.INSTANT and _ZONE.search(text) is None
+
+
 def _partition(leaf: Leaf, text: str | None) -> PartitionValue:
     """A partition's value. A timestamp without a zone is in that of its writer, which nothing records."""
     plain = text if text is None or leaf.kind not in _PADDED else _SHORT.sub(r"0\1", text)
@@ -171,9 +176,7 @@ def _partition(leaf: Leaf, text: str | None) -> PartitionValue:
         f"the log's value of the partition column is {text!r}, which isn't of the type {leaf.type}: engines read null"
         " or fail"
     )  # fmt: skip
-    comparable = text is None or (
-        key is not None and (leaf.kind is not Kind.INSTANT or _ZONE.search(text) is not None)
-    )
+    comparable = text is None or (key is not None and not has_no_zone(leaf, text))
     return PartitionValue(
         path=leaf.path,
         kind=leaf.kind,

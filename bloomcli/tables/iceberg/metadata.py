@@ -417,9 +417,16 @@ class IcebergFiles(TableSnapshot):
 
 def _partition_ids(schema: Mapping[str, Any]) -> dict[int, str]:
     """The names of the partition's fields in a manifest, by their field ids."""
-    of_entry = {one["name"]: one["type"] for one in schema["fields"]}
-    partition = {one["name"]: one["type"] for one in of_entry["data_file"]["fields"]}["partition"]
-    return {one["field-id"]: one["name"] for one in partition["fields"] if "field-id" in one}
+    of_entry = {one["name"]: one["type"] for one in _fields(schema)}
+    partition = {one["name"]: one["type"] for one in _fields(of_entry["data_file"])}["partition"]
+    return {one["field-id"]: one["name"] for one in _fields(partition) if "field-id" in one}
+
+
+def _fields(kind: Any) -> Sequence[Any]:
+    """The fields of a record in an Avro schema. BigQuery writes each type as a union with null."""
+    (record,) = [one for one in kind if one != "null"] if isinstance(kind, list) else [kind]
+    found: Sequence[Any] = record["fields"]
+    return found
 
 
 def _plain(value: Any, kind: str) -> Any:
