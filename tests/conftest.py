@@ -27,6 +27,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=seed, help="choose other faults")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which seed a run with a failure had."""
+    if terminalreporter.stats.get("failed"):
+        terminalreporter.write_line(f"faults and damage were chosen by --seed {config.getoption('seed')}")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Load the settings of Hypothesis, without a deadline for examples, because the machine may be busy. Register the
