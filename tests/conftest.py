@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 import warnings
@@ -28,6 +29,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     seed = int(time.time()) // _DAY if IN_CI else 0
     parser.addoption("--full", action="store_true", help="inject every fault at every system call and request")
     parser.addoption("--seed", type=int, default=seed, help="choose other faults")
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules and thousands of tests out of what Python's collector looks through again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
