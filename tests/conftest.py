@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 import warnings
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 _DAY: Final = 86_400
 ROOT = Path(__file__).parent.parent
 NO_SECOND_RUN = ("faults", "property", "concurrency", "storage/local")
+ON_DISK = ROOT / "tests" / "storage" / "local"
+"""Tests about what is on the disk."""
+_WAIT_FOR_DISK = os.fsync
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
@@ -25,6 +29,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     seed = int(time.time()) // _DAY if IN_CI else 0
     parser.addoption("--full", action="store_true", help="inject every fault at every system call and request")
     parser.addoption("--seed", type=int, default=seed, help="choose other faults")
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules and thousands of tests out of what Python's collector looks through again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have this process not wait for the disk: for files of some kilobytes, it takes longer than the work."""
+    os.fsync = _WAIT_FOR_DISK if item.path.is_relative_to(ON_DISK) else _pass
+
+
+def _pass(fd: int) -> None:
+    del fd
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which seed a run with a failure had."""
+    if terminalreporter.stats.get("failed"):
+        terminalreporter.write_line(f"faults and damage were chosen by --seed {config.getoption('seed')}")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cli import Bloom
+from support.one_process import commands
 from support.processes import started
 
 from bloomcli.finding import spool
@@ -112,14 +113,15 @@ def test_a_list_of_paths_has_names_as_they_are(file: Path, tmp_path: Path) -> No
     for name in names:
         os.link(file, folder + b"/" + name)
     paths = sorted(folder + b"/" + name for name in [*names, b"a.parquet"])
-    bloom = [sys.executable, "-m", "bloomcli", "find", "1", "-c", "id", "-q", "-f", "paths"]
-    for options in (["--maybe"], []):
-        piped = subprocess.run([*bloom, *options, folder], capture_output=True, check=True).stdout
-        assert piped.splitlines() == paths
-        out = tmp_path / f"{len(options)}.txt"
-        subprocess.run([*bloom, *options, folder, "-o", out], check=True)
-        assert out.read_bytes() == piped
-        assert subprocess.run([*bloom, "--files-from", out], capture_output=True, check=True).stdout == piped
+    words = ["find", "1", "-c", "id", "-q", "-f", "paths"]
+    with commands(encoding="latin-1") as run:
+        for options in (["--maybe"], []):
+            piped = run(*words, *options, file.parent).out.encode("latin-1")
+            assert piped.splitlines() == paths
+            out = tmp_path / f"{len(options)}.txt"
+            assert run(*words, *options, file.parent, "-o", out).code == 0
+            assert out.read_bytes() == piped
+            assert run(*words, "--files-from", out).out.encode("latin-1") == piped
 
 
 def test_a_name_that_a_list_of_paths_can_not_have_is_an_error(bloom: Bloom, file: Path) -> None:

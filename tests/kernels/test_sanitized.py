@@ -76,7 +76,7 @@ def _under_sanitizers(folder: Path, *args: str) -> subprocess.CompletedProcess[s
     )
 
 
-def test_the_kernels_tests_run_without_a_report(sanitized: Path) -> None:
+def test_the_kernels_tests_run_without_a_report(sanitized: Path, pytestconfig: pytest.Config) -> None:
     files = sorted(f"kernels/{p.name}" for p in Path(__file__).parent.glob("test_*.py") if p != Path(__file__))
     assert len(files) >= 5
     others = ["filters/test_hashes.py", "filters/test_split_block.py", "filters/test_kirsch_mitzenmacher.py"]
@@ -91,6 +91,7 @@ def test_the_kernels_tests_run_without_a_report(sanitized: Path) -> None:
         "-p",
         "no:cacheprovider",
         "--hypothesis-profile=quick",  # each access is checked: many values of one kind show nothing more
+        f"--seed={pytestconfig.getoption('seed')}",
         *(f"tests/{name}" for name in files + others),
     )
     assert not any(name in done.stderr for name in REPORTS), done.stderr[:8000]

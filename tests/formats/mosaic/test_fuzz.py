@@ -35,9 +35,8 @@ COMMANDS: tuple[Callable[[str, Path, Path], object], ...] = (
 
 
 @pytest.fixture
-def whole(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, str, Path]:
-    """A file with filters, a column of it, a folder to work in; no waiting for the disk, thousands are written."""
-    monkeypatch.setattr("os.fsync", lambda _: None)
+def whole(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[bytes, str, Path]:
+    """A file with filters, a column of it, a folder to work in."""
     path = MOSAIC / f"{request.param}.mosaic"
     column = {"released_plain": "oil_temperature_celsius"}.get(request.param, "whole")
     if request.param != "draft_types":

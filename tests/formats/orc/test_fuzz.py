@@ -63,9 +63,8 @@ IN_TURN: tuple[Command, ...] = (
 
 
 @pytest.fixture
-def whole(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file with filters of both kinds; no waiting for the disk, as thousands of files are written."""
-    monkeypatch.setattr("os.fsync", lambda _: None)
+def whole(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A file with filters of both kinds."""
     orcfiles.write(tmp_path / "plain", table(), **LAYOUTS[request.param])
     bloomcli.add(tmp_path / "plain", ["i", "s", "d", "l._elem"], output=tmp_path / "whole", kind="both")
     (tmp_path / "work").mkdir()

@@ -81,12 +81,6 @@ def stale(path: Path, columns: list[str]) -> set[tuple[str, int | None, str | No
     return {one for one in wrong(path, columns) if one[0].startswith(besides)}
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Don't wait for the disk, because thousands of files are written."""
-    monkeypatch.setattr("os.fsync", lambda _: None)
-
-
 @pytest.mark.parametrize(
     ("layout", "where"),
     [
@@ -96,7 +90,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         ("dictionary", "filters"),  # the layout leaves no trace in filters
     ],
 )
-def test_only_bloom_errors_come_out_of_damaged_files(tmp_path: Path, quick: None, layout: str, where: str) -> None:
+def test_only_bloom_errors_come_out_of_damaged_files(tmp_path: Path, layout: str, where: str) -> None:
     write(tmp_path / "plain", table(), rows=30, **LAYOUTS[layout])  # type: ignore[arg-type]
     bloomcli.add(tmp_path / "plain", ["*"], output=tmp_path / "whole")
     body = len(footers.split((tmp_path / "plain").read_bytes())[0])

@@ -141,6 +141,10 @@ KIND_OF = [
 """Each case has one kind of table: a commit doesn't depend on the kind, except by the deletes of positions."""
 
 
+REWRITTEN = ("one delete, and a younger file", "upserts", "beside deletes of positions", "of several specs")
+"""Cases whose old snapshots expire afterwards, and whose data files Iceberg rewrites: it reads all tables alike."""
+
+
 def filled(spark: SparkSession, case: str, label: str, version: str = "2", kind: str = "parquet") -> str:
     """A table that is filled as a case says, with the name that is changed."""
     given = CASES[case]
@@ -182,7 +186,7 @@ def test_deleted_rows_stay_deleted_and_others_stay(spark: SparkSession, case: st
     assert all(found == before for found in history(spark, main, snapshots))
     added(spark, name, "day", new_row_ids=version == "3")  # what the first commit wrote is replaced, too
     assert rows(spark, name) == before
-    if name != main:
+    if case not in REWRITTEN:
         return
     spark.sql(
         f"call ice.system.expire_snapshots(table => '{name.removeprefix('ice.')}', "
