@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from enum import Enum, auto
 from pathlib import PurePosixPath
 from types import TracebackType
@@ -289,6 +290,19 @@ Progress = Callable[[int], None]
 """Called with a number of bytes that were just copied."""
 
 
+class Replacement(NamedTuple):
+    """A file to write: the arguments of `Store.replace`."""
+
+    path: str
+    pieces: Pieces
+    source: Source
+    overwrite: bool
+    verify: Verify | None
+    cancelled: Cancelled | None
+    progress: Progress | None
+    force: bool
+
+
 class Store(ABC):
     """A place for files, such as the local file system. A store without writing is a `ReadOnlyStore`.
 
@@ -445,7 +459,6 @@ class Store(ABC):
         if not overwrite and self.fingerprint(path) is not None:
             raise output_exists(path)
 
-    @abstractmethod
     def replace(
         self,
         path: str,
@@ -477,6 +490,12 @@ class Store(ABC):
             UnreadableError: the source, or its checksums, can't be read.
             WriteError: the store refused to write. No temporary file remains, unless the error says so.
         """
+        with closing(pieces):
+            return self._replace(Replacement(path, pieces, source, overwrite, verify, cancelled, progress, force))
+
+    @abstractmethod
+    def _replace(self, wanted: Replacement) -> int:
+        """Do what `replace` describes, which closes the pieces afterwards."""
 
     def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
         """Estimate the requests and bytes of `replace`, without those for computing the new bytes.
@@ -512,19 +531,16 @@ class Store(ABC):
         return ()
 
     def sweep(self, path: str) -> SweepResult:
-        """Remove the temporary files of killed runs from the directory of a file to write: by default there are none.
-
-        Files of running writers and of other programs stay.
-        """
-        del path
-        return SweepResult()
+        """Remove the temporary files of killed runs from the directory of a file to write: see `sweep_for`."""
+        return self.sweep_for([path])
 
     def sweep_for(self, paths: Iterable[str]) -> SweepResult:
-        """Run `sweep` once for each directory of files to write. The paths may be iterated over several times."""
-        directories: dict[str, str] = {}
-        for path in paths:
-            directories.setdefault(self.directory(path), path)
-        return SweepResult.joined(self.sweep(path) for path in directories.values())
+        """Remove the temporary files of killed runs from the directories of files to write, once for each directory.
+
+        By default there are none. Files of running writers and of other programs stay.
+        """
+        del paths
+        return SweepResult()
 
 
 ICEBERG_METADATA: Final = (".metadata.json", ".metadata.json.gz")
@@ -630,22 +646,9 @@ class ReadOnlyStore(Store):
         del relative
         raise _not_written(output)
 
-    def replace(
-        self,
-        path: str,
-        pieces: Pieces,
-        *,
-        source: Source,
-        overwrite: bool,
-        verify: Verify | None = None,
-        cancelled: Cancelled | None = None,
-        progress: Progress | None = None,
-        force: bool = False,
-    ) -> int:
+    def _replace(self, wanted: Replacement) -> NoReturn:
         """Raise UsageError."""
-        del source, overwrite, verify, cancelled, progress, force
-        pieces.close()
-        self.check_changes(path)
+        self.check_changes(wanted.path)
 
     def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
         """Raise UsageError."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Final
 
@@ -116,23 +116,14 @@ def open_from_parts(path: str, fingerprint: Fingerprint, parts: Sequence[tuple[i
     return store_of(path).open_from_parts(path, fingerprint, parts)
 
 
-class _StorePaths(Iterable[str]):
-    """The paths that belong to one store, in the store's spelling."""
-
-    def __init__(self, store: Store, paths: Iterable[str]) -> None:
-        self._store, self._paths = store, paths
-
-    def __iter__(self) -> Iterator[str]:
-        return (self._store.normal(path) for path in self._paths if store_of(path) is self._store)
-
-
 def sweep_for(paths: Iterable[str]) -> SweepResult:
     """Remove the temporary files of killed runs from the directories of files to write. Returns the remaining ones.
 
     The paths are iterated over several times.
     """
     return SweepResult.joined(
-        store.sweep_for(_StorePaths(store, paths)) for store in dict.fromkeys(map(store_of, paths))
+        store.sweep_for(store.normal(path) for path in paths if store_of(path) is store)
+        for store in dict.fromkeys(map(store_of, paths))
     )
 
 

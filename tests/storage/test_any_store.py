@@ -20,6 +20,7 @@ from bloomcli.errors import UsageError
 from bloomcli.storage import registry
 from bloomcli.storage.arrow_store import ArrowStore
 from bloomcli.storage.base import Source
+from bloomcli.storage.local import temporary
 
 PACKAGE = ROOT / "bloomcli"
 FILES = {
@@ -195,9 +196,9 @@ def test_each_directory_is_swept_once_and_files_in_use_are_named(
         memory.begin(f"memory://bucket/t/{number}", alive=number == 1)
     left = tmp_path / ".a.parquet.bloom-0123456789ab.tmp"
     left.write_bytes(b"")
-    swept: list[str] = []
-    real = memory.sweep
-    monkeypatch.setattr(memory, "sweep", lambda path: swept.append(path) or real(path))
+    swept: list[Path] = []
+    real = temporary.sweep
+    monkeypatch.setattr(temporary, "sweep", lambda directory: swept.append(directory) or real(directory))
     paths = [
         "memory://bucket/t/7",
         "memory://bucket/t/8",
@@ -205,7 +206,7 @@ def test_each_directory_is_swept_once_and_files_in_use_are_named(
         tmp_path.as_uri() + "/c.parquet",
     ]
     assert registry.sweep_for(paths).remaining == ["memory://bucket/t/1"]
-    assert swept == ["memory://bucket/t/7"]
+    assert swept == [tmp_path]
     assert not left.exists()
     assert len(memory.uploads) == 1
 

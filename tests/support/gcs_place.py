@@ -31,7 +31,7 @@ from bloomcli.storage.registry import store_of
 
 path = sys.argv[1]
 store = store_of(path)
-writing._commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+writing._GcsWriter._commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 
 def pieces(size):
     yield KeptRange(0, size)

@@ -9,27 +9,24 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Final, NamedTuple
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.storage.base import (
     STEP_BYTES,
-    Cancelled,
     FileEntry,
     Fingerprint,
     KeptRange,
     Kind,
     ManagedTable,
-    Pieces,
     PlacedBytes,
-    Progress,
+    Replacement,
     Source,
     Status,
     Store,
     SweepResult,
-    Verify,
     root_of_mark,
 )
 from bloomcli.storage.names import has_wildcard, is_hidden
@@ -157,34 +154,22 @@ class MemoryStore(Store):
             raise UsageError(f"the output {output!r} is a directory", path=path, hint="name the object")
         return output
 
-    def replace(
-        self,
-        path: str,
-        pieces: Pieces,
-        *,
-        source: Source,
-        overwrite: bool,
-        verify: Verify | None = None,
-        cancelled: Cancelled | None = None,
-        progress: Progress | None = None,
-        force: bool = False,
-    ) -> int:
+    def _replace(self, wanted: Replacement) -> int:
         """Upload the pieces, and complete the upload if its preconditions hold."""
-        del force
-        with closing(pieces):
-            self._check_absent(path, overwrite)
-            upload = self.begin(path)
-            try:
-                data = _content(pieces, source, cancelled, progress)
-                new = Object(data, time.time_ns(), next(self._number))
-                if verify is not None:
-                    verify(MemorySource(self, f"{path}?upload", new))
-                with self._lock:
-                    self._check_absent(path, overwrite)
-                    source.check_unchanged()
-                    self.objects[path] = new
-            finally:
-                del self.uploads[upload]
+        path, overwrite = wanted.path, wanted.overwrite
+        self._check_absent(path, overwrite)
+        upload = self.begin(path)
+        try:
+            data = _content(wanted)
+            new = Object(data, time.time_ns(), next(self._number))
+            if wanted.verify is not None:
+                wanted.verify(MemorySource(self, f"{path}?upload", new))
+            with self._lock:
+                self._check_absent(path, overwrite)
+                wanted.source.check_unchanged()
+                self.objects[path] = new
+        finally:
+            del self.uploads[upload]
         return len(data)
 
     def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
@@ -193,9 +178,10 @@ class MemoryStore(Store):
             self._check_absent(path, overwrite)
             self.put(path, data)
 
-    def sweep(self, path: str) -> SweepResult:
+    def sweep_for(self, paths: Iterable[str]) -> SweepResult:
         """End the uploads of dead processes."""
-        here = {n: u for n, u in self.uploads.items() if self.directory(u.path) == self.directory(path)}
+        directories = set(map(self.directory, paths))
+        here = {n: u for n, u in self.uploads.items() if self.directory(u.path) in directories}
         dead = [n for n, upload in here.items() if not upload.alive]
         for number in dead:
             del self.uploads[number]
@@ -209,22 +195,22 @@ class MemoryStore(Store):
             raise UsageError("the output exists already", path=path, hint="--overwrite replaces it")
 
 
-def _content(pieces: Pieces, source: Source, cancelled: Cancelled | None, progress: Progress | None) -> bytes:
+def _content(wanted: Replacement) -> bytes:
     new, placed = bytearray(), dict[int, bytes]()
-    with closing(pieces):
-        for piece in pieces:
+    with closing(wanted.pieces):
+        for piece in wanted.pieces:
             if isinstance(piece, PlacedBytes):
                 placed[piece.offset] = bytes(piece.data)
                 continue
             if isinstance(piece, KeptRange):
                 end = piece.offset + piece.length
                 for at in range(piece.offset, end, STEP_BYTES):
-                    if cancelled is not None and cancelled():
+                    if wanted.cancelled is not None and wanted.cancelled():
                         break
                     step = min(STEP_BYTES, end - at)
-                    new += source.read_at(at, step)
-                    if progress is not None:
-                        progress(step)
+                    new += wanted.source.read_at(at, step)
+                    if wanted.progress is not None:
+                        wanted.progress(step)
                 continue
             while (ahead := placed.pop(len(new), None)) is not None:
                 new += ahead

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from bloomcli.errors import UsageError
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
-from bloomcli.storage.base import Cancelled, KeptRange, Pieces, PlacedBytes, Progress, Source, SweepResult, Verify
+from bloomcli.storage.base import KeptRange, PlacedBytes, Replacement, Source
 from bloomcli.storage.objects.client import (
     Client,
     Conflict,
@@ -168,32 +168,21 @@ class MemoryObjects(ObjectStore):
             return Traffic(1, 0, new + sum(piece.length for piece in kept), 0)
         return Traffic(len(kept) + 3, new, new, sum(piece.length for piece in kept))
 
-    def replace(
-        self,
-        path: str,
-        pieces: Pieces,
-        *,
-        source: Source,
-        overwrite: bool,
-        verify: Verify | None = None,
-        cancelled: Cancelled | None = None,
-        progress: Progress | None = None,
-        force: bool = False,
-    ) -> int:
+    def _replace(self, wanted: Replacement) -> int:
         """Copy the kept ranges, upload the rest, and complete the upload if the source still has its tag."""
-        del cancelled, force
+        path, source = wanted.path, wanted.source
         at = self.client.locate(path)
-        if not overwrite and self.client.head(at) is not None:
+        if not wanted.overwrite and self.client.head(at) is not None:
             raise UsageError("the output exists already", path=path, hint="--overwrite replaces it")
         new, fresh, placed = bytearray(), bytearray(), dict[int, bytes]()
-        with closing(pieces):
-            for piece in pieces:
+        with closing(wanted.pieces):
+            for piece in wanted.pieces:
                 if isinstance(piece, PlacedBytes):
                     placed[piece.offset] = bytes(piece.data)
                 elif isinstance(piece, KeptRange):
                     new += self._kept(at, piece, source)
-                    if progress is not None:
-                        progress(piece.length)
+                    if wanted.progress is not None:
+                        wanted.progress(piece.length)
                 else:
                     while (ahead := placed.pop(len(new), None)) is not None:
                         new += ahead
@@ -204,9 +193,9 @@ class MemoryObjects(ObjectStore):
         if self.client.objects[source.path].info.tag != getattr(source, "info", None).tag:  # type: ignore[union-attr]
             raise source.changed("changed")
         self.client.store(at.uri, bytes(new))
-        if verify is not None:
+        if wanted.verify is not None:
             with self.open(path) as written:
-                verify(written)
+                wanted.verify(written)
         return len(new)
 
     def _kept(self, at: Location, piece: KeptRange, source: Source) -> bytes:
@@ -216,8 +205,3 @@ class MemoryObjects(ObjectStore):
             return self.client.copy_part(at, piece, source)
         except Conflict:
             raise source.changed("changed") from None
-
-    def sweep(self, path: str) -> SweepResult:
-        """Nothing remains to be removed."""
-        del path
-        return SweepResult()

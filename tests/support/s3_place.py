@@ -23,7 +23,9 @@ from support.stores import Place
 @functools.cache
 def _store(put_most: int) -> S3Store:
     """One store for all tests, as without this limit: it takes 100 ms to create its client."""
-    return S3Store(put_most)
+    store = S3Store()
+    store.client.put_most = put_most
+    return store
 
 
 class S3Place(Place):

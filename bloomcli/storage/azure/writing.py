@@ -15,18 +15,17 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from azure.core import MatchConditions
-from azure.storage.blob import BlobBlock, BlobType
+from azure.storage.blob import BlobBlock, BlobType, StandardBlobTier
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.storage import traffic
-from bloomcli.storage.azure.client import PROPERTIES, AzureClient, precondition_parameters
+from bloomcli.storage.azure.client import PROPERTIES, AzureClient, info_of, precondition_parameters
 from bloomcli.storage.azure.errors import convert_sdk_errors, rehydration_hint
-from bloomcli.storage.base import Progress
+from bloomcli.storage.base import KeptRange
 from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
-from bloomcli.storage.objects.content import Content, Segment
+from bloomcli.storage.objects.content import Segment
 from bloomcli.storage.objects.source import ObjectSource
-from bloomcli.storage.objects.whole_object_store import PART_BYTES
+from bloomcli.storage.objects.writing import PART_BYTES, NewObject, Writer, WritingClient
 
 NEW_BYTES: Final = PART_BYTES
 """Size of a new block, for contents of up to `MAX_BLOCKS` / 2 such blocks."""
@@ -109,140 +108,186 @@ _TAIL_BYTES: Final = 64 << 10
 _LEASED: Final = "locked"
 
 
-class KeptProperties(NamedTuple):
-    """Properties that a new blob copies from its source."""
+class WritingAzureClient(AzureClient, WritingClient):
+    """Requests to Azure Blob Storage, with those that write blobs of any size.
 
-    settings: Any = None
-    """The SDK's content settings: Content-Type and other headers."""
-    metadata: dict[str, str] | None = None
-    tags: dict[str, str] | None = None
-    tier: str | None = None
-    """None for the account's default."""
-    scope: str | None = None
-    """The encryption scope."""
-    version: str | None = None
-    """The version id of the source; None if the account keeps no versions."""
-
-
-def read_kept_properties(client: AzureClient, at: Location, tag: str, *, whole: bool) -> KeptProperties:
-    """Read the properties that a new blob keeps.
-
-    Args:
-        client: sends the requests.
-        at: the source.
-        tag: its ETag.
-        whole: the content stays the same, so its MD5 is kept too.
-
-    Raises:
-        Conflict: the blob has another tag.
+    There is nothing to sweep: the service deletes uncommitted blocks, which are invisible to readers.
     """
-    found = client.properties(at)
-    if found is None or found.etag != tag:
-        raise Conflict
-    tags = None
-    if found.tag_count:
-        with convert_sdk_errors(at):
-            tags = client.blob(at).get_blob_tags()
-    settings = found.content_settings
-    if not whole:
-        settings.content_md5 = None
-    return KeptProperties(
-        settings,
-        found.metadata or None,
-        tags,
-        None if found.blob_tier_inferred else found.blob_tier,
-        found.encryption_scope,
-        found.version_id,
-    )
+
+    def check_replaceable(self, at: Location, known: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
+        """Refuse blobs that are leased, held, immutable, archived or not block blobs. Raises UsageError."""
+        del force  # the service refuses such blobs anyway
+        details = None if known is None else known.details
+        found = self.properties(at) if details is None else details[PROPERTIES]
+        if found is None:
+            return None
+        why = hint = None
+        if found.blob_type != BlobType.BLOCKBLOB:
+            why, hint = "it isn't a block blob, and page and append blobs can't be replaced", "-o writes a copy"
+        elif found.lease is not None and found.lease.status == _LEASED:
+            why, hint = "it has a lease: whoever has it may write", "wait for the lease's end, or -o writes a copy"
+        elif found.has_legal_hold:
+            why, hint = "it has a legal hold", "-o writes a copy"
+        elif found.immutability_policy is not None and found.immutability_policy.expiry_time is not None:
+            why, hint = "it has an immutability policy", "-o writes a copy"
+        elif found.blob_tier == "Archive":
+            why, hint = "it is in the Archive tier", rehydration_hint(at)
+        if why is not None:
+            raise UsageError(f"can't be replaced: {why}", path=at.uri, hint=hint)
+        return info_of(found)
+
+    def writer(self, new: NewObject) -> Writer:
+        """A writer that commits a new list of blocks."""
+        return _BlobWriter(self, new)
+
+    def keeps_ranges(self, ranges: Sequence[KeptRange], origin: ObjectSource, at: Location) -> bool:
+        """Whether the source is the blob itself and has blocks, which the new list can name. A failed request for
+        the blocks counts as yes."""
+        del ranges
+        if self.identity(origin.at) != self.identity(at):
+            return False
+        try:
+            return bool(_blocks(self.blob(at), at, origin.size, origin.info.tag)[0])
+        except (ObjectNotFound, Conflict, BloomError):
+            return True
 
 
-def check_replaceable(client: AzureClient, at: Location, known: ObjectInfo | None) -> None:
-    """Refuse a blob that can't be replaced, or that would lose a property.
+class _BlobWriter(Writer):
+    def __init__(self, client: AzureClient, new: NewObject) -> None:
+        super().__init__(new)
+        self._client, self._blob = client, client.blob(new.at)
+        self._kept: dict[str, Any] = {}
+        """The SDK's arguments for the properties that the new blob copies from its source."""
+        self._version: str | None = None
+        """The version id of the source; None if the account keeps no versions."""
 
-    Args:
-        client: sends the request if `known` is None.
-        at: the blob.
-        known: its information if it was opened.
+    def complete(self) -> None:
+        """Upload the new blocks, and commit the list of blocks. The source's own blocks are kept if it is the blob.
 
-    Raises:
-        UsageError: the blob can't be replaced.
-    """
-    details = None if known is None else known.details
-    found = client.properties(at) if details is None else details[PROPERTIES]
-    if found is None:
-        return
-    why = hint = None
-    if found.blob_type != BlobType.BLOCKBLOB:
-        why, hint = "it isn't a block blob, and page and append blobs can't be replaced", "-o writes a copy"
-    elif found.lease is not None and found.lease.status == _LEASED:
-        why, hint = "it has a lease: whoever has it may write", "wait for the lease's end, or -o writes a copy"
-    elif found.has_legal_hold:
-        why, hint = "it has a legal hold", "-o writes a copy"
-    elif found.immutability_policy is not None and found.immutability_policy.expiry_time is not None:
-        why, hint = "it has an immutability policy", "-o writes a copy"
-    elif found.blob_tier == "Archive":
-        why, hint = "it is in the Archive tier", rehydration_hint(at)
-    if why is not None:
-        raise UsageError(f"can't be replaced: {why}", path=at.uri, hint=hint)
+        Raises:
+            Conflict: the precondition failed.
+            WriteError: the store refused a request, or the stored blob differs from the content.
+        """
+        at, content, precondition = self.new.at, self.new.content, self.new.precondition
+        if self.new.origin is not None:
+            self._read_properties(self.new.origin)
+        committed, waiting = (
+            _blocks(self._blob, at, content.source.size, precondition) if isinstance(precondition, str) else ([], [])
+        )
+        block_list = parts(content.segments, committed)
+        if len(block_list) > MAX_BLOCKS:
+            committed, block_list = [], parts(content.segments, [])
+        names, ours = new_names([*committed, *waiting]), []
+        for part in block_list:
+            name = part.name
+            if name is None:
+                name = next(names)
+                data = content.read(part.start, part.length)
+                with convert_sdk_errors(at, writing=True):
+                    self._blob.stage_block(
+                        name, data, validate_content=True, encryption_scope=self._kept.get("encryption_scope")
+                    )
+                del data
+            else:
+                traffic.current().count(requests=0, copied=part.length)
+            ours.append(name)
+            if self.new.progress is not None:
+                for count in content.kept_lengths(part.start, part.length):
+                    self.new.progress(count)
+        self._compare(self._commit(ours))
 
+    def _read_properties(self, origin: ObjectSource) -> None:
+        """Read the properties that the new blob keeps. Raises Conflict if the source has another tag."""
+        found = self._client.properties(origin.at)
+        if found is None or found.etag != origin.info.tag:
+            raise Conflict
+        tags = None
+        if found.tag_count:
+            with convert_sdk_errors(origin.at):
+                tags = self._client.blob(origin.at).get_blob_tags()
+        settings, content = found.content_settings, self.new.content
+        if [(s.offset, s.length, s.kept) for s in content.segments] != [(0, content.source.size, True)]:
+            settings.content_md5 = None  # only a copy of the whole source keeps it
+        try:
+            tier = None if found.blob_tier_inferred or found.blob_tier is None else StandardBlobTier(found.blob_tier)
+        except ValueError:
+            tier = None
+        self._kept = {
+            "content_settings": settings,
+            "metadata": found.metadata or None,
+            "tags": tags,
+            "standard_blob_tier": tier,
+            "encryption_scope": found.encryption_scope,
+        }
+        self._version = found.version_id
 
-def write(
-    client: AzureClient,
-    at: Location,
-    content: Content,
-    precondition: Precondition | str,
-    kept: KeptProperties,
-    *,
-    progress: Progress | None,
-) -> None:
-    """Upload the new blocks, and commit the list of blocks.
+    def _commit(self, names: Sequence[str]) -> str | None:
+        """Commit the list, and return the new ETag. Raises Conflict, WriteError.
 
-    Args:
-        client: sends the requests.
-        at: the blob to write.
-        content: the new content.
-        precondition: the condition for committing. If it is a tag, the source is the blob itself, and its blocks may
-            be kept.
-        kept: the new blob's properties.
-        progress: called with numbers of kept bytes that are written.
-
-    Raises:
-        Conflict: the precondition failed.
-        WriteError: the store refused a request, or the stored blob differs from the content.
-    """
-    committed, waiting = (
-        _blocks(client, at, content.source.size, precondition) if isinstance(precondition, str) else ([], [])
-    )
-    block_list = parts(content.segments, committed)
-    if len(block_list) > MAX_BLOCKS:
-        committed, block_list = [], parts(content.segments, [])
-    blob, names, ours = client.blob(at), new_names([*committed, *waiting]), []
-    for part in block_list:
-        name = part.name
-        if name is None:
-            name = next(names)
-            data = content.read(part.start, part.length)
+        After an error, the blob's blocks show whether the list was committed nevertheless. None is returned then.
+        """
+        at, precondition = self.new.at, self.new.precondition
+        try:
             with convert_sdk_errors(at, writing=True):
-                blob.stage_block(name, data, validate_content=True, encryption_scope=kept.scope)
-            del data
-        else:
-            traffic.current().count(requests=0, copied=part.length)
-        ours.append(name)
-        if progress is not None:
-            for count in content.kept_lengths(part.start, part.length):
-                progress(count)
-    _compare(client, at, content, _commit(client, at, ours, precondition, kept), kept)
+                done = self._blob.commit_block_list(
+                    [BlobBlock(name) for name in names],
+                    validate_content=True,
+                    **self._kept,
+                    **precondition_parameters(precondition),
+                )
+                return str(done["etag"])
+        except (Conflict, ObjectNotFound, WriteError):
+            if names and self._consists_of(names):
+                return None
+            if precondition is not Precondition.NONE and self._was_replaced():
+                raise Conflict from None
+            raise
+
+    def _consists_of(self, names: Sequence[str]) -> bool:
+        """Whether the blob's committed blocks are exactly these."""
+        try:
+            with convert_sdk_errors(self.new.at):
+                found, _ = self._blob.get_block_list("committed")
+        except (ObjectNotFound, UnreadableError):
+            return False
+        return [block.id for block in found] == list(names)
+
+    def _was_replaced(self) -> bool:
+        """Whether another program wrote the blob: its commit deleted the uploaded blocks."""
+        try:
+            found = self._client.head(self.new.at)
+        except UnreadableError:
+            return False
+        if self.new.precondition is Precondition.NO_OBJECT:
+            return found is not None
+        return found is None or found.tag != self.new.precondition
+
+    def _compare(self, tag: str | None) -> None:
+        """Compare the end of the stored blob with the content. Raises WriteError if they differ."""
+        content = self.new.content
+        length = min(content.size, _TAIL_BYTES)
+        start = content.size - length
+        options = precondition_parameters(Precondition.NONE if tag is None else tag)
+        try:
+            with convert_sdk_errors(self.new.at, writing=True):
+                if content.size:  # request one more byte than expected, to detect a longer blob
+                    data = self._blob.download_blob(start, length + 1, max_concurrency=1, **options).readall()
+                else:
+                    data = bytes(self._blob.get_blob_properties(**options).size)
+        except (ObjectNotFound, Conflict):
+            return  # another program replaced it since
+        if data == content.read(start, length):
+            return
+        raise WriteError(
+            "the blob in the store isn't what was written",
+            path=self.new.at.uri,
+            hint=f"go back to its version {self._version}"
+            if self._version
+            else "restore it from a snapshot or a copy: the account keeps no versions",
+        )
 
 
-def has_blocks(client: AzureClient, source: ObjectSource) -> bool:
-    """Whether a blob has blocks that a new list can name. Sends one request; returns True if it fails."""
-    try:
-        return bool(_blocks(client, source.at, source.size, source.info.tag)[0])
-    except (ObjectNotFound, Conflict, BloomError):
-        return True
-
-
-def _blocks(client: AzureClient, at: Location, size: int, tag: str) -> tuple[list[Block], list[Block]]:
+def _blocks(blob: Any, at: Location, size: int, tag: str) -> tuple[list[Block], list[Block]]:
     """The blob's committed and uncommitted blocks. Raises Conflict if the blob has another tag.
 
     Returns no committed blocks if the SDK can't represent the name of one.
@@ -257,87 +302,9 @@ def _blocks(client: AzureClient, at: Location, size: int, tag: str) -> tuple[lis
         return answer
 
     with convert_sdk_errors(at, writing=True):
-        found, waiting = client.blob(at).get_block_list("all", cls=keep)
+        found, waiting = blob.get_block_list("all", cls=keep)
     raw = [block.name for answer in seen for block in answer.committed_blocks or ()]
     blocks = [Block(block.id, block.size) for block in found]
     same = all(name != block.name for name, block in zip(raw, blocks, strict=True))
     there = same and sum(block.size for block in blocks) == size
     return blocks if there else [], [Block(block.id, block.size) for block in waiting]
-
-
-def _commit(
-    client: AzureClient, at: Location, names: Sequence[str], precondition: Precondition | str, kept: KeptProperties
-) -> str | None:
-    """Commit the list, and return the new ETag. Raises Conflict, WriteError.
-
-    After an error, the blob's blocks show whether the list was committed nevertheless. None is returned then.
-    """
-    from azure.storage.blob import StandardBlobTier
-
-    try:
-        tier = None if kept.tier is None else StandardBlobTier(kept.tier)
-    except ValueError:
-        tier = None
-    try:
-        with convert_sdk_errors(at, writing=True):
-            done = client.blob(at).commit_block_list(
-                [BlobBlock(name) for name in names],
-                content_settings=kept.settings,
-                metadata=kept.metadata,
-                tags=kept.tags,
-                standard_blob_tier=tier,
-                encryption_scope=kept.scope,
-                validate_content=True,
-                **precondition_parameters(precondition),
-            )
-            return str(done["etag"])
-    except (Conflict, ObjectNotFound, WriteError):
-        if names and _consists_of(client, at, names):
-            return None
-        if precondition is not Precondition.NONE and _was_replaced(client, at, precondition):
-            raise Conflict from None
-        raise
-
-
-def _consists_of(client: AzureClient, at: Location, names: Sequence[str]) -> bool:
-    """Whether the blob's committed blocks are exactly these."""
-    try:
-        with convert_sdk_errors(at):
-            found, _ = client.blob(at).get_block_list("committed")
-    except (ObjectNotFound, UnreadableError):
-        return False
-    return [block.id for block in found] == list(names)
-
-
-def _was_replaced(client: AzureClient, at: Location, precondition: Precondition | str) -> bool:
-    """Whether another program wrote the blob: its commit deleted the uploaded blocks."""
-    try:
-        found = client.head(at)
-    except UnreadableError:
-        return False
-    return found is not None if precondition is Precondition.NO_OBJECT else found is None or found.tag != precondition
-
-
-def _compare(client: AzureClient, at: Location, content: Content, tag: str | None, kept: KeptProperties) -> None:
-    """Compare the end of the stored blob with the content. Raises WriteError if they differ."""
-    length = min(content.size, _TAIL_BYTES)
-    start = content.size - length
-    options = {} if tag is None else {"etag": tag, "match_condition": MatchConditions.IfNotModified}
-    try:
-        with convert_sdk_errors(at, writing=True):
-            blob = client.blob(at)
-            if content.size:  # request one more byte than expected, to detect a longer blob
-                data = blob.download_blob(start, length + 1, max_concurrency=1, **options).readall()
-            else:
-                data = bytes(blob.get_blob_properties(**options).size)
-    except (ObjectNotFound, Conflict):
-        return  # another program replaced it since
-    if data == content.read(start, length):
-        return
-    raise WriteError(
-        "the blob in the store isn't what was written",
-        path=at.uri,
-        hint=f"go back to its version {kept.version}"
-        if kept.version
-        else "restore it from a snapshot or a copy: the account keeps no versions",
-    )

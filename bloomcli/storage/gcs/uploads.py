@@ -24,7 +24,7 @@ import google_crc32c
 from bloomcli.errors import WriteError
 from bloomcli.storage.gcs.api import Answer, Api, Interrupted, Request, object_in
 from bloomcli.storage.objects.client import Location
-from bloomcli.storage.objects.whole_object_store import PART_BYTES
+from bloomcli.storage.objects.writing import PART_BYTES
 
 _POLYNOMIAL: Final = 0x82F63B78
 

@@ -20,23 +20,26 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import google_crc32c
 
-from bloomcli.errors import UsageError, WriteError
+from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.storage import traffic
-from bloomcli.storage.base import Progress
+from bloomcli.storage.base import KeptRange, SweepResult
 from bloomcli.storage.gcs.api import STORE, Request, document_in
-from bloomcli.storage.gcs.client import GcsClient, precondition_parameters
+from bloomcli.storage.gcs.client import GcsClient, info_of, precondition_parameters
 from bloomcli.storage.gcs.uploads import CHUNK_BYTES, combined, decoded, encoded, insert
-from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
+from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, ObjectNotFound
 from bloomcli.storage.objects.content import Content
 from bloomcli.storage.objects.network import foreign_answer, size_in
-from bloomcli.storage.objects.whole_object_store import NewObject
+from bloomcli.storage.objects.source import ObjectSource
+from bloomcli.storage.objects.writing import NewObject, Writer, WritingClient
 
 OLD_SECONDS: Final = 24 * 3600
 """Age beyond which a temporary object is removed: no run needs one for so long."""
@@ -125,142 +128,187 @@ _REWRITES: Final = 100
 _HOLDS: Final = {"temporaryHold": "a temporary hold", "eventBasedHold": "an event-based hold"}
 
 
-def check_replaceable(client: GcsClient, at: Location) -> None:
-    """Refuse an object that can't be replaced. Raises UsageError."""
-    found = client.resource(at) or {}
-    why = next((text for name, text in _HOLDS.items() if found.get(name)), None)
-    with client.api.checked_answer(at):
-        until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
-        if why is None and until and _is_in_future(until):
-            why = f"it has to be retained until {until}"
-    if why is None and found.get("customerEncryption"):
-        why = "it is encrypted with a key of the customer's, which bloom doesn't have"
-    if why is not None:
-        raise UsageError(f"can't be replaced: {why}", path=at.uri, hint="-o writes a copy")
+class WritingGcsClient(GcsClient, WritingClient):
+    """Requests to Google Cloud Storage, with those that write objects of any size."""
+
+    appends_only = True  # compose can only concatenate whole objects
+
+    def check_replaceable(self, at: Location, known: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
+        """Refuse objects with holds, retention or a customer's encryption key. Raises UsageError."""
+        del known, force  # answers to reads don't have these properties, and the store refuses such objects anyway
+        found = self.resource(at)
+        if found is None:
+            return None
+        why = next((text for name, text in _HOLDS.items() if found.get(name)), None)
+        with self.api.checked_answer(at):
+            until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
+            if why is None and until and _is_in_future(until):
+                why = f"it has to be retained until {until}"
+        if why is None and found.get("customerEncryption"):
+            why = "it is encrypted with a key of the customer's, which bloom doesn't have"
+        if why is not None:
+            raise UsageError(f"can't be replaced: {why}", path=at.uri, hint="-o writes a copy")
+        return info_of(found)
+
+    def writer(self, new: NewObject) -> Writer:
+        """A writer that composes the object or uploads it."""
+        return _GcsWriter(self, new)
+
+    def keeps_ranges(self, ranges: Sequence[KeptRange], origin: ObjectSource, at: Location) -> bool:
+        """Whether the kept ranges are the whole source."""
+        del at
+        return bool(ranges) and (ranges[0].offset, sum(r.length for r in ranges)) == (0, origin.size)
+
+    def sweep(self, locations: Collection[Location]) -> SweepResult:
+        """Remove the temporary objects of killed runs in the objects' directories."""
+        removed: list[str] = []
+        remaining: list[str] = []
+        directories = {at._replace(key="".join(at.key.rpartition("/")[:2]) + "."): None for at in locations}
+        for directory in directories:
+            with suppress(BloomError):  # a user without permission to list may still have permission to write
+                self._sweep(directory, removed, remaining)
+        return SweepResult(removed, remaining)
+
+    def _sweep(self, directory: Location, removed: list[str], remaining: list[str]) -> None:
+        for page in self.list_pages(directory, "name,generation,timeCreated", delimiter=True):
+            for item in page.get("items", []):
+                owner, place = owner_of(item["name"]), directory._replace(key=item["name"])
+                if owner is None:
+                    continue
+                with self.api.checked_answer(place):
+                    age = time.time() - dt.datetime.fromisoformat(item["timeCreated"]).timestamp()
+                    generation = str(item["generation"])
+                ended = age > OLD_SECONDS or (owner.is_here and not owner.is_alive)
+                deleted = ended and self.try_delete(place, generation)
+                (removed if deleted else remaining).append(place.uri)
 
 
-def write(client: GcsClient, new_object: NewObject) -> None:
-    """Write the object. Raises Conflict, WriteError."""
-    source: dict[str, Any] = {}
-    if new_object.origin is not None:
-        found = client.resource(new_object.origin.at)
-        if found is None or str(found["generation"]) != new_object.origin.info.tag:
-            raise Conflict
-        source = found
-    first = next(iter(new_object.content.segments), None)
-    size = new_object.content.source.size
-    if source and size and first is not None and (first.offset, first.length, first.kept) == (0, size, True):
-        _compose(client, new_object, source)
-    else:
-        _write_anew(client, new_object, source)
+class _GcsWriter(Writer):
+    def __init__(self, client: GcsClient, new: NewObject) -> None:
+        super().__init__(new)
+        self._client = client
+        self._source: dict[str, Any] = {}
+        """The API's description of the source; empty if the source isn't in this store."""
 
+    def complete(self) -> None:
+        """Compose the object or upload it. Raises Conflict, WriteError."""
+        content, origin = self.new.content, self.new.origin
+        if origin is not None:
+            found = self._client.resource(origin.at)
+            if found is None or str(found["generation"]) != origin.info.tag:
+                raise Conflict
+            self._source = found
+        first = next(iter(content.segments), None)
+        size = content.source.size
+        if origin and size and first is not None and (first.offset, first.length, first.kept) == (0, size, True):
+            self._compose(origin)
+        else:
+            self._write_anew()
 
-def _compose(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -> None:
-    """Compose the object from the source and a temporary object with the rest of the content."""
-    at, content = new_object.at, new_object.content
-    temporary: list[Location] = []
-    try:
-        parts = [{"name": source["name"], "generation": source["generation"]}]
-        if new_object.origin is not None and new_object.origin.at.bucket != at.bucket:
-            copied = Location(at.root, temporary_key(at.key))
-            temporary.append(copied)
-            made = _rewrite(client, new_object.origin.at, source, copied)
-            parts = [{"name": copied.key, "generation": made}]
-        with client.api.checked_answer(at, writing=True):
-            crc, tail = decoded(source["crc32c"]), content.size - content.source.size
-        if tail:
-            new = Location(at.root, temporary_key(at.key))
-            temporary.append(new)
-            described = {key: source[key] for key in ("storageClass",) if key in source}
-            # No condition: the name is unique to this run, and a retry after a lost answer must not fail.
-            done = insert(
-                client.api, new, tail, lambda: _chunks(new_object, content.source.size), described, _key(source)
+    def _compose(self, origin: ObjectSource) -> None:
+        """Compose the object from the source and a temporary object with the rest of the content."""
+        at, content, source, client = self.new.at, self.new.content, self._source, self._client
+        temporary: list[Location] = []
+        try:
+            parts = [{"name": source["name"], "generation": source["generation"]}]
+            if origin.at.bucket != at.bucket:
+                copied = at._replace(key=temporary_key(at.key))
+                temporary.append(copied)
+                made = _rewrite(client, origin.at, source, copied)
+                parts = [{"name": copied.key, "generation": made}]
+            with client.api.checked_answer(at, writing=True):
+                crc, tail = decoded(source["crc32c"]), content.size - content.source.size
+            if tail:
+                new = at._replace(key=temporary_key(at.key))
+                temporary.append(new)
+                described = {key: source[key] for key in ("storageClass",) if key in source}
+                # No condition: the name is unique to this run, and a retry after a lost answer must not fail.
+                done = insert(
+                    client.api, new, tail, lambda: self._chunks(content.source.size), described, _key(source)
+                )
+                parts.append({"name": new.key, "generation": done.resource["generation"]})
+                crc = combined(crc, done.crc, tail)
+            for part in parts:
+                part["objectPreconditions"] = {"ifGenerationMatch": part["generation"]}
+            body = json.dumps(
+                {"kind": "storage#composeRequest", "sourceObjects": parts, "destination": _kept_properties(source)}
             )
-            parts.append({"name": new.key, "generation": done.resource["generation"]})
-            crc = combined(crc, done.crc, tail)
-        for part in parts:
-            part["objectPreconditions"] = {"ifGenerationMatch": part["generation"]}
-        body = json.dumps(
-            {"kind": "storage#composeRequest", "sourceObjects": parts, "destination": _kept_properties(source)}
-        )
-        request = Request(
-            "POST",
-            f"{client.api.url(at.bucket, at.key)}/compose",
-            {**precondition_parameters(new_object.precondition), **_key(source)},
-            {"Content-Type": "application/json"},
-            body.encode(),
-        )
-        _commit(client, new_object, crc, source, lambda: client.api.send_for_object(at, request, writing=True))
-    finally:
-        new_object.leftovers.extend(place.uri for place in temporary if not client.try_delete(place))
-    traffic.current().count(requests=0, copied=content.source.size)
-    if new_object.progress is not None:
-        _report_progress(new_object.progress, content.source.size)
+            url = f"{client.api.url(at.bucket, at.key)}/compose"
+            request = Request("POST", url, self._params(), {"Content-Type": "application/json"}, body.encode())
+            self._commit(crc, lambda: client.api.send_for_object(at, request, writing=True))
+        finally:
+            self.leftovers.extend(place.uri for place in temporary if not client.try_delete(place))
+        traffic.current().count(requests=0, copied=content.source.size)
+        if self.new.progress is not None:
+            for start in range(0, content.source.size, CHUNK_BYTES):
+                self.new.progress(min(CHUNK_BYTES, content.source.size - start))
+
+    def _write_anew(self) -> None:
+        """Upload the whole content."""
+        crc = 0
+
+        def chunks() -> Iterator[bytes]:
+            nonlocal crc
+            crc = 0  # each attempt starts at the first byte
+            for data in self._chunks(0):
+                crc = int(google_crc32c.extend(crc, data))
+                yield data
+
+        def upload() -> dict[str, Any]:
+            at, size, kept = self.new.at, self.new.content.size, _kept_properties(self._source)
+            return insert(self._client.api, at, size, chunks, kept, self._params()).resource
+
+        self._commit(lambda: crc, upload)
+
+    def _params(self) -> dict[str, str]:
+        return {**precondition_parameters(self.new.precondition), **_key(self._source)}
+
+    def _chunks(self, start: int) -> Iterator[bytes]:
+        """The content from offset `start`, in chunks of `CHUNK_BYTES`."""
+        content = self.new.content
+        for at in range(start, content.size, CHUNK_BYTES):
+            length = min(CHUNK_BYTES, content.size - at)
+            yield content.read(at, length)
+            if self.new.progress is not None:
+                for count in content.kept_lengths(at, length):
+                    self.new.progress(count)
+
+    def _commit(self, crc: int | Callable[[], int], work: Callable[[], dict[str, Any]]) -> None:
+        """Call `work`, which writes the new object, and compare the stored size and CRC32C with the content's.
+
+        After an error, such as a lost answer, the stored object shows whether it was written nevertheless.
+
+        Args:
+            crc: the content's CRC32C, or a function that returns it after the upload.
+            work: writes the object, and returns the API's description of it.
+
+        Raises:
+            Conflict: the precondition failed.
+            WriteError: the store refused the object, or the stored one differs from the content.
+        """
+        new = self.new
+        try:
+            found = work()
+        except (ObjectNotFound, Conflict, WriteError):
+            stored = self._client.resource(new.at)
+            if (
+                stored is None
+                or str(stored["generation"]) == new.precondition
+                or not _matches(stored, new.content, crc)
+            ):
+                raise
+            return
+        if not _matches(found, new.content, crc):
+            uri, generation = new.at.uri, self._source.get("generation")
+            back = f"gcloud storage cp '{uri}#{generation}' '{uri}', where the bucket keeps versions"
+            raise WriteError(
+                "the object in the store isn't what was written",
+                path=uri,
+                hint=back if new.in_place else "delete it, and try again",
+            )
 
 
-def _write_anew(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -> None:
-    """Upload the whole content."""
-    content, crc = new_object.content, 0
-
-    def chunks() -> Iterator[bytes]:
-        nonlocal crc
-        crc = 0  # each attempt starts at the first byte
-        for data in _chunks(new_object, 0):
-            crc = int(google_crc32c.extend(crc, data))
-            yield data
-
-    def upload() -> dict[str, Any]:
-        done = insert(
-            client.api,
-            new_object.at,
-            content.size,
-            chunks,
-            _kept_properties(source),
-            {**precondition_parameters(new_object.precondition), **_key(source)},
-        )
-        return done.resource
-
-    _commit(client, new_object, lambda: crc, source, upload)
-
-
-def _commit(client: GcsClient, new_object: NewObject, crc: Any, source: dict[str, Any], work: Any) -> None:
-    """Call `work`, which writes the new object, and compare the stored size and CRC32C with the content's.
-
-    After an error, such as a lost answer, the stored object shows whether it was written nevertheless.
-
-    Args:
-        client: requests the stored object.
-        new_object: the new object.
-        crc: the content's CRC32C, or a function that returns it after the upload.
-        source: the API's description of the source; empty if the source isn't in this store.
-        work: writes the object, and returns the API's description of it.
-
-    Raises:
-        Conflict: the precondition failed.
-        WriteError: the store refused the object, or the stored one differs from the content.
-    """
-    try:
-        found = work()
-    except (ObjectNotFound, Conflict, WriteError):
-        found = client.resource(new_object.at)
-        if (
-            found is None
-            or str(found["generation"]) == new_object.precondition
-            or not _matches(found, new_object.content, crc)
-        ):
-            raise
-        return
-    if not _matches(found, new_object.content, crc):
-        uri, generation = new_object.at.uri, source.get("generation")
-        back = f"gcloud storage cp '{uri}#{generation}' '{uri}', where the bucket keeps versions"
-        raise WriteError(
-            "the object in the store isn't what was written",
-            path=uri,
-            hint=back if new_object.in_place else "delete it, and try again",
-        )
-
-
-def _matches(found: dict[str, Any], content: Content, crc: Any) -> bool:
+def _matches(found: dict[str, Any], content: Content, crc: int | Callable[[], int]) -> bool:
     expected = encoded(crc() if callable(crc) else crc)
     return int(found["size"]) == content.size and found.get("crc32c") == expected
 
@@ -285,22 +333,6 @@ def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Lo
                 return str(size_in(found["resource"]["generation"]))
             params["rewriteToken"] = str(found["rewriteToken"])
     raise foreign_answer(to, STORE, client.api.endpoint, writing=True, why="copying doesn't come to an end")
-
-
-def _chunks(new_object: NewObject, start: int) -> Iterator[bytes]:
-    """The content from offset `start`, in chunks of `CHUNK_BYTES`."""
-    content = new_object.content
-    for at in range(start, content.size, CHUNK_BYTES):
-        length = min(CHUNK_BYTES, content.size - at)
-        yield content.read(at, length)
-        if new_object.progress is not None:
-            for count in content.kept_lengths(at, length):
-                new_object.progress(count)
-
-
-def _report_progress(progress: Progress, count: int) -> None:
-    for at in range(0, count, CHUNK_BYTES):
-        progress(min(CHUNK_BYTES, count - at))
 
 
 def _kept_properties(source: dict[str, Any]) -> dict[str, Any]:

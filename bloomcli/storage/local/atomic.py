@@ -23,17 +23,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from bloomcli.errors import UsageError, WriteError
-from bloomcli.storage.base import (
-    Cancelled,
-    KeptRange,
-    Piece,
-    Pieces,
-    PlacedBytes,
-    Progress,
-    Source,
-    Verify,
-    output_exists,
-)
+from bloomcli.storage.base import KeptRange, Piece, PlacedBytes, Replacement, Source, output_exists
 from bloomcli.storage.local import hadoop_crc
 from bloomcli.storage.local.attributes import copy_attributes, finish_new_file, mode_of_new_file
 from bloomcli.storage.local.copying import NewFile
@@ -63,41 +53,30 @@ _NO_DIRECTORY_SYNC: Final = (
 """Errors of systems that can't open directories, and of file systems that can't sync them."""
 
 
-def replace(
-    target: Path,
-    pieces: Pieces,
-    *,
-    source: Source,
-    overwrite: bool,
-    verify: Verify | None,
-    cancelled: Cancelled | None,
-    progress: Progress | None,
-) -> int:
+def replace(wanted: Replacement) -> int:
     """Write a file from its pieces: `Store.replace` of local files. Returns the file's size in bytes."""
-    size = 0
+    target, size = Path(wanted.path), 0
 
     def check(temporary: Path) -> None:
-        if verify is None:
+        if wanted.verify is None:
             if temporary.stat().st_size != size:
                 raise WriteError("the copy is not as long as the file", path=str(target))
             return
         with LocalSource(str(temporary), temporary) as written:
-            verify(written)
+            wanted.verify(written)
 
-    with closing(pieces), replacing(target, source=source, overwrite=overwrite, verify=check) as new:
-        with closing(pieces):  # ends their threads before the file is synced
-            for piece in pieces:
-                _write_piece(new, piece, source, cancelled, progress)
+    with replacing(target, source=wanted.source, overwrite=wanted.overwrite, verify=check) as new:
+        with closing(wanted.pieces):  # ends their threads before the file is synced
+            for piece in wanted.pieces:
+                _write_piece(new, piece, wanted)
                 del piece  # frees a filter, which may be large, before the next one is built
         size = new.size
     return size
 
 
-def _write_piece(
-    new: NewFile, piece: Piece, source: Source, cancelled: Cancelled | None, progress: Progress | None
-) -> None:
+def _write_piece(new: NewFile, piece: Piece, wanted: Replacement) -> None:
     if isinstance(piece, KeptRange):
-        new.copy_range(source, *piece, progress=progress, cancelled=cancelled)
+        new.copy_range(wanted.source, *piece, progress=wanted.progress, cancelled=wanted.cancelled)
     elif isinstance(piece, PlacedBytes):
         new.write_at(*piece)
     else:

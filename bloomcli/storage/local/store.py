@@ -10,24 +10,20 @@ keep the Hive partitions above a named directory or file, and the parts that a p
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, WriteError
 from bloomcli.storage.base import (
-    Cancelled,
     FileEntry,
     Fingerprint,
     Kind,
     ManagedTable,
-    Pieces,
-    Progress,
-    Source,
+    Replacement,
     Status,
     Store,
     SweepResult,
-    Verify,
     failed_entry,
 )
 from bloomcli.storage.local import paths
@@ -148,31 +144,11 @@ class LocalStore(Store):
 
         check_output(Path(path), overwrite=overwrite, makes_directories=makes_directories)
 
-    def replace(
-        self,
-        path: str,
-        pieces: Pieces,
-        *,
-        source: Source,
-        overwrite: bool,
-        verify: Verify | None = None,
-        cancelled: Cancelled | None = None,
-        progress: Progress | None = None,
-        force: bool = False,
-    ) -> int:
+    def _replace(self, wanted: Replacement) -> int:
         """Write a temporary file and give it the path: see `bloomcli.storage.local` for the steps."""
-        del force  # replacing a local file loses nothing
         from bloomcli.storage.local.atomic import replace
 
-        return replace(
-            Path(path),
-            pieces,
-            source=source,
-            overwrite=overwrite,
-            verify=verify,
-            cancelled=cancelled,
-            progress=progress,
-        )
+        return replace(wanted)  # `force` changes nothing: replacing a local file loses nothing
 
     def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
         """Write a temporary file and give it the path. Raises UsageError, WriteError."""
@@ -180,11 +156,11 @@ class LocalStore(Store):
 
         write_file(Path(path), data, overwrite=overwrite)
 
-    def sweep(self, path: str) -> SweepResult:
-        """Remove the temporary files of killed runs in the file's directory, or give them their names back."""
+    def sweep_for(self, paths: Iterable[str]) -> SweepResult:
+        """Remove the temporary files of killed runs in the files' directories, or give them their names back."""
         from bloomcli.storage.local.temporary import sweep
 
-        return sweep(Path(path).parent)
+        return SweepResult.joined(map(sweep, dict.fromkeys(Path(path).parent for path in paths)))
 
 
 def _output_path(output: str) -> str:

@@ -6,5 +6,5 @@ network.py  why a server can't be reached, and errors for answers that no store 
 source.py   an object that is open for reading
 content.py  the content of a new object, assembled from pieces
 store.py    opens, lists and names objects through a client
-whole_object_store.py  base class of stores that upload an object when its whole content is known
+writing.py  the steps of writing an object, and what a vendor's client does for them
 """

@@ -15,34 +15,32 @@ A dry run gets an estimate of the requests and bytes.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from bloomcli.concurrency.signals import terminable
-from bloomcli.errors import BloomError, UsageError, WriteError
+from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
-from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify, output_exists
+from bloomcli.storage.base import KeptRange, Source, SweepResult
 from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
-from bloomcli.storage.objects.content import Content, PlannedSource, Segment, within
+from bloomcli.storage.objects.content import Segment, outline_segments, within
 from bloomcli.storage.objects.source import ObjectSource
-from bloomcli.storage.objects.store import source_of
+from bloomcli.storage.objects.writing import NewObject, Writer, WritingClient
 from bloomcli.storage.s3.client import S3Client, checksum_parameters
 from bloomcli.storage.s3.properties import check_no_loss, kept_properties
 from bloomcli.storage.s3.upload import (
     COMPARED_BYTES,
     UPLOAD_BYTES,
     Part,
-    PartSizes,
-    Target,
     Upload,
     command_for,
     complete_object,
     next_parts,
     sizes_for,
+    sweep,
 )
 
 _LOOKING: Final = 1
@@ -180,167 +178,114 @@ def _probe_location(at: Location) -> Location:
     return at._replace(key=f"{directory}{slash}.bloom-preconditions-{secrets.token_hex(6)}.tmp")
 
 
-PUT_MOST_BYTES = UPLOAD_BYTES
-"""Maximum size of an object that is written in one request if no part of it can be copied."""
+class WritingS3Client(S3Client, WritingClient):
+    """Requests to S3, with those that write objects of any size.
+
+    Args:
+        put_most: maximum size of an object that is written in one request, in bytes, if no part of it can be copied.
+    """
+
+    def __init__(self, put_most: int = UPLOAD_BYTES) -> None:
+        super().__init__()
+        self.put_most = put_most
+
+    def check_replaceable(self, at: Location, known: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
+        """Refuse objects that are locked, held or archived, unless forced. Raises UsageError, UnreadableError."""
+        found = known or self.head(at)
+        if found is not None and not force:
+            check_no_loss(at, found.details or {})
+        return found
+
+    def writer(self, new: NewObject) -> Writer:
+        """A writer by a multipart upload or one request."""
+        return _S3Writer(self, new)
+
+    def estimate(
+        self, at: Location, outline: Iterable[KeptRange | int], source: Source, origin: ObjectSource | None
+    ) -> Traffic:
+        """The traffic of a multipart upload or a single request, including those that read the object."""
+        del at
+        segments, copies = outline_segments(outline), origin is not None
+        return of_put(segments, source, self.put_most, copies=copies) or of_parts(segments, source, copies=copies)
+
+    def sweep(self, locations: Collection[Location]) -> SweepResult:
+        """Report unfinished uploads to the objects."""
+        return sweep(self, locations)
 
 
-class ReplaceRequest(NamedTuple):
-    """The arguments of `Store.replace`, without the pieces."""
-
-    client: S3Client
-    path: str
-    source: Source
-    overwrite: bool
-    force: bool
-    progress: Progress | None
-    put_most: int
-    """Maximum size of an object that is written in one request, in bytes."""
-
-
-def replace(request: ReplaceRequest, pieces: Pieces, *, verify: Verify | None, cancelled: Cancelled | None) -> int:
-    """Write an object; implements `Store.replace` for S3. Returns its size in bytes."""
-    with closing(pieces), closing(Content(request.source)) as content, terminable():
-        own_source = source_of(request.source, request.client)
-        target = _target(request, own_source)
-        with _object_writer(request, target, own_source, content) as writer:
-            with closing(pieces):  # stops their threads before the object is verified
-                _add_pieces(pieces, content, writer, cancelled)
-            writer.finish()
-            if verify is not None:
-                with PlannedSource(request.path, content) as planned:
-                    verify(planned)
-            if request.force or target.previous is None or isinstance(target.precondition, Precondition):
-                request.source.check_unchanged()
-            writer.complete()
-        return content.size
-
-
-def _add_pieces(pieces: Pieces, content: Content, writer: _ObjectWriter, cancelled: Cancelled | None) -> None:
-    skipped = False
-    for piece in pieces:
-        if isinstance(piece, KeptRange) and cancelled is not None and cancelled():
-            skipped = True  # producing the next piece raises
-            continue
-        content.add(piece)
-        del piece  # a filter may be large: free it before the next one is built
-        if not skipped:
-            writer.add()
-    if skipped:
-        raise WriteError("copying was cancelled", path=content.source.path)
-    content.finish()
-
-
-def _target(request: ReplaceRequest, own_source: ObjectSource | None) -> Target:
-    """The object to write, with its precondition. Raises UsageError."""
-    client = request.client
-    at = client.locate(request.path)
-    previous: ObjectInfo | None
-    precondition: Precondition | str
-    if own_source is not None and client.identity(own_source.at) == client.identity(at) and request.overwrite:
-        previous, precondition = own_source.info, own_source.info.tag
-    else:
-        previous = client.head(at)
-        precondition = Precondition.NONE if request.overwrite else Precondition.NO_OBJECT
-        if previous is not None and not request.overwrite:
-            raise output_exists(request.path)
-    if previous is not None and not request.force:
-        check_no_loss(at, previous.details or {})
-    return Target(at, request.path, precondition, previous)
-
-
-class _ObjectWriter:
+class _S3Writer(Writer):
     """Writes the new object: by a multipart upload, begun when the first part is final, or by one request."""
 
-    def __init__(
-        self,
-        request: ReplaceRequest,
-        target: Target,
-        content: Content,
-        sizes: PartSizes,
-        own_source: ObjectSource | None,
-    ) -> None:
-        self._request, self._target, self._content = request, target, content
-        self._sizes, self._own_source = sizes, own_source
-        self.upload: Upload | None = None
+    def __init__(self, client: WritingS3Client, new: NewObject) -> None:
+        super().__init__(new)
+        self._client = client
+        copies = new.origin is not None and new.origin.at.bucket == new.at.bucket
+        self._sizes = sizes_for(new.content.source.size, copies=copies)
+        self._upload: Upload | None = None
         self._whole: tuple[bytes, dict[str, Any]] | None = None
 
     def add(self) -> None:
         """Start writing the parts that are final so far."""
-        if self.upload is None and (self._is_certain() or 0 < self._content.size > self._request.put_most):
+        if self._upload is None and (self._is_certain() or 0 < self.new.content.size > self._client.put_most):
             self._begin()
-        if self.upload is not None:
-            self.upload.add()
+        if self._upload is not None:
+            self._upload.add()
 
     def finish(self) -> None:
         """Write the remaining parts and wait for all; or read the content and properties for a single request."""
-        content = self._content
-        if self.upload is None:
+        content = self.new.content
+        if self._upload is None:
             parts = list(next_parts(content.segments, None, self._sizes, finished=True))
-            if content.size > max(self._request.put_most, 0) or any(part.copy_from is not None for part in parts):
+            if content.size > max(self._client.put_most, 0) or any(part.copy_from is not None for part in parts):
                 self._begin()
-        if self.upload is not None:
-            self.upload.add(finished=True)
-            self.upload.wait()
-            self.upload.stop()
+        if self._upload is not None:
+            self._upload.add(finished=True)
+            self._upload.wait()
+            self._upload.stop()
             return
         self._whole = content.read(0, content.size), self._properties()
-        if self._request.progress is not None:
-            self._request.progress(sum(content.kept_lengths(0, content.size)))
+        if self.new.progress is not None:
+            self.new.progress(sum(content.kept_lengths(0, content.size)))
 
     def complete(self) -> None:
         """Complete the object and compare its tail. Raises the errors of `complete_object`."""
-        request, target, upload = self._request, self._target, self.upload
-        if target.precondition is not Precondition.NONE:
+        new, client, upload = self.new, self._client, self._upload
+        if new.origin is not None and (new.force or not new.in_place):
+            new.origin.check_unchanged()
+        if new.precondition is not Precondition.NONE:
             # After all reads: in MinIO, a completion waits for reads of the object, and new reads wait for it.
-            check(request.client, target.at, None if upload is None else upload.id, force=request.force)
-        send: Callable[[], str] = self._put if upload is None else partial(upload.complete, target.precondition)
-        complete_object(request.client, target, self._content, send)
+            check(client, new.at, None if upload is None else upload.id, force=new.force)
+        complete_object(client, new, self._put if upload is None else partial(upload.complete, new.precondition))
         if upload is not None:
             traffic.current().remark(*upload.duplicate_remarks())
-            self.upload = None
+            self._upload = None
+
+    def abort(self, error: BaseException) -> None:
+        """Abort the upload."""
+        upload = self._upload
+        if upload is None:
+            return
+        reason = upload.abort()
+        if isinstance(error, BloomError):
+            if reason is not None and upload.id is not None:
+                error.reason = f"{error.reason}; an unfinished upload is left, as it can't be ended ({reason})"
+                error.hint = f"{command_for(self._client, self.new.at, upload.id)} ends it"
+            if remarks := upload.duplicate_remarks():
+                error.add_to_hint(remarks)
 
     def _put(self) -> str:
         assert self._whole is not None  # noqa: S101  `finish` has set it
         data, properties = self._whole
-        return self._request.client.put(self._target.at, data, self._target.precondition, **properties).tag
+        return self._client.put(self.new.at, data, self.new.precondition, **properties).tag
 
     def _is_certain(self) -> bool:
-        return any(True for _ in next_parts(self._content.segments, None, self._sizes, finished=False))
+        return any(True for _ in next_parts(self.new.content.segments, None, self._sizes, finished=False))
 
     def _begin(self) -> None:
-        request = self._request
-        self.upload = Upload(
-            request.client, self._target.at, self._content, self._sizes, self._properties(), request.progress
-        )
-        self.upload.begin()
+        self._upload = Upload(self._client, self.new, self._sizes, self._properties())
+        self._upload.begin()
 
     def _properties(self) -> dict[str, Any]:
         """The properties to keep. Requested late, so that reading the columns doesn't wait for them."""
-        own_source = self._own_source
-        return (
-            {}
-            if own_source is None
-            else kept_properties(self._request.client, own_source.at, own_source.info, force=self._request.force)
-        )
-
-
-@contextmanager
-def _object_writer(
-    request: ReplaceRequest, target: Target, own_source: ObjectSource | None, content: Content
-) -> Iterator[_ObjectWriter]:
-    """The writer of the new object. An upload that isn't completed is aborted at exit."""
-    copies = own_source is not None and own_source.at.bucket == target.at.bucket
-    writer = _ObjectWriter(request, target, content, sizes_for(request.source.size, copies=copies), own_source)
-    try:
-        yield writer
-    except BaseException as error:
-        upload = writer.upload
-        if upload is not None:
-            reason = upload.abort()
-            if isinstance(error, BloomError):
-                if reason is not None and upload.id is not None:
-                    error.reason = f"{error.reason}; an unfinished upload is left, as it can't be ended ({reason})"
-                    error.hint = f"{command_for(request.client, target.at, upload.id)} ends it"
-                if remarks := upload.duplicate_remarks():
-                    error.add_to_hint(remarks)
-        raise
+        origin = self.new.origin
+        return {} if origin is None else kept_properties(self._client, origin.at, origin.info, force=self.new.force)

@@ -28,10 +28,11 @@ from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.errors import BloomError, SourceChanged, UnreadableError, WriteError
 from bloomcli.storage import traffic
-from bloomcli.storage.base import STEP_BYTES, Progress, SweepResult, output_exists
-from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
+from bloomcli.storage.base import STEP_BYTES, SweepResult, output_exists
+from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectNotFound, Precondition
 from bloomcli.storage.objects.content import Content, Segment, within
 from bloomcli.storage.objects.source import ObjectSource
+from bloomcli.storage.objects.writing import NewObject
 from bloomcli.storage.s3.client import S3Client, checksum_parameters, precondition_parameters
 from bloomcli.storage.s3.errors import is_missing_bucket
 from bloomcli.storage.s3.properties import is_archived, recovery_hint
@@ -254,24 +255,12 @@ COMPARED_BYTES: Final = 256 << 10
 """Bytes at an object's end that are compared. The store has checked each upload by its checksum."""
 
 
-class Target(NamedTuple):
-    """The object to write."""
-
-    at: Location
-    path: str
-    precondition: Precondition | str
-    """The condition for writing it."""
-    previous: ObjectInfo | None
-    """The object to replace; None if none exists."""
-
-
-def complete_object(client: Client, target: Target, content: Content, send: Callable[[], str]) -> None:
+def complete_object(client: Client, new: NewObject, send: Callable[[], str]) -> None:
     """Send the last request of writing an object, and compare its tail.
 
     Args:
         client: reads the object.
-        target: the object.
-        content: its new content.
+        new: the object.
         send: sends the request, and returns the new object's tag.
 
     Raises:
@@ -279,81 +268,84 @@ def complete_object(client: Client, target: Target, content: Content, send: Call
         UsageError: an object exists and may not be replaced.
         WriteError: the store refused the request, or stored another content. The reason says which object exists.
     """
+    content = new.content
     tail = content.read(max(content.size - COMPARED_BYTES, 0), min(content.size, COMPARED_BYTES))
     try:
         tag = send()
     except (ObjectNotFound, Conflict, BloomError) as error:
-        _resolve_failure(client, target, content, tail, error)
+        _resolve_failure(client, new, tail, error)
         return
     try:
-        data, info = client.read_tail(target.at, COMPARED_BYTES)
+        data, info = client.read_tail(new.at, COMPARED_BYTES)
     except ObjectNotFound:
         return  # another program removed it after it was written
     except UnreadableError as error:
-        if _is_archived_whole(client, target, tag, content.size):
+        if _is_archived_whole(client, new, tag):
             return
         raise WriteError(
             f"the object was written, but couldn't be read for a comparison: {error.reason}",
-            path=target.path,
+            path=new.path,
             hint=error.hint,
         ) from None
     if info.tag == tag and (data != tail or info.size != content.size):
         raise WriteError(
             "the object in the store isn't the one that was written",
-            path=target.path,
-            hint=recovery_hint(target.at, target.previous),
+            path=new.path,
+            hint=recovery_hint(new.at, new.previous),
         )
 
 
-def _is_archived_whole(client: Client, target: Target, tag: str, size: int) -> bool:
+def _is_archived_whole(client: Client, new: NewObject, tag: str) -> bool:
     """Whether the new object is archived, and so can't be read, but has the expected tag and size."""
     try:
-        found = client.head(target.at)
+        found = client.head(new.at)
     except UnreadableError:
         return False
-    return found is not None and is_archived(found.details or {}) and (found.tag, found.size) == (tag, size)
+    return (
+        found is not None and is_archived(found.details or {}) and (found.tag, found.size) == (tag, new.content.size)
+    )
 
 
-def _resolve_failure(client: Client, target: Target, content: Content, tail: bytes, error: Exception) -> None:
+def _resolve_failure(client: Client, new: NewObject, tail: bytes, error: Exception) -> None:
     """Find out whether a failed last request wrote the object nevertheless. Raises the error if it didn't."""
     try:
-        data, info = client.read_tail(target.at, COMPARED_BYTES)
+        data, info = client.read_tail(new.at, COMPARED_BYTES)
     except ObjectNotFound:
-        if target.previous is not None and not isinstance(target.precondition, Precondition):
-            raise _changed(target) from None
-        raise _refused(target, error, "there is no such object") from None
+        if new.in_place:
+            raise _changed(new) from None
+        raise _refused(new, error, "there is no such object") from None
     except UnreadableError as unknown:
         reason = error.reason if isinstance(error, BloomError) else "the store refused the request"
         raise WriteError(
             f"{reason}; it isn't known whether the object was written, as it can't be read: it is either the old "
             f"object or the new one, and complete ({unknown.reason})",
-            path=target.path,
+            path=new.path,
             hint="start the command again when the store can be reached: it finds out which",
         ) from None
-    if target.previous is not None and info.tag == target.previous.tag:
-        raise _refused(target, error, "the object is as it was") from None
-    if data == tail and info.size == content.size:
+    if new.previous is not None and info.tag == new.previous.tag:
+        raise _refused(new, error, "the object is as it was") from None
+    if data == tail and info.size == new.content.size:
         return  # the answer was lost
-    if target.precondition is Precondition.NO_OBJECT:
-        raise output_exists(target.path) from None
-    if isinstance(error, BloomError) and target.precondition is Precondition.NONE:
+    if new.precondition is Precondition.NO_OBJECT:
+        raise output_exists(new.path) from None
+    if isinstance(error, BloomError) and new.precondition is Precondition.NONE:
         raise error
-    raise _changed(target) from None
+    raise _changed(new) from None
 
 
-def _changed(target: Target) -> SourceChanged:
+def _changed(new: NewObject) -> SourceChanged:
     return SourceChanged(
         "the object changed while it was being worked on",
-        path=target.path,
+        path=new.path,
         hint="something else writes to it; try again when it is done. bloom wrote nothing to it",
     )
 
 
-def _refused(target: Target, error: Exception, state: str) -> WriteError:
+def _refused(new: NewObject, error: Exception, state: str) -> WriteError:
     reason, hint = "the store refused to complete it, as another request wrote to it at the same time", "start again"
     if isinstance(error, BloomError):
         reason, hint = error.reason, error.hint or hint
-    return WriteError(f"{reason}; {state}", path=target.path, hint=hint)
+    return WriteError(f"{reason}; {state}", path=new.path, hint=hint)
 
 
 COPYING: Final = 32
@@ -402,17 +394,9 @@ class Upload:
         id: the upload's id; None before `begin`.
     """
 
-    def __init__(
-        self,
-        client: S3Client,
-        at: Location,
-        content: Content,
-        sizes: PartSizes,
-        properties: dict[str, Any],
-        progress: Progress | None,
-    ) -> None:
-        self._client, self._at, self._content, self._sizes = client, at, content, sizes
-        self._progress = progress
+    def __init__(self, client: S3Client, new: NewObject, sizes: PartSizes, properties: dict[str, Any]) -> None:
+        self._client, self._at, self._content, self._sizes = client, new.at, new.content, sizes
+        self._progress = new.progress
         self._meter = traffic.current()
         self._stop = Stop()
         self._last: Part | None = None

@@ -132,7 +132,8 @@ def test_an_upload_that_cannot_be_ended_is_named_by_the_error(lake: S3Place, mon
             yield KeptRange(0, len(BODY))
             raise WriteError("the disk is full")
 
-        store = S3Store(put_most=0)
+        store = S3Store()
+        store.client.put_most = 0
         with (
             store.open(lake.path("data.bin")) as source,
             proxy.injecting(Fault(Action.ERROR_500, "AbortMultipartUpload", times=None)),
