@@ -17,5 +17,6 @@ An object is replaced without transferring the bytes that stay the same. The ste
 An object without a range large enough for a part is put in one request, on the same condition. If the answer to the
 last request is lost or an error, `upload` reads the object to find out whether it was written.
 
-The other modules: `client` (boto3's client, its settings, and the requests of all object stores), `errors`, `store`.
+The other modules: `client` (boto3's client, its settings, and the requests of all object stores), `errors`. The
+store is in `bloomcli.storage.cloud_stores`.
 """
