@@ -201,9 +201,10 @@ def _may_bypass_lock(temporary: TemporaryFile, final: Path, expected: LocalSourc
     processes is sure to detect the other's replacement: see `TemporaryFile.may_bypass_lock`.
     """
     checksums = hadoop_crc.checksum_file_of(final)
-    replaced = (may_be_for(p.name, checksums.name) for p in temporary_files(final.parent))  # by another run
-    if os.path.lexists(checksums) or any(replaced):
+    if os.path.lexists(checksums):
         return False
+    if any(may_be_for(p.name, checksums.name) for p in temporary_files(final.parent)):
+        return False  # another run is replacing them
     return expected is None or temporary.may_bypass_lock(expected)
 
 
