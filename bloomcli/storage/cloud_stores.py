@@ -11,7 +11,7 @@ from bloomcli.storage.objects.writing import WritableObjectStore
 if TYPE_CHECKING:
     from bloomcli.storage.azure.writing import WritingAzureClient
     from bloomcli.storage.gcs.writing import WritingGcsClient
-    from bloomcli.storage.s3.replacing import WritingS3Client
+    from bloomcli.storage.s3.writing import WritingS3Client
 
 
 class S3Store(WritableObjectStore):
@@ -23,7 +23,7 @@ class S3Store(WritableObjectStore):
         with needed("S3 needs", "s3"):
             import boto3  # noqa: F401
 
-        from bloomcli.storage.s3.replacing import WritingS3Client
+        from bloomcli.storage.s3.writing import WritingS3Client
 
         return WritingS3Client()
 
