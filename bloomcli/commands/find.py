@@ -24,7 +24,7 @@ from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Fingerprint, Source
-from bloomcli.storage.registry import open_from_parts, open_source
+from bloomcli.storage.registry import open_source, store_of
 from bloomcli.storage.sources import CountingSource, check_not_written
 from bloomcli.values.literals import how_looked_up
 
@@ -153,7 +153,8 @@ def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
         return open_source(path)
     from bloomcli.index.ends import unpacked_end
 
-    return open_from_parts(path, indexed.seen, unpacked_end(indexed.end, indexed.seen.size)) or open_source(path)
+    end = unpacked_end(indexed.end, indexed.seen.size)
+    return store_of(path).open_from_parts(path, indexed.seen, end) or open_source(path)
 
 
 def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:

@@ -127,13 +127,14 @@ class Threads:
 
     Attributes:
         most: the maximum number of threads.
+        refused: the system has refused to start a thread.
     """
 
     def __init__(self, most: int, name: str) -> None:
         self.most = most
         self._name = name
         self._threads: list[threading.Thread] = []
-        self._refused = False
+        self.refused = False
         self._late: threading.Thread | None = None
         """The thread that hasn't started. It may still start, and does work then."""
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
@@ -147,11 +148,6 @@ class Threads:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def refused(self) -> bool:
-        """Whether the system has refused to start a thread."""
-        return self._refused
-
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue work for the pool. `result` returns its result."""
         future: Future[T] = Future()
@@ -159,13 +155,13 @@ class Threads:
             self._unfinished += 1
             wanted = self._unfinished > len(self._threads) and len(self._threads) < self.most
         self._jobs.put((future, work))
-        if wanted and not self._refused:
+        if wanted and not self.refused:
             with deferred():
                 thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}")
                 if start(thread):
                     self._threads.append(thread)
                 else:
-                    self._refused, self._late = True, thread
+                    self.refused, self._late = True, thread
         return future
 
     def result(self, future: Future[T]) -> T:

@@ -48,10 +48,13 @@ def check(
 
 def _with_check_rows(tasks: Sequence[Task], rows: Sequence[FileRow]) -> Iterator[Task]:
     for task, row in zip(tasks, rows, strict=True):
-        checked = _with_settled_row(task, row)
-        if checked.row is None and (traffic := traffic_of(row)) is not None:
+        copied = row.output is not None and row.reason != OUTPUT_EXISTS
+        if row.status is Status.FAILED or (row.status is Status.SKIPPED and not copied):
+            yield replace(task, row=row)
+            continue
+        if task.row is None and (traffic := traffic_of(row)) is not None:
             current().add(traffic)  # the row of the change only counts the change
-        yield checked
+        yield task
 
 
 def _dry_runs(tasks: Sequence[Task]) -> Iterator[Task]:
@@ -63,11 +66,3 @@ def _dry_runs(tasks: Sequence[Task]) -> Iterator[Task]:
         if id(options) not in new:
             new[id(options)] = replace(options, dry_run=True)
         yield replace(task, options=new[id(options)], dry_run_requests=DryRunRequests.CHECK)
-
-
-def _with_settled_row(task: Task, row: FileRow) -> Task:
-    if row.status is Status.FAILED:
-        return replace(task, row=row)
-    if row.status is Status.SKIPPED and (row.output is None or row.reason == OUTPUT_EXISTS):  # else it is copied
-        return replace(task, row=row)
-    return task

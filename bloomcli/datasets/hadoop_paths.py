@@ -24,8 +24,6 @@ _READABLE: Final = ("abfs", "abfss", "az", "gcs", "gs", "hdfs", "http", "https",
 """Schemes for which `storage` has a store."""
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//?)")
-_IS_NORMAL: Final = re.compile(r"(?:/[^/.][^/]*)+").fullmatch
-"""Matches an absolute path that needs no normalization: no part is empty or begins with a dot."""
 DBFS: Final = "/dbfs"
 """The directory at which Databricks mounts ``dbfs:/`` on every machine."""
 
@@ -73,6 +71,4 @@ def portable(path: str, *, changing: bool = False) -> str:
 
 def absolute(path: str) -> str:
     """Return a local path as absolute, because executors have their own working directories; a URI unchanged."""
-    if path.startswith("/") and os.sep == "/" and _IS_NORMAL(path):  # fast path for thousands of files
-        return path
     return path if is_uri(path) else os.path.abspath(path)  # noqa: PTH100  text in, text out

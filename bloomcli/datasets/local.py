@@ -57,7 +57,7 @@ def run(
         found = _in_turn(ordered, fail_fast)
     else:
         found = _in_processes(ordered, shares, fail_fast, on_fewer, run_here=True)
-    found = _with_system_errors(_after_known(tasks, found))
+    found = _all_rows(tasks, found)
     with terminable():
         try:
             for index, row in found:
@@ -88,15 +88,10 @@ def _shares(overview: Overview, at_once: int) -> Shares:
     return Shares(workers, -(-at_once // workers) if at_once == len(overview.order) else at_once // workers)
 
 
-def _after_known(tasks: Sequence[Task], found: Rows) -> Rows:
-    """Yield the rows that were set before the run, then the others."""
+def _all_rows(tasks: Sequence[Task], found: Rows) -> Rows:
+    """Yield the rows that were set before the run, then the others. System errors of the engine itself (semaphores,
+    pipes) become errors of bloomcli; errors of `on_row` pass through unchanged."""
     yield from ((i, task.row) for i, task in enumerate(tasks) if task.row is not None)
-    yield from found
-
-
-def _with_system_errors(found: Rows) -> Rows:
-    """Turn system errors of the engine itself (semaphores, pipes) into errors of bloomcli. Errors of `on_row` pass
-    through unchanged."""
     with convert_os_errors():
         yield from found
 

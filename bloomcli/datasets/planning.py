@@ -131,12 +131,17 @@ def _check_target(options: WriteOptions) -> None:
 
 
 def _task(item: FileEntry, options: Options, *, several: bool) -> Task:
+    row = None
+    if item.problem is not None:
+        row = failed_row(item.path, item.problem)
+    elif item.skipped:
+        row = FileRow(path=item.path, status=Status.SKIPPED, reason=skip_reason(item))
     return Task(
         options=options,
         path=item.path,
         size=item.size,
         walked=item.walked or (several and item.path.rpartition("/")[2].startswith((".", "_"))),
-        row=_known_row(item) if item.problem is not None or item.skipped else None,
+        row=row,
     )
 
 
@@ -185,10 +190,3 @@ def _with_table(task: Task, tables: TableSearch | None) -> Task:
         columns = task.options.columns if isinstance(task.options, WriteOptions) else ()
         return replace(task, row=failed_row(task.path, table_error(task.path, table, task.command, columns)))
     return replace(task, no_table=True)
-
-
-def _known_row(item: FileEntry) -> FileRow:
-    """The row of a listed item that can't be opened as a file."""
-    if item.problem is not None:
-        return failed_row(item.path, item.problem)
-    return FileRow(path=item.path, status=Status.SKIPPED, reason=skip_reason(item))

@@ -140,21 +140,15 @@ def _batch(waiting: deque[int], tasks: Mapping[int, Task], shares: Shares) -> li
 
 def not_started_row(task: Task) -> FileRow:
     """The row of a task that needs a separate process, if the system can't start one."""
-    return FileRow(
-        path=task.path,
-        status=Status.FAILED,
-        error=f"{task.path}: no process can be started to work on it",
-        hint="`ulimit -u`, or the container's pids.max, says how many there may be",
-        exit_code=3,
-    )
+    limits = "`ulimit -u`, or the container's pids.max, says how many there may be"
+    return _without_process(task, "no process can be started to work on it", limits)
 
 
 def killed_row(task: Task, how_often: str = "") -> FileRow:
     """The row of a task whose process was killed."""
-    return FileRow(
-        path=task.path,
-        status=Status.FAILED,
-        error=f"{task.path}: the process that worked on it was killed{how_often}",
-        hint="out of memory? --jobs 1 and --threads 1 need the least; then start it again",
-        exit_code=3,
-    )
+    memory = "out of memory? --jobs 1 and --threads 1 need the least; then start it again"
+    return _without_process(task, f"the process that worked on it was killed{how_often}", memory)
+
+
+def _without_process(task: Task, why: str, hint: str) -> FileRow:
+    return FileRow(path=task.path, status=Status.FAILED, error=f"{task.path}: {why}", hint=hint, exit_code=3)

@@ -90,10 +90,13 @@ class SparkEngine:
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Make a task for each file."""
         options = with_session_keys(options, self.session)
-        if isinstance(options, WriteOptions):
-            options = _portable_output(options)
+        if isinstance(options, WriteOptions) and options.output is not None:
+            options = replace(options, output=portable(os.fspath(options.output), changing=True))
         with counted_by(self.meter):
-            return [_absolute(t) for t in planning.plan(listed, options)]
+            return [
+                replace(t, path=absolute(t.path), output=None if t.output is None else absolute(t.output))
+                for t in planning.plan(listed, options)
+            ]
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
         """Check every file to change, in a separate job. `on_row` isn't called."""
@@ -107,13 +110,6 @@ class SparkEngine:
         with counted_by(self.meter):
             report = run(tasks, self.session, fail_fast=self.fail_fast, on_row=on_row if heavy else None)
         return replace(report, besides=self.meter.total or None)
-
-
-def _portable_output(options: WriteOptions) -> WriteOptions:
-    """The options, with the output as a path that all machines can open, or a URI. Raises UnsupportedError."""
-    if options.output is None:
-        return options
-    return replace(options, output=portable(os.fspath(options.output), changing=True))
 
 
 def run(
@@ -153,7 +149,8 @@ def _run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool, on_ro
     remarks = sweep_for(written).remarks
     if packs:
         try:
-            with importable(context), job(session, _job_description(tasks, len(numbered))):
+            doing = f"{command} --dry-run" if tasks[0].dry_run else command
+            with importable(context), job(session, f"bloom {doing}: {plural(len(numbered), 'file')}"):
                 rows |= _collect(context, packs, on_row)
         finally:
             _sweep_after(written)
@@ -169,18 +166,8 @@ def _run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool, on_ro
     )
 
 
-def _job_description(tasks: Sequence[Task], started: int) -> str:
-    """A job's description in Spark's UI."""
-    doing = " --dry-run" if tasks[0].dry_run else ""
-    return f"bloom {tasks[0].command}{doing}: {plural(started, 'file')}"
-
-
 def _size(numbered: Numbered) -> int:
     return numbered[1].size
-
-
-def _absolute(task: Task) -> Task:
-    return replace(task, path=absolute(task.path), output=None if task.output is None else absolute(task.output))
 
 
 def job_context(session: SparkSession) -> Any:

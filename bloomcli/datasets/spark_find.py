@@ -15,14 +15,15 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bloomcli.commands.find import COLUMNS
+from bloomcli.commands.values import texts
 from bloomcli.datasets.spark import importable, java_error, job, job_context, job_error
 from bloomcli.datasets.spark_frame import arrow_type
-from bloomcli.datasets.spark_values import SHARED_BYTES, Forms, SharedBlocks, few_of
 from bloomcli.errors import UsageError
 from bloomcli.model.find import FileFound
 
@@ -41,6 +42,14 @@ _BATCH_BYTES: Final = 8 << 20
 _STRIPE: Final = "stripe"
 """The only column that may be null: formats other than ORC have no stripes."""
 
+SHARED_BYTES: Final = 64 << 20
+"""Most bytes of values that are broadcast. The driver holds them for a moment."""
+_SHARED_PIECES: Final = 1 << 10
+_LONG_BYTES: Final = 1 << 10
+"""The size that is assumed for a text, if only the number of texts is known."""
+_COUNTED: Final = ("InMemoryRelation", "Range")
+"""Nodes of Spark's plans with a known number of rows."""
+
 Part = Any
 """The files of a task, and the job."""
 
@@ -51,6 +60,50 @@ executor with a part of the blocks. Returns the results of all calls."""
 Search = Callable[[Part, Iterable[bytes]], Iterator["pa.RecordBatch | FileFound"]]
 """Searches the files of a part for the values of blocks. Yields the rows of each file, and then its result. Must be a
 module's function, which executors import. The blocks may be `SharedBlocks`."""
+
+
+class SharedBlocks:
+    """Blocks of values that are broadcast. All tasks of a job in a Python worker share this object, until the worker
+    runs a task of another job.
+
+    Args:
+        blocks: the blocks.
+
+    Attributes:
+        made: a cache that tasks fill for the following tasks. It isn't pickled.
+    """
+
+    def __init__(self, blocks: Sequence[bytes]) -> None:
+        self._blocks = blocks
+        self.made: Any = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._blocks)
+
+    def __reduce__(self) -> tuple[type[SharedBlocks], tuple[Sequence[bytes]]]:
+        return SharedBlocks, (self._blocks,)
+
+
+class Forms(NamedTuple):
+    """The functions that convert values to blocks and back."""
+
+    blocks_of: Callable[..., Iterator[pa.RecordBatch]]
+    """Converts batches of values to rows with one column, a block of values of at most `most` bytes. Runs on
+    executors."""
+    unpacked: Callable[[bytes], pa.Array]
+    """The values of a block."""
+
+
+def values_frame(spark: SparkSession, values: Any) -> DataFrame:
+    """Values as a frame: a frame itself, or one with the texts of Python's values. Raises UsageError."""
+    from pyspark.sql import DataFrame
+
+    if isinstance(values, DataFrame):
+        return values
+    given = texts(values)
+    if not given:
+        raise UsageError("no values to find", hint="name one or several, or a frame of values")
+    return spark.createDataFrame([(text,) for text in given], "value string")
 
 
 def frame(
@@ -106,6 +159,58 @@ def frame(
         return wire.mapInArrow(_batches, schema)
 
 
+def few_of(chosen: DataFrame, forms: Forms) -> list[bytes] | None:
+    """The distinct values as blocks; None if they have, or may have, more than `SHARED_BYTES`."""
+    values = _collected(chosen, forms)
+    if values is None or values.nbytes > SHARED_BYTES:
+        return None
+    batch = pa.record_batch([pc.unique(values)], ["value"])
+    return [block for blocks in forms.blocks_of([batch]) for block in blocks.column(0).to_pylist()]
+
+
+def _collected(chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
+    """The values, if they are few. If Spark doesn't know their number, they are collected in pieces up to the limit:
+    Spark's estimates can be far too low."""
+    known = _known_bytes(chosen)
+    if known is not None and known <= SHARED_BYTES:
+        return chosen.toArrow().column(0)
+    pieces = partial(forms.blocks_of, most=SHARED_BYTES // _SHARED_PIECES)
+    collected = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
+    if len(collected) == _SHARED_PIECES:
+        return None
+    arrays = [forms.unpacked(bytes(row[0])) for row in collected]
+    return pa.chunked_array(arrays) if arrays else pa.chunked_array([], pa.null())
+
+
+def _known_bytes(chosen: DataFrame) -> int | None:
+    """Upper bound of the bytes of a column's values; None if Spark doesn't know their number. Spark knows it
+    for values on the driver, in a cache, and of ranges, also with filters. Each text counts as `_LONG_BYTES`."""
+    with suppress(java_error()):
+        node = chosen._jdf.queryExecution().optimizedPlan()
+        while node.nodeName() in {"Filter", "Project"}:
+            node = node.children().head()
+        kind = node.nodeName()
+        value_bytes = _most_bytes(chosen.schema[0].dataType)
+        if kind == "LocalRelation":
+            return int(node.data().size()) * value_bytes
+        if kind not in _COUNTED or (kind == _COUNTED[0] and not node.cacheBuilder().isCachedColumnBuffersLoaded()):
+            return None
+        rows = node.stats().rowCount()
+        if rows.isDefined():
+            cached = int(str(node.stats().sizeInBytes())) if value_bytes == _LONG_BYTES else 0  # texts may be longer
+            return max(int(str(rows.get())) * value_bytes, cached)
+    return None
+
+
+def _most_bytes(kind: DataType) -> int:
+    """Bytes of a value of a type in Arrow; `_LONG_BYTES` for texts and binary values."""
+    arrow = arrow_type(kind)
+    try:
+        return max(int(arrow.bit_width) // 8, 1)
+    except ValueError:
+        return _LONG_BYTES
+
+
 def results(
     session: SparkSession, parts: Sequence[Part], blocks: Sequence[bytes], *, search: Search, description: str
 ) -> Iterator[pa.RecordBatch | FileFound]:
@@ -144,10 +249,12 @@ def results(
 def _found(context: Any, parts: Sequence[Part], blocks: Sequence[bytes], search: Search) -> RDD[bytes]:
     """The pickled results of each part, for values on the driver."""
     if sum(map(len, blocks)) <= SHARED_BYTES:
-        searched = partial(_pickled_of_shared, shared=context.broadcast(SharedBlocks(blocks)), search=search)
-        return context.parallelize(parts, len(parts)).mapPartitions(searched)  # type: ignore[no-any-return]
-    rows = context.parallelize([(block,) for block in blocks], 1)
-    return _pairs(context, parts, rows).mapPartitions(partial(_pickled, search=search))
+        shared = context.broadcast(SharedBlocks(blocks))
+        found = context.parallelize(parts, len(parts)).flatMap(lambda part: search(part, shared.value))
+    else:
+        rows = context.parallelize([(block,) for block in blocks], 1)
+        found = _pairs(context, parts, rows).mapPartitions(partial(_searched, search=search))
+    return found.map(partial(pickle.dumps, protocol=5))  # type: ignore[no-any-return]
 
 
 def _column_of(values: DataFrame, column: str | None) -> DataFrame:
@@ -228,14 +335,6 @@ def _mapped(blocks: Iterable[Any], function: Callable[[Iterator[bytes]], Iterato
     return function(bytes(block[0]) for block in blocks)
 
 
-def _pickled_of_shared(parts: Iterable[Part], shared: Broadcast[Any], search: Search) -> Iterator[bytes]:
-    return (pickle.dumps(item, 5) for part in parts for item in search(part, shared.value))
-
-
-def _pickled(pairs: Iterable[tuple[Part, Any]], search: Search) -> Iterator[bytes]:
-    return (pickle.dumps(item, 5) for item in _searched(pairs, search))
-
-
 def _stream(pairs: Iterable[tuple[Part, Any]], search: Search, arrow: pa.Schema) -> Iterator[tuple[bytes]]:
     """The rows of a task as an Arrow IPC stream in pieces. A file that fails ends the job. Runs on executors."""
     wire = io.BytesIO()
@@ -286,15 +385,11 @@ def _batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 class FileFailed(Exception):
     """A file can't be searched. This ends the query, as in Spark's own readers."""
 
-    def __init__(self, found: FileFound) -> None:
-        hint = f" (hint: {found.hint})" if found.hint else ""
-        super().__init__(f"{found.error}{hint}")
-
 
 def _check(found: FileFound) -> None:
     """Raise FileFailed for a file that can't be searched."""
     if found.error is not None:
-        raise FileFailed(found)
+        raise FileFailed(f"{found.error} (hint: {found.hint})" if found.hint else found.error)
 
 
 def _schema_of(kind: DataType, record: pa.DataType) -> StructType:

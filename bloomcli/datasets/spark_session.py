@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
@@ -88,10 +88,11 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         builder = builder.config(key, value)
     with tempfile.TemporaryFile() as output:
         try:
-            with _output_to(output) if quiet else _output_unchanged():
+            with _output_to(output) if quiet else nullcontext():
                 found = builder.getOrCreate()
             if quiet and (server := getattr(found.sparkContext, "_accumulatorServer", None)) is not None:
-                server.handle_error = _ignore_error  # it prints a traceback if Java has ended
+                # its own prints a traceback if Java has ended; the call that the command waits for raises the error
+                server.handle_error = lambda *_: None
         except (PySparkException, Py4JError, OSError) as error:
             output.seek(0)
             raise _start_error(error, output.read(_OUTPUT_READ).decode("utf-8", "replace")) from None
@@ -139,16 +140,6 @@ def _output_to(output: IO[bytes]) -> Iterator[None]:
         for fd, copy in kept.items():
             os.dup2(copy, fd)
             os.close(copy)
-
-
-def _ignore_error(request: object, address: object) -> None:
-    """Print nothing: the call that the command waits for raises the same error."""
-    del request, address
-
-
-@contextmanager
-def _output_unchanged() -> Iterator[None]:
-    yield
 
 
 def _start_error(error: Exception, output: str) -> UnsupportedError:

@@ -139,8 +139,7 @@ def find_table(
 
 
 def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | None, index: Name | None) -> Any:
-    from bloomcli.datasets.spark_find import MapBlocks, frame
-    from bloomcli.datasets.spark_values import Forms, values_frame
+    from bloomcli.datasets.spark_find import Forms, MapBlocks, frame, values_frame
 
     path = None if index is None else everywhere(index)
     if column is not None:

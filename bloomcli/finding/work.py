@@ -13,7 +13,7 @@ from bloomcli.commands import find
 from bloomcli.commands.columns import kind_of, only_column
 from bloomcli.concurrency.threads import Stop
 from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
-from bloomcli.datasets.spark_values import SharedBlocks
+from bloomcli.datasets.spark_find import SharedBlocks
 from bloomcli.datasets.task import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.job import FileWork, Job, Part

@@ -65,14 +65,10 @@ class _EmptySource(Source):
     """The source of a new index: an empty file."""
 
     size = 0
+    fingerprint = Fingerprint(0, 0)
 
     def __init__(self, path: str) -> None:
         self.path = path
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """The fingerprint, which never changes."""
-        return Fingerprint(0, 0)
 
     def _current(self) -> Fingerprint:
         return self.fingerprint
@@ -80,9 +76,6 @@ class _EmptySource(Source):
     def _read(self, offset: int, length: int) -> bytes:
         del offset, length
         return b""
-
-    def close(self) -> None:
-        """Do nothing: no file is open."""
 
 
 class IndexWriter:

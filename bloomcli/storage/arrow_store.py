@@ -55,12 +55,7 @@ class ArrowSource(Source):
             raise cannot_read(uri, error) from None
         self._lock = threading.Lock()
         self.size = info.size
-        self._fingerprint = Fingerprint(size=info.size, mtime_ns=info.mtime_ns or 0)
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """The file's fingerprint when it was opened."""
-        return self._fingerprint
+        self.fingerprint = Fingerprint(size=info.size, mtime_ns=info.mtime_ns or 0)
 
     def _current(self) -> Fingerprint | None:
         info = self._fs.get_file_info(self._name)

@@ -149,6 +149,7 @@ class Source(ABC):
     Attributes:
         path: the file, as the user named it.
         size: the file's bytes when it was opened.
+        fingerprint: the file's fingerprint when it was opened.
         read_ahead_bytes: how many bytes of a stream to read at a time. They should stay in the processor's cache
             until they are decompressed; where each read is a request to a server, more are read.
         streams: how many long ranges may be read at a time; None for any number.
@@ -159,6 +160,7 @@ class Source(ABC):
 
     path: str
     size: int
+    fingerprint: Fingerprint
     read_ahead_bytes: int = 512 << 10
     streams: int | None = None
     request_bytes: int = 0
@@ -239,11 +241,6 @@ class Source(ABC):
             hint="something else writes to it; try again when it is done. bloom wrote nothing to it",
         )
 
-    @property
-    @abstractmethod
-    def fingerprint(self) -> Fingerprint:
-        """The file's fingerprint when it was opened."""
-
     @abstractmethod
     def _current(self) -> Fingerprint | None:
         """The fingerprint of the file that has the path now; None if no file has it, or it is another file."""
@@ -252,8 +249,7 @@ class Source(ABC):
     def _read(self, offset: int, length: int) -> bytes:
         """Read a range within the file. Returns fewer bytes if the file became shorter."""
 
-    @abstractmethod
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  views of other sources have nothing to close
         """Close the file. Closing it twice does no harm."""
 
 

@@ -24,7 +24,6 @@ shows in the listing (`root_of_mark`), which takes no request.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Final
 
 from bloomcli.concurrency.threads import Threads
@@ -135,27 +134,17 @@ class TableSearch:
         of_directories = {store.directory(path): path for path in paths} if store.remote else {}
         for path in of_directories.values() or paths:  # files of this machine may be links
             needed |= dict.fromkeys(store.directories_above(path, _LEVELS))
-        self._tables = self._looked(needed)
-
-    def _looked(self, directories: Iterable[str]) -> dict[str, ManagedTable | UnreadableError | None]:
-        """The result of each directory."""
-        if not self._store.remote:
-            return {directory: self._looked_in(directory) for directory in directories}
         meter = traffic.current()
 
         def look(directory: str) -> ManagedTable | UnreadableError | None:
-            with traffic.counted_by(meter):
-                return self._looked_in(directory)
+            try:
+                with traffic.counted_by(meter):
+                    return table_in(store, directory)
+            except UnreadableError as error:
+                return error
 
-        with Threads(_CONCURRENT_LOOKUPS, "bloom-tables") as threads:
-            looks = {directory: threads.submit(partial(look, directory)) for directory in directories}
-            return {directory: threads.result(future) for directory, future in looks.items()}
-
-    def _looked_in(self, directory: str) -> ManagedTable | UnreadableError | None:
-        try:
-            return table_in(self._store, directory)
-        except UnreadableError as error:
-            return error
+        with Threads(_CONCURRENT_LOOKUPS if store.remote else 0, "bloom-tables") as threads:
+            self._tables = dict(zip(needed, threads.map(look, needed), strict=True))
 
     def above(self, path: str, *, strict: bool = True) -> ManagedTable | None:
         """The table or summary that describes one of the files; None if there is none above it.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
 from bloomcli.errors import UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage import os_errors
-from bloomcli.storage.base import Fingerprint, Source, Store, SweepResult
+from bloomcli.storage.base import Source, Store, SweepResult
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.local.store import LocalStore
 from bloomcli.storage.names import is_uri
@@ -18,51 +18,24 @@ from bloomcli.storage.names import is_uri
 LOCAL: Final = LocalStore()
 
 
+BY_SCHEME: Final[dict[str, Store]] = {}
+"""The stores of further URI schemes."""
+
+
 @cache
-def _arrow() -> Store:
+def known_stores() -> dict[str, Store]:
+    """The stores of URI schemes. They are imported for the first URI. pyarrow reads the URIs of other schemes."""
     from bloomcli.storage.arrow_store import ArrowStore
-
-    return ArrowStore()
-
-
-@cache
-def _azure() -> Store:
-    from bloomcli.storage.azure.store import AzureStore
-
-    return AzureStore()
-
-
-@cache
-def _s3() -> Store:
-    from bloomcli.storage.s3.store import S3Store
-
-    return S3Store()
-
-
-@cache
-def _gcs() -> Store:
-    from bloomcli.storage.gcs.store import GcsStore
-
-    return GcsStore()
-
-
-@cache
-def _https() -> Store:
+    from bloomcli.storage.cloud_stores import AzureStore, GcsStore, S3Store
     from bloomcli.storage.https.store import HttpStore
 
-    return HttpStore()
-
-
-MAKERS: Final[dict[str, Callable[[], Store]]] = {
-    **dict.fromkeys(("s3", "s3a", "s3n"), _s3),
-    **dict.fromkeys(("az", "abfs", "abfss"), _azure),
-    **dict.fromkeys(("gs", "gcs"), _gcs),
-    **dict.fromkeys(("https", "http"), _https),
-}
-"""Functions that make the stores of these URI schemes. Each imports its store, so it is called on first use."""
-
-BY_SCHEME: Final[dict[str, Store]] = {}
-"""The stores that were made for these URI schemes. URIs of schemes without a maker are read by pyarrow."""
+    return {
+        **dict.fromkeys(("s3", "s3a", "s3n"), S3Store()),
+        **dict.fromkeys(("az", "abfs", "abfss"), AzureStore()),
+        **dict.fromkeys(("gs", "gcs"), GcsStore()),
+        **dict.fromkeys(("https", "http"), HttpStore()),
+        "": ArrowStore(),
+    }
 
 
 def store_of(path: str | os.PathLike[str]) -> Store:
@@ -76,13 +49,11 @@ def store_of(path: str | os.PathLike[str]) -> Store:
     if LOCAL.has(text):
         return LOCAL
     scheme, _, rest = text.partition("://")
-    known = scheme.lower()
-    if known != scheme and (known in MAKERS or known == "file"):
-        right = shown(f"{known}://{rest}")
+    stores, lower = known_stores(), scheme.lower()
+    if lower != scheme and (lower in stores or lower == "file"):
+        right = shown(f"{lower}://{rest}")
         raise UsageError("the URI's scheme is in capital letters", path=text, hint=f"write it as {right}")
-    if scheme not in BY_SCHEME and scheme in MAKERS:
-        BY_SCHEME[scheme] = MAKERS[scheme]()
-    return BY_SCHEME.get(scheme) or _arrow()
+    return BY_SCHEME.get(scheme) or stores.get(scheme) or stores[""]
 
 
 def system_name(path: str) -> bytes | None:
@@ -109,11 +80,6 @@ def open_source(path: str | os.PathLike[str], end_bytes: int | None = None) -> S
     """
     store, text = store_of(path), os.fspath(path)
     return store.open(text) if end_bytes is None else store.open_end(text, end_bytes)
-
-
-def open_from_parts(path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
-    """Open a file of which some ranges are known: `Store.open_from_parts`. Raises UnsupportedError, UsageError."""
-    return store_of(path).open_from_parts(path, fingerprint, parts)
 
 
 def sweep_for(paths: Iterable[str]) -> SweepResult:

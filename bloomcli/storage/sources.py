@@ -30,7 +30,7 @@ class CountingSource(Source):
     def __init__(self, original: Source) -> None:
         self._original = original
         self._lock = threading.Lock()
-        self.path, self.size = original.path, original.size
+        self.path, self.size, self.fingerprint = original.path, original.size, original.fingerprint
         self.read_ahead_bytes, self.streams = original.read_ahead_bytes, original.streams
         self.request_bytes, self.part_bytes = original.request_bytes, original.part_bytes
         self.tail_bytes = original.tail_bytes
@@ -43,11 +43,6 @@ class CountingSource(Source):
     def estimate(self, ranges: Iterable[tuple[int, int]]) -> Traffic:
         """Estimate the requests for reading ranges."""
         return self._original.estimate(ranges)
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """The file's fingerprint."""
-        return self._original.fingerprint
 
     def _current(self) -> Fingerprint | None:
         return self._original._current()
@@ -98,8 +93,7 @@ class ExtendedSource(Source):
         self.original = original
         self.kept = kept
         self.new = new
-        self.path = original.path
-        self.size = kept + len(new)
+        self.path, self.size, self.fingerprint = original.path, kept + len(new), original.fingerprint
         self.read_ahead_bytes = original.read_ahead_bytes
         self.streams = original.streams
 
@@ -149,20 +143,12 @@ class ExtendedSource(Source):
         """The new bytes in a range."""
         return self.new[max(offset - self.kept, 0) : max(offset + length - self.kept, 0)]
 
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """The file's fingerprint."""
-        return self.original.fingerprint
-
     def _current(self) -> Fingerprint | None:
         return self.original._current()
 
     def _read(self, offset: int, length: int) -> bytes:
         own = b"".join(self.original.read_at(*part) for part in self._within([(offset, length)]))
         return own + self._new(offset, length)
-
-    def close(self) -> None:
-        """Do nothing: the caller closes the file that it opened."""
 
 
 def check_not_written(source: Source) -> None:

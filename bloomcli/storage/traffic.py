@@ -25,18 +25,19 @@ class Meter:
     """Adds up requests and bytes. Several threads may count at the same time.
 
     Attributes:
+        total: the sum so far.
         remarks: remarks on the requests, for the report.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._total = Traffic()
+        self.total = Traffic()
         self.remarks: list[str] = []
 
     def count(self, *, requests: int = 1, downloaded: int = 0, uploaded: int = 0, copied: int = 0) -> None:
         """Add requests, and the bytes of content that they transferred."""
         with self._lock:
-            self._total += Traffic(requests, downloaded, uploaded, copied)
+            self.total += Traffic(requests, downloaded, uploaded, copied)
 
     def remark(self, *texts: str) -> None:
         """Add remarks for the report."""
@@ -45,12 +46,7 @@ class Meter:
     def add(self, traffic: Traffic) -> None:
         """Add another meter's total."""
         with self._lock:
-            self._total += traffic
-
-    @property
-    def total(self) -> Traffic:
-        """The sum so far."""
-        return self._total
+            self.total += traffic
 
 
 _METER: ContextVar[Meter | None] = ContextVar("meter", default=None)

@@ -39,7 +39,7 @@ def test_only_one_module_knows_the_engines() -> None:
     package = ROOT / "bloomcli"
     users = {p.relative_to(package).as_posix() for p in package.rglob("*.py") if engines_imported(p)}
     users.discard("tables/reading.py")  # a table needs a Spark session: no other engine supports it
-    of_values = {"datasets/spark_find.py", "datasets/spark_values.py", "finding/on_spark.py"}
+    of_values = {"datasets/spark_find.py", "finding/on_spark.py"}
     users -= of_values  # values are a data frame, which only Spark has
     assert users == {"datasets/engine.py", "datasets/spark.py"}, "Spark's workers isolate files by the local engine"
 

@@ -20,7 +20,7 @@ from support.found_lake import FILES, ROWS, made
 import bloomcli
 from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
-from bloomcli.datasets import spark_values
+from bloomcli.datasets import spark_find
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ def lake(tmp_path: Path) -> Path:
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param != "known":
-        monkeypatch.setattr(spark_values, "_known_bytes", lambda _: None)
+        monkeypatch.setattr(spark_find, "_known_bytes", lambda _: None)
     if request.param == "on executors":
-        monkeypatch.setattr(spark_values, "_SHARED_PIECES", 1)
-        monkeypatch.setattr(spark_values, "SHARED_BYTES", 800)
+        monkeypatch.setattr(spark_find, "_SHARED_PIECES", 1)
+        monkeypatch.setattr(spark_find, "SHARED_BYTES", 800)
     return str(request.param)
 
 
@@ -101,7 +101,7 @@ def test_spark_knows_how_many_values_there_are_where_it_does_not_estimate_them(
 ) -> None:
     few = spark.createDataFrame(pa.table({"id": [3, 4, 5, 5]}))
     cached = spark.read.parquet(str(lake)).select("id").cache()
-    known = spark_values._known_bytes
+    known = spark_find._known_bytes
     assert known(few) == 4 * 8
     assert known(few.where("id > 3").selectExpr("id + 1 AS id")) in {3 * 8, 4 * 8}  # Spark may filter what it has
     assert known(spark.range(-5, 1000, 5)) == 201 * 8

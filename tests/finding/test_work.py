@@ -15,7 +15,7 @@ from support.found_lake import FILES, ROWS, made
 import bloomcli
 from bloomcli.commands.options import FindOptions
 from bloomcli.datasets.record_shape import Shape, leaves, prune_shape, shape_by_names
-from bloomcli.datasets.spark_values import SharedBlocks
+from bloomcli.datasets.spark_find import SharedBlocks
 from bloomcli.finding import many_files, work
 from bloomcli.finding import values as blocks
 from bloomcli.finding.job import FileWork, Job, parts_of

@@ -70,7 +70,6 @@ def test_a_source_does_not_expose_its_store() -> None:
         "close",
         "estimate",
         "fileno",
-        "fingerprint",
         "outline",
         "part_bytes",
         "pieces",

@@ -67,7 +67,7 @@ def _s3(patched: pytest.MonkeyPatch) -> tuple[Place, Proxy]:
     place = S3Place(server, patched, put_most=0)
     proxy = Proxy(server.port, S3())
     patched.setenv("AWS_ENDPOINT_URL", proxy.url)
-    patched.setattr("bloomcli.storage.s3.replacing._results", {})
+    patched.setattr("bloomcli.storage.s3.writing._results", {})
     return place, proxy
 
 

@@ -489,17 +489,10 @@ class _Beginning(Source):
 
     def __init__(self, source: Source, size: int) -> None:
         self.path, self.size, self._source = source.path, size, source
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """The fingerprint of the whole file."""
-        return self._source.fingerprint
+        self.fingerprint = source.fingerprint  # of the whole file
 
     def _current(self) -> Fingerprint:
         return self.fingerprint
 
     def _read(self, offset: int, length: int) -> bytes:
         return self._source.read_at(offset, length)
-
-    def close(self) -> None:
-        """Do nothing: the caller closes the file."""

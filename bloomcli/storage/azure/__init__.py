@@ -5,7 +5,4 @@ connection.py  parses URIs; gets accounts, endpoints and credentials from them a
 errors.py      converts the service's errors to bloomcli's
 client.py      reads and lists blobs
 writing.py     writes a blob as a new list of blocks, kept ones and new ones
-store.py       the store
-
-store.py imports the other modules, and so the SDK, only when they are first used.
 """

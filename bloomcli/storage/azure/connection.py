@@ -68,15 +68,12 @@ class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loa
     def _send(self, request: Any, **options: Any) -> Any:
         meter = traffic.current()
         operation = urllib.parse.parse_qs(urllib.parse.urlsplit(request.url).query).get("comp", [""])[0]
-        meter.count(uploaded=_body_bytes(request) if request.method == "PUT" and operation in {"", "block"} else 0)
+        has_content = request.method == "PUT" and operation in {"", "block"}
+        meter.count(uploaded=content_length(request.headers) if has_content else 0)
         response = super().send(request, **options)
         if request.method == "GET" and not operation and response.status_code in {200, 206}:
             meter.count(requests=0, downloaded=content_length(response.headers))
         return response
-
-
-def _body_bytes(request: Any) -> int:
-    return content_length(request.headers)
 
 
 SCHEMES: Final = ("az", "abfs", "abfss")

@@ -7,5 +7,4 @@ api.py         sends requests: counts and retries; converts the store's errors t
 client.py      reads, lists and deletes objects, and gets their properties
 uploads.py     uploads new objects, in one request or in chunks; the CRC32C of two concatenated contents
 writing.py     composes objects or uploads them; names of temporary objects, which contain new tails until then
-store.py       the store
 """

@@ -190,24 +190,18 @@ class Api:
 
     def send_once(self, at: Location, request: Request) -> Answer:
         """Send a request that writes, without retries. Raises Interrupted if a retry may help, else as `send`."""
-        try:
-            once: Callable[[], Answer] = DEFAULT_RETRY.with_timeout(0)(lambda: self.once(request))
-            with answers_to_writes():
-                return once()
-        except exceptions.RetryError as error:
-            cause = error.cause if isinstance(error.cause, Exception) else error
-            raise Interrupted(self._error(at, cause, writing=True)) from None
-        except (exceptions.GoogleAPICallError, GoogleAuthError, requests.RequestException, OSError) as error:
-            raise self._error(at, error, writing=True) from None
+        return self.repeated(at, lambda: self.once(request), writing=True, retries=False)
 
-    def repeated(self, at: Location, work: Callable[[], T], *, writing: bool) -> T:
-        """Call `work`, which uses `once`, with the SDK's retries. Raises as `send`."""
+    def repeated(self, at: Location, work: Callable[[], T], *, writing: bool, retries: bool = True) -> T:
+        """Call `work`, which uses `once`, with the SDK's retries. Raises as `send`, or as `send_once`."""
         try:
-            repeatedly: Callable[[], T] = DEFAULT_RETRY.with_timeout(RETRY_SECONDS)(work)
+            repeatedly: Callable[[], T] = DEFAULT_RETRY.with_timeout(RETRY_SECONDS if retries else 0)(work)
             with answers_to_writes() if writing else nullcontext():
                 return repeatedly()
         except exceptions.RetryError as error:
             cause = error.cause if isinstance(error.cause, Exception) else error
+            if not retries:
+                raise Interrupted(self._error(at, cause, writing)) from None
             raise self._error(at, cause, writing, f", tried for {RETRY_SECONDS} seconds") from None
         except (exceptions.GoogleAPICallError, GoogleAuthError, requests.RequestException, OSError) as error:
             raise self._error(at, error, writing) from None

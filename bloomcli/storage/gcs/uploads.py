@@ -148,26 +148,17 @@ def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterat
             headers = {"Content-Range": f"bytes {position}-{position + len(data) - 1}/{size}"}
             position += len(data)
             answer = api.send_once(at, Request("PUT", session, {}, headers, data, len(data)))
-            if (answer.status == _RESUME_INCOMPLETE) != (position < size) or (
-                answer.status == _RESUME_INCOMPLETE and _is_incomplete(answer, position)
-            ):
+            going_on = answer.status == _RESUME_INCOMPLETE
+            received = answer.headers.get("Range", "").rpartition("-")[2]
+            whole = not going_on or (received.isdigit() and int(received) + 1 == position)
+            if going_on != (position < size) or not whole:
                 raise Interrupted(WriteError("can't be written: the store took only part of an upload", path=at.uri))
     except BaseException:
-        _cancel(api, session)
+        with suppress(Exception):  # the store answers a cancellation with an error, and deletes the upload anyway
+            api.once(Request("DELETE", session))
         raise
     with api.checked_answer(at, writing=True):
         return UploadResult(object_in(answer), crc)
-
-
-def _is_incomplete(answer: Answer, position: int) -> bool:
-    """Whether the store has received less of an upload than was sent."""
-    last = answer.headers.get("Range", "").rpartition("-")[2]
-    return not last.isdigit() or int(last) + 1 != position
-
-
-def _cancel(api: Api, session: str) -> None:
-    with suppress(Exception):  # the store answers a cancellation with an error, and deletes the upload later anyway
-        api.once(Request("DELETE", session))
 
 
 def _related(resource: Mapping[str, Any], data: bytes) -> tuple[bytes, str]:

@@ -142,7 +142,7 @@ class WritingGcsClient(GcsClient, WritingClient):
         why = next((text for name, text in _HOLDS.items() if found.get(name)), None)
         with self.api.checked_answer(at):
             until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
-            if why is None and until and _is_in_future(until):
+            if why is None and until and dt.datetime.fromisoformat(until) > dt.datetime.now(dt.UTC):
                 why = f"it has to be retained until {until}"
         if why is None and found.get("customerEncryption"):
             why = "it is encrypted with a key of the customer's, which bloom doesn't have"
@@ -343,7 +343,3 @@ def _key(source: dict[str, Any]) -> dict[str, str]:
     """The request parameter for the source's Cloud KMS key, without the key's version."""
     name = source.get("kmsKeyName", "").partition("/cryptoKeyVersions/")[0]
     return {"kmsKeyName": name} if name else {}
-
-
-def _is_in_future(time: str) -> bool:
-    return dt.datetime.fromisoformat(time) > dt.datetime.now(dt.UTC)

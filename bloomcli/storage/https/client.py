@@ -130,27 +130,19 @@ class HttpClient(Client):
         found = content_range(answer.headers)
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and found is not None:
             return found.size
-        path, number = shown(at.uri), request_id(answer.headers)
+        path = shown(at.uri)
+        number = next((f", request {answer.headers[name]}" for name in _IDS if answer.headers.get(name)), "")
+        unfit = None
         if not _is_unencoded(answer):
-            raise UnsupportedError(
-                f"the server sends compressed answers, whose ranges aren't ranges of the file{number}",
-                path=path,
-                hint="copy the file to this machine",
-            )
-        if answer.status == HTTPStatus.OK:
-            raise UnsupportedError(
-                f"the server ignores ranges: it would send the whole file for each of them{number}",
-                path=path,
-                hint="copy the file to this machine",
-            )
-        if answer.status == HTTPStatus.PARTIAL_CONTENT:
+            unfit = "the server sends compressed answers, whose ranges aren't ranges of the file"
+        elif answer.status == HTTPStatus.OK:
+            unfit = "the server ignores ranges: it would send the whole file for each of them"
+        elif answer.status == HTTPStatus.PARTIAL_CONTENT:
             if found is not None:
                 return found.size
-            raise UnsupportedError(
-                f"the server sends ranges without the file's size{number}",
-                path=path,
-                hint="copy the file to this machine",
-            )
+            unfit = "the server sends ranges without the file's size"
+        if unfit is not None:
+            raise UnsupportedError(f"{unfit}{number}", path=path, hint="copy the file to this machine")
         why = f"status {answer.status}{number}"
         if answer.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}:
             hint = "check the URI, its signature and its time: https://USER:PASSWORD@HOST/NAME sends a password"
@@ -189,7 +181,11 @@ def _is_unencoded(answer: Answer) -> bool:
 
 
 def _info(size: int, answer: Answer) -> ObjectInfo:
-    return ObjectInfo(size, tag_of(answer.headers), modified_ns(answer.headers))
+    try:
+        modified = int(parsedate_to_datetime(answer.headers.get("Last-Modified", "")).timestamp())
+    except (ValueError, TypeError, OverflowError):
+        modified = 0
+    return ObjectInfo(size, tag_of(answer.headers), modified * 1_000_000_000)
 
 
 _IDS: Final = ("x-request-id", "x-amz-request-id", "x-ms-request-id", "x-guploader-uploadid", "cf-ray")
@@ -209,19 +205,6 @@ def condition_headers(tag: str) -> dict[str, str]:
     if tag.startswith('"'):
         return {"If-Match": tag, "If-Range": tag}
     return {"If-Unmodified-Since": tag, "If-Range": tag}
-
-
-def modified_ns(headers: Mapping[str, str]) -> int:
-    """The Last-Modified time in nanoseconds since the epoch; 0 if it is missing or invalid."""
-    try:
-        return int(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp()) * 1_000_000_000
-    except (ValueError, TypeError, OverflowError):
-        return 0
-
-
-def request_id(headers: Mapping[str, str]) -> str:
-    """The request's id as a suffix for messages; empty if the server sends none."""
-    return next((f", request {headers[name]}" for name in _IDS if headers.get(name)), "")
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from bloomcli.errors import UsageError, WriteError
-from bloomcli.storage.base import KeptRange, Piece, PlacedBytes, Replacement, Source, output_exists
+from bloomcli.storage.base import KeptRange, PlacedBytes, Replacement, Source, output_exists
 from bloomcli.storage.local import hadoop_crc
 from bloomcli.storage.local.attributes import copy_attributes, finish_new_file, mode_of_new_file
 from bloomcli.storage.local.copying import NewFile
@@ -39,6 +39,7 @@ from bloomcli.storage.local.temporary import (
     temporary_name,
 )
 from bloomcli.storage.local.write_errors import final_path, write_errors
+from bloomcli.storage.os_errors import reason
 from bloomcli.storage.traffic import current
 
 _NO_DIRECTORY_SYNC: Final = (
@@ -68,19 +69,15 @@ def replace(wanted: Replacement) -> int:
     with replacing(target, source=wanted.source, overwrite=wanted.overwrite, verify=check) as new:
         with closing(wanted.pieces):  # ends their threads before the file is synced
             for piece in wanted.pieces:
-                _write_piece(new, piece, wanted)
+                if isinstance(piece, KeptRange):
+                    new.copy_range(wanted.source, *piece, progress=wanted.progress, cancelled=wanted.cancelled)
+                elif isinstance(piece, PlacedBytes):
+                    new.write_at(*piece)
+                else:
+                    new.write(piece)
                 del piece  # frees a filter, which may be large, before the next one is built
         size = new.size
     return size
-
-
-def _write_piece(new: NewFile, piece: Piece, wanted: Replacement) -> None:
-    if isinstance(piece, KeptRange):
-        new.copy_range(wanted.source, *piece, progress=wanted.progress, cancelled=wanted.cancelled)
-    elif isinstance(piece, PlacedBytes):
-        new.write_at(*piece)
-    else:
-        new.write(piece)
 
 
 @contextmanager
@@ -203,7 +200,12 @@ def _may_bypass_lock(temporary: TemporaryFile, final: Path, expected: LocalSourc
     A file with checksums may not, as both processes would replace the checksums. A source may if one of the two
     processes is sure to detect the other's replacement: see `TemporaryFile.may_bypass_lock`.
     """
-    return not has_checksums(final) and (expected is None or temporary.may_bypass_lock(expected))
+    checksums = hadoop_crc.checksum_file_of(final)
+    if os.path.lexists(checksums):
+        return False
+    if any(may_be_for(p.name, checksums.name) for p in temporary_files(final.parent)):
+        return False  # another run is replacing them
+    return expected is None or temporary.may_bypass_lock(expected)
 
 
 def _sync_directory(directory: Path) -> None:
@@ -269,28 +271,17 @@ def replacing_checksums(
                 settle()
             except OSError as error:  # unknown which checksums match; a sweep compares them
                 new.keep()
-                raise _not_placed_error(checksums, error) from None
+                raise WriteError(
+                    f"the checksums can't be put in place: {reason(error)}",
+                    path=str(checksums),
+                    hint="they have temporary names; the next bloom that writes to the directory restores those that "
+                    "match",
+                ) from None
             except WriteError:
                 raise
             except BaseException:  # interrupted
                 settle()
                 raise
-
-
-def has_checksums(final: Path) -> bool:
-    """Whether a file has a checksum file, or another run is replacing one."""
-    checksums = hadoop_crc.checksum_file_of(final)
-    return os.path.lexists(checksums) or any(
-        may_be_for(p.name, checksums.name) for p in temporary_files(final.parent)
-    )
-
-
-def _not_placed_error(checksums: Path, error: OSError) -> WriteError:
-    return WriteError(
-        f"the checksums can't be put in place: {(error.strerror or str(error)).lower()}",
-        path=str(checksums),
-        hint="they have temporary names; the next bloom that writes to the directory restores those that match",
-    )
 
 
 def _place_checksums(new: TemporaryFile, checksums: Path, temporary: TemporaryFile) -> None:
@@ -305,7 +296,7 @@ def _place_checksums(new: TemporaryFile, checksums: Path, temporary: TemporaryFi
     except OSError as error:
         new.keep()
         raise WriteError(
-            f"the checksums can't be written: {(error.strerror or str(error)).lower()}; the new file is in place",
+            f"the checksums can't be written: {reason(error)}; the new file is in place",
             path=str(checksums),
             hint=f"they are kept as {new.path}; the next bloom that writes to the directory puts them in place",
         ) from None
@@ -322,7 +313,7 @@ def _restore(old_name: Path, checksums: Path) -> None:
         return
     except OSError as error:
         raise WriteError(
-            f"the checksums can't be put back: {(error.strerror or str(error)).lower()}; their file is unchanged",
+            f"the checksums can't be put back: {reason(error)}; their file is unchanged",
             path=str(checksums),
             hint=f"they are kept as {old_name}; the next bloom that writes to the directory puts them in place",
         ) from None

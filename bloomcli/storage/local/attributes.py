@@ -69,56 +69,42 @@ def copy_attributes(fd: int, model: Path) -> str | None:
         old = model.stat()
     except FileNotFoundError:
         return None
-    lost = _give_away(fd, old)
+    lost_owner, lost_group = _give_away(fd, old)
+    lost = [f"{name} {id_}" for name, id_ in (("owner", lost_owner), ("group", lost_group)) if id_ is not None]
+    no_group = lost_group is not None
     mode = stat.S_IMODE(old.st_mode)
     names = _extended(model)
     has_list = _ACL in names
     _copy_extended(
-        fd, model, [name for name in names if name != _ACL and not (lost.group and name.startswith(_ACCESS))]
+        fd, model, [name for name in names if name != _ACL and not (no_group and name.startswith(_ACCESS))]
     )
     if _ACL in _extended(fd):
         os.removexattr(fd, _ACL)
-    if has_list and (lost.group or not _copy_extended(fd, model, [_ACL])):
-        lost.rights.append("access control list")
+    if has_list and (no_group or not _copy_extended(fd, model, [_ACL])):
+        lost.append("access control list")
         mode &= ~0o077  # the list may give the group and others less than the mode
-    elif lost.group:
+    elif no_group:
         shared = mode >> 3 & mode & 0o007  # the old group's members are others now, and the new group's were
         mode = mode & ~0o077 | shared << 3 | shared
-    if lost.rights and mode & (stat.S_ISUID | stat.S_ISGID):
-        lost.rights.append("setuid and setgid bits")
+    if lost and mode & (stat.S_ISUID | stat.S_ISGID):
+        lost.append("setuid and setgid bits")
         mode &= ~(stat.S_ISUID | stat.S_ISGID)
     _set_mode(fd, mode)
-    if not lost.rights:
+    if not lost:
         return None
-    return f"these access rights of the old file couldn't be kept: {', '.join(lost.rights)}; nobody has gained any"
+    return f"these access rights of the old file couldn't be kept: {', '.join(lost)}; nobody has gained any"
 
 
-class _Lost:
-    """The access rights that couldn't be kept.
-
-    Attributes:
-        rights: their names, for a remark.
-        group: whether the group is among them.
-    """
-
-    def __init__(self, *, owner: int | None, group: int | None) -> None:
-        self.rights = [
-            f"{name} {number}" for name, number in (("owner", owner), ("group", group)) if number is not None
-        ]
-        self.group = group is not None
-
-
-def _give_away(fd: int, old: os.stat_result) -> _Lost:
-    """Set owner and group, or the group only, which its members may set."""
+def _give_away(fd: int, old: os.stat_result) -> tuple[int | None, int | None]:
+    """Set owner and group, or the group only, which its members may set. Returns those that couldn't be set."""
     for owner in (old.st_uid, -1):
         new = os.fstat(fd)
         if hasattr(os, "fchown") and (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
             with _if_possible():
                 os.fchown(fd, owner, old.st_gid)
     new = os.fstat(fd)  # some file systems ignore the call
-    return _Lost(
-        owner=old.st_uid if new.st_uid != old.st_uid else None, group=old.st_gid if new.st_gid != old.st_gid else None
-    )
+    lost_owner = old.st_uid if new.st_uid != old.st_uid else None
+    return lost_owner, old.st_gid if new.st_gid != old.st_gid else None
 
 
 def _mode(fd: int) -> int:

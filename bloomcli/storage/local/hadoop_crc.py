@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnreadableError
 from bloomcli.storage.local.source import LocalSource
+from bloomcli.storage.os_errors import read_file, reason
 
 MAGIC: Final = b"crc\0"
 _HEAD: Final = 8
@@ -61,21 +62,13 @@ def load(checksum_file: Path) -> bytes | None:
         UnreadableError: it exists, and can't be read.
     """
     try:
-        fd = os.open(checksum_file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        try:
-            parts, at = [], 0
-            while part := os.pread(fd, _READ_BYTES, at):  # Path.read_bytes treats EAGAIN as the end
-                parts.append(part)
-                at += len(part)
-        finally:
-            os.close(fd)
-        return b"".join(parts)
+        return read_file(checksum_file)
     except (FileNotFoundError, IsADirectoryError):
         return None
     except OSError as error:
         if os.path.lexists(checksum_file):
             raise UnreadableError(
-                f"the checksums can't be read: {(error.strerror or str(error)).lower()}",
+                f"the checksums can't be read: {reason(error)}",
                 path=str(checksum_file),
                 hint="a changed file has to get new ones; check who may read them",
             ) from None

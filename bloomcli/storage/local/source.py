@@ -42,12 +42,7 @@ class LocalSource(Source):
             what = "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"
             raise UnreadableError(f"it is {what}", path=path, hint="name a regular file")
         self.size = info.st_size
-        self._fingerprint = fingerprint_of(info)
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """The file's fingerprint when it was opened."""
-        return self._fingerprint
+        self.fingerprint = fingerprint_of(info)
 
     def fileno(self) -> int:
         """The file descriptor, for copying."""
@@ -55,7 +50,7 @@ class LocalSource(Source):
 
     def _current(self) -> Fingerprint | None:
         try:
-            if fingerprint_of(os.fstat(self._fd)) != self._fingerprint:
+            if fingerprint_of(os.fstat(self._fd)) != self.fingerprint:
                 return None
             return fingerprint_of(self.local_path.stat())  # another file may have been renamed over it
         except (FileNotFoundError, NotADirectoryError):

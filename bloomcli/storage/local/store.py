@@ -79,9 +79,6 @@ class LocalStore(Store):
         """The path without a scheme and without needless slashes and dots."""
         return str(Path(paths.local_path(path)))
 
-    def check_changes(self, path: str) -> None:
-        """Do nothing: the store allows changes of any file."""
-
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
         """Yield the directories above the named path, above the link's target, and above each link between them."""
         for name in paths.names_of(Path(path)):

@@ -255,7 +255,7 @@ def _finish_exchange(folder: Folder, exchange_name: str, *, alone: bool = True) 
 def temporary_files(directory: Path) -> list[Path]:
     """The temporary files in a directory, whether in use or not; none if it can't be read."""
     try:
-        return [Path(directory, name) for name in os.listdir(directory) if is_temporary(name)]  # noqa: PTH208  names do
+        return [Path(directory, name) for name in os.listdir(directory) if _NAME.fullmatch(name)]  # noqa: PTH208  names do
     except OSError:
         return []
 
@@ -401,11 +401,6 @@ def temporary_name(final: Path, marks: Marks | None = None) -> Path:
     """A new random hidden name in the directory of a file."""
     marked = "" if marks is None else f"-{marks.new}-{marks.old}"
     return final.with_name(f".{final.name[:_NAME_CHARACTERS]}.bloom-{os.urandom(6).hex()}{marked}.tmp")
-
-
-def is_temporary(name: str) -> bool:
-    """Whether `temporary_name` makes such names."""
-    return _NAME.fullmatch(name) is not None
 
 
 def may_be_for(name: str, final: str) -> bool:

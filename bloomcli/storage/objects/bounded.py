@@ -12,7 +12,7 @@ import http.client
 import io
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
@@ -55,18 +55,14 @@ class AnswerTooSlow(TimeoutError):
     """An answer arrives more slowly than at `PROGRESS_BYTES_PER_SECOND`."""
 
 
-@contextmanager
-def content_of(length: int) -> Iterator[None]:
+def content_of(length: int) -> AbstractContextManager[None]:
     """Answers to the block's requests have a content of at most `length` bytes."""
-    with _bounded(Bounds(length, READ_GRACE_SECONDS)):
-        yield
+    return _bounded(Bounds(length, READ_GRACE_SECONDS))
 
 
-@contextmanager
-def answers_to_writes() -> Iterator[None]:
+def answers_to_writes() -> AbstractContextManager[None]:
     """Answers to the block's requests may take `WRITE_GRACE_SECONDS`."""
-    with _bounded(Bounds(DOCUMENT_MAX_BYTES, WRITE_GRACE_SECONDS)):
-        yield
+    return _bounded(Bounds(DOCUMENT_MAX_BYTES, WRITE_GRACE_SECONDS))
 
 
 @contextmanager

@@ -162,13 +162,9 @@ class PlannedSource(Source):
 
     def __init__(self, path: str, content: Content) -> None:
         self.path, self.size = path, content.size
+        self.fingerprint = Fingerprint(self.size, 0)  # only the size is known
         self._content = content
         self.read_ahead_bytes = content.source.read_ahead_bytes
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """The fingerprint: only the size is known."""
-        return Fingerprint(self.size, 0)
 
     def _current(self) -> Fingerprint | None:
         return self.fingerprint
@@ -179,6 +175,3 @@ class PlannedSource(Source):
     def changed(self, how: str) -> SourceChanged:
         """The error for a source that changed."""
         return self._content.source.changed(how)
-
-    def close(self) -> None:
-        """Do nothing: the content is closed by its owner."""

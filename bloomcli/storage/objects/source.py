@@ -18,7 +18,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.errors import UnreadableError
@@ -26,10 +26,6 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Fingerprint, Range, Source, united
 from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectInfo, ObjectNotFound
-
-if TYPE_CHECKING:
-    from bloomcli.concurrency.threads import Future, Threads
-
 
 LATENCY_SECONDS: Final = 0.020
 """Time to the first byte of an answer, for S3, GCS and Azure within a region."""
@@ -350,14 +346,9 @@ class ObjectSource(Source):
                 self._meter.add(tail.traffic)
         except ObjectNotFound:
             raise UnreadableError("can't be read: no such file", path=path, hint="check the path") from None
-        self.size = self.info.size
+        self.size, self.fingerprint = self.info.size, fingerprint_of(self.info)
         self._tail_at = self.size - len(self._tail)
         self._ahead = ReadAhead(self._fetch)
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """The object's size, change time and tag when it was opened."""
-        return fingerprint_of(self.info)
 
     def will_read(self, ranges: Iterable[Range]) -> None:
         """Announce ranges: they are read ahead, and near ones are merged."""

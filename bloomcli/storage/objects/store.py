@@ -216,8 +216,11 @@ class ObjectStore(Store):
 
     def names(self, directory: str) -> Iterator[str]:
         """The names in a directory, including hidden ones. Raises UnreadableError."""
-        for page in self._pages_in(directory):
-            yield from (name.rstrip("/") for name in page)
+        at = self.client.locate(directory)
+        prefix = _directory_key(at.key)
+        for page in self.client.pages(Location(at.root, prefix), delimiter=True):
+            keys = (*(entry.key for entry in page.entries), *page.prefixes)
+            yield from {key[len(prefix) :].rstrip("/") for key in keys} - {""}
 
     def existing(self, directory: str, wanted: Mapping[str, Kind]) -> Collection[str]:
         """The wanted names that exist in a directory. Raises UnreadableError.
@@ -225,17 +228,7 @@ class ObjectStore(Store):
         Sends one request, and in a directory of more than a page one more per wanted name.
         """
         at = self.client.locate(directory)
-        return self._existing(at.root, _directory_key(at.key), wanted)
-
-    def _pages_in(self, directory: str) -> Iterator[set[str]]:
-        """The names in a directory, page by page; names of directories end with a slash."""
-        at = self.client.locate(directory)
-        prefix = _directory_key(at.key)
-        for page in self.client.pages(Location(at.root, prefix), delimiter=True):
-            keys = (*(entry.key for entry in page.entries), *page.prefixes)
-            yield {key[len(prefix) :] for key in keys} - {""}
-
-    def _existing(self, root: str, prefix: str, wanted: Mapping[str, Kind]) -> Collection[str]:
+        root, prefix = at.root, _directory_key(at.key)
         keys = {name: f"{prefix}{name}{'/' if kind is Kind.DIRECTORY else ''}" for name, kind in wanted.items()}
         pages = iter(self.client.pages(Location(root, prefix), delimiter=True))
         page = next(pages, Page((), (), last=True))

@@ -110,21 +110,6 @@ _LONGEST_PAUSE_SECONDS: Final = 5.0
 _DIGEST_STEP_BYTES: Final = 4 << 20
 
 
-_METHODS: Final = {
-    "HeadObject": "head_object",
-    "ListObjectsV2": "list_objects_v2",
-    "GetObjectTagging": "get_object_tagging",
-    "PutObject": "put_object",
-    "DeleteObject": "delete_object",
-    "CreateMultipartUpload": "create_multipart_upload",
-    "UploadPart": "upload_part",
-    "UploadPartCopy": "upload_part_copy",
-    "CompleteMultipartUpload": "complete_multipart_upload",
-    "AbortMultipartUpload": "abort_multipart_upload",
-    "ListMultipartUploads": "list_multipart_uploads",
-    "ListParts": "list_parts",
-}
-
 _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "HeadObject": ("ContentLength", "ETag", "LastModified"),
     "GetObject": ("ContentLength", "ETag", "LastModified"),
@@ -309,7 +294,9 @@ class S3Client(Client):
             ObjectNotFound, Conflict: see `Client`.
             UnreadableError, WriteError: the request failed.
         """
-        call = getattr(self.sdk(at), _METHODS[operation])
+        from botocore import xform_name
+
+        call = getattr(self.sdk(at), xform_name(operation))
         named = object_parameters(at) if whole else {"Bucket": at.bucket}
         with self._converted_errors(operation, at, writes=writes), answers_to_writes() if writes else nullcontext():
             answer = _checked(operation, call(**named, **parameters))

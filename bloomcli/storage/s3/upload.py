@@ -17,7 +17,7 @@ import io
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Future, Stop, Threads
-from bloomcli.errors import BloomError, SourceChanged, UnreadableError, WriteError
+from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import STEP_BYTES, SweepResult, output_exists
 from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectNotFound, Precondition
@@ -80,7 +80,7 @@ def command_for(client: S3Client, at: Location, upload: str) -> str:
 
 def _endpoint(client: S3Client, at: Location) -> list[str]:
     """The option for an endpoint other than Amazon's."""
-    parts = urlsplit(str(client.sdk(at).meta.endpoint_url))
+    parts = urlsplit(client.endpoint(at))
     if (parts.hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn")):
         return []
     return ["--endpoint-url", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()]
@@ -102,7 +102,6 @@ def time_range(date: str, seconds: float) -> TimeRange:
     """
     try:
         last = parsedate_to_datetime(date).astimezone(UTC)
-        return TimeRange(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
     except (ValueError, TypeError, OverflowError):
         last = datetime.now(UTC)
     return TimeRange(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
@@ -137,17 +136,12 @@ def _bucket_uploads(
 ) -> list[tuple[Location, Any]]:
     """The unfinished uploads to the locations that are in a bucket, with keys from `first` to `last`."""
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    found = _uploads_to(_list_uploads(client, Location(root, first[:same])), locations)
-    if not found and first != last and client.is_minio:  # MinIO treats the prefix as a whole key
-        found = _uploads_to(_list_uploads(client, Location(root, "")), locations)
+    found, ours = list[tuple[Location, Any]](), set(locations)
+    for prefix in (first[:same], ""):
+        found = [(at, item) for at, item in _list_uploads(client, Location(root, prefix)) if at in ours]
+        if found or first == last or not client.is_minio:  # MinIO treats a prefix as a whole key
+            break
     return found
-
-
-def _uploads_to(
-    uploads: Iterable[tuple[Location, Any]], locations: Collection[Location]
-) -> list[tuple[Location, Any]]:
-    ours = set(locations)
-    return [(at, item) for at, item in uploads if at in ours]
 
 
 def _list_uploads(client: S3Client, at: Location) -> Iterator[tuple[Location, Any]]:
@@ -264,7 +258,7 @@ def complete_object(client: Client, new: NewObject, send: Callable[[], str]) -> 
         send: sends the request, and returns the new object's tag.
 
     Raises:
-        SourceChanged: another program changed the object to replace.
+        Conflict: another program changed the object to replace.
         UsageError: an object exists and may not be replaced.
         WriteError: the store refused the request, or stored another content. The reason says which object exists.
     """
@@ -312,7 +306,7 @@ def _resolve_failure(client: Client, new: NewObject, tail: bytes, error: Excepti
         data, info = client.read_tail(new.at, COMPARED_BYTES)
     except ObjectNotFound:
         if new.in_place:
-            raise _changed(new) from None
+            raise Conflict from None
         raise _refused(new, error, "there is no such object") from None
     except UnreadableError as unknown:
         reason = error.reason if isinstance(error, BloomError) else "the store refused the request"
@@ -330,15 +324,7 @@ def _resolve_failure(client: Client, new: NewObject, tail: bytes, error: Excepti
         raise output_exists(new.path) from None
     if isinstance(error, BloomError) and new.precondition is Precondition.NONE:
         raise error
-    raise _changed(new) from None
-
-
-def _changed(new: NewObject) -> SourceChanged:
-    return SourceChanged(
-        "the object changed while it was being worked on",
-        path=new.path,
-        hint="something else writes to it; try again when it is done. bloom wrote nothing to it",
-    )
+    raise Conflict from None
 
 
 def _refused(new: NewObject, error: Exception, state: str) -> WriteError:

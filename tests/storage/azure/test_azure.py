@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from azure.storage.blob import ContentSettings
 from conftest import need
@@ -21,8 +20,7 @@ from support.servers.faults import Action, Fault
 from support.servers.proxy import Proxy
 from support.tables import write
 
-import bloomcli
-from bloomcli.errors import SourceChanged, UnreadableError, UsageError, WriteError
+from bloomcli.errors import UnreadableError, UsageError, WriteError
 from bloomcli.extras import install
 from bloomcli.storage import traffic
 from bloomcli.storage.base import KeptRange, Pieces
@@ -184,15 +182,6 @@ def test_a_request_that_fails_once_is_sent_again_and_a_lost_commit_is_found(
     assert place.get("data.bin") == data + b"new end"
 
 
-def test_another_writer_between_reading_and_the_commit_wins(place: AzurePlace, proxy: Proxy) -> None:
-    for kind in ("Get Block List", "Put Block", "Put Block List"):
-        place.put("data.bin", bytes(5000))
-        change = Fault(Action.PASS, kind, call=lambda: place.put("data.bin", b"theirs"))
-        with proxy.injecting(change), pytest.raises(SourceChanged):
-            append(place, "data.bin", b"new end")
-        assert place.get("data.bin") == b"theirs", kind
-
-
 def test_one_container_has_several_spellings(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
     place.put("data.bin", b"content")
     container, account = place.container.container_name, running.azurite().user
@@ -274,25 +263,6 @@ def test_a_listing_goes_by_pages_and_leaves_directories_out(place: AzurePlace, p
     assert [item.relative for item in place.store.list(place.path("many"))] == [f"{n}.parquet" for n in range(7)]
     with pytest.raises(UnreadableError):
         place.store.open(place.path("many/folder"))
-
-
-def test_commands_change_a_file_in_a_container_and_give_it_back(place: AzurePlace, tmp_path: Path) -> None:
-    table = pa.table({"id": pa.array(range(5000), pa.int64()), "name": [f"n{n}" for n in range(5000)]})
-    old = write(tmp_path / "a.parquet", table, rows=1000).read_bytes()
-    place.put("a.parquet", old)
-    bloomcli.add(place.path("a.parquet"), ["id"], in_place=True)
-    assert bloomcli.validate(place.path("a.parquet"), deep=True).findings == ()
-    new = place.get("a.parquet")
-    assert new is not None
-    assert pq.read_table(pa.BufferReader(new)).equals(table)
-    bloomcli.add(place.path("a.parquet"), ["name"], output=place.path("b.parquet"))
-    assert place.get("a.parquet") == new
-    bloomcli.fold(place.path("b.parquet"), in_place=True, fpp=0.2)
-    assert bloomcli.validate(place.path("b.parquet"), deep=True).findings == ()
-    for name in ("a.parquet", "b.parquet"):
-        bloomcli.remove(place.path(name), in_place=True)
-        assert place.get(name) == old
-    assert place.names() == {"a.parquet", "b.parquet"}
 
 
 def test_a_blob_that_is_not_what_was_written_names_the_way_back(

@@ -21,10 +21,10 @@ from support.servers.proxy import Proxy
 from bloomcli.errors import SourceChanged, UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import KeptRange, Piece, Pieces, PlacedBytes
+from bloomcli.storage.cloud_stores import S3Store
 from bloomcli.storage.registry import LOCAL, store_of
-from bloomcli.storage.s3 import replacing
+from bloomcli.storage.s3 import writing
 from bloomcli.storage.s3.client import S3Client
-from bloomcli.storage.s3.store import S3Store
 from bloomcli.storage.s3.upload import PartSizes
 
 pytestmark = pytest.mark.servers
@@ -186,7 +186,7 @@ def _md5(data: bytes) -> str:
 @pytest.fixture
 def ignoring(lake: S3Place, monkeypatch: pytest.MonkeyPatch) -> S3Place:
     """MinIO as if it ignored preconditions: it doesn't get those of our requests that write."""
-    monkeypatch.setattr(replacing, "_results", {})
+    monkeypatch.setattr(writing, "_results", {})
     monkeypatch.setenv("AWS_CLIENT_OF_ITS_OWN", lake.bucket)
     client: Any = lake.store.client  # type: ignore[attr-defined]
     events = client.sdk(client.locate(lake.path())).meta.events
@@ -237,7 +237,7 @@ def test_a_forced_change_still_looks_whether_the_object_changed(ignoring: S3Plac
 
 
 def test_an_endpoint_is_asked_once(lake: S3Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replacing, "_results", {})
+    monkeypatch.setattr(writing, "_results", {})
     lake.put("data.bin", LARGE)
     with seen_through_a_proxy(lake, monkeypatch) as (proxy, store):
         for _ in range(3):
@@ -264,7 +264,7 @@ def seen_through_a_proxy(lake: S3Place, patched: pytest.MonkeyPatch) -> Iterator
 
 
 def test_uploads_do_not_wait_for_copies(lake: S3Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replacing, "sizes_for", lambda _, copies: PartSizes(5 * MIB, 5 * MIB, 5 * MIB, copies))
+    monkeypatch.setattr(writing, "sizes_for", lambda _, copies: PartSizes(5 * MIB, 5 * MIB, 5 * MIB, copies))
     lake.put("data.bin", LARGE)
     waited: list[bool] = []
     with seen_through_a_proxy(lake, monkeypatch) as (proxy, store), store.open(lake.path("data.bin")) as source:

@@ -72,8 +72,9 @@ def lakes(names: list[str], folder: Path) -> Iterator[Lakes]:
         for name, value in environment.items():
             patched.setenv(name, value)
         for scheme in (scheme for name in names for scheme in SCHEMES[name]):
-            if scheme in registry.MAKERS:  # a new store, because an existing one has a client for another server
-                patched.setitem(registry.BY_SCHEME, scheme, type(registry.MAKERS[scheme]())())
+            store = registry.known_stores().get(scheme)
+            if store is not None:  # a new store, because an existing one has a client for another server
+                patched.setitem(registry.BY_SCHEME, scheme, type(store)())
         yield Lakes(made, environment)
 
 

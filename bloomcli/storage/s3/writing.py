@@ -15,7 +15,7 @@ A dry run gets an estimate of the requests and bytes.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -26,7 +26,7 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
 from bloomcli.storage.base import KeptRange, Source, SweepResult
 from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
-from bloomcli.storage.objects.content import Segment, outline_segments, within
+from bloomcli.storage.objects.content import outline_segments, within
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.writing import NewObject, Writer, WritingClient
 from bloomcli.storage.s3.client import S3Client, checksum_parameters
@@ -34,7 +34,6 @@ from bloomcli.storage.s3.properties import check_no_loss, kept_properties
 from bloomcli.storage.s3.upload import (
     COMPARED_BYTES,
     UPLOAD_BYTES,
-    Part,
     Upload,
     command_for,
     complete_object,
@@ -51,32 +50,6 @@ _AROUND_PUT: Final = 1
 """Requests that read the new object's tail."""
 
 
-def of_put(segments: Sequence[Segment], source: Source, put_most: int, *, copies: bool) -> Traffic | None:
-    """The traffic of writing an object in one request; None if it is written in parts."""
-    size = segments[-1].end if segments else 0
-    if size > put_most or any(part.copy_from is not None for part in _parts(segments, copies=copies)):
-        return None
-    kept = ((s.offset, s.length) for s in segments if s.kept)
-    return source.estimate(kept) + Traffic(1 + _LOOKING + _AROUND_PUT, min(size, COMPARED_BYTES), size, 0)
-
-
-def of_parts(segments: Sequence[Segment], source: Source, *, copies: bool) -> Traffic:
-    """The traffic of a multipart upload: one request per part, and reads of the kept bytes in uploaded parts."""
-    parts = _parts(segments, copies=copies)
-    uploaded = [part for part in parts if part.copy_from is None]
-    found = (within(segments, part.start, part.start + part.length) for part in uploaded)
-    kept = [(s.offset, s.length) for part in found for s in part if s.kept]
-    sent = sum(part.length for part in uploaded)
-    size = segments[-1].end
-    traffic = Traffic(len(parts) + _LOOKING + _AROUND_PARTS, min(size, COMPARED_BYTES), sent, size - sent)
-    return source.estimate(kept) + traffic
-
-
-def _parts(segments: Sequence[Segment], *, copies: bool) -> list[Part]:
-    size = segments[-1].end if segments else 0
-    return list(next_parts(segments, None, sizes_for(size, copies=copies), finished=True))
-
-
 _AMAZONS: Final = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 _NO_TAG: Final = f'"{"0" * 32}"'
 """A tag that no object has."""
@@ -85,36 +58,31 @@ _results: Final[dict[tuple[str, str], bool]] = {}
 """Whether an endpoint honours preconditions, by its address and the kind of request."""
 
 
-def check(client: S3Client, at: Location, upload: str | None, *, force: bool) -> None:
+def check(client: S3Client, at: Location, upload: str | None) -> None:
     """Refuse an endpoint that ignores preconditions.
 
     Args:
         client: sends the requests.
         at: the object to write.
         upload: the id of the upload to complete; None if the object is put in one request.
-        force: skip the check.
 
     Raises:
         UsageError: the endpoint ignores preconditions.
         WriteError: the endpoint refused the test's requests.
     """
-    if force or _honours(client, at, upload):
+    endpoint = client.endpoint(at)
+    if (urlsplit(endpoint).hostname or "").endswith(_AMAZONS):
+        return
+    kind = (endpoint, "put" if upload is None else "completion")
+    if kind not in _results:
+        _results[kind] = _put(client, at) if upload is None else _completion(client, at, upload)
+    if _results[kind]:
         return
     raise UsageError(
         "the endpoint ignores preconditions: an object that another program writes at the same time would be lost",
         path=at.uri,
         hint="--force writes it; use it only if no other program writes there",
     )
-
-
-def _honours(client: S3Client, at: Location, upload: str | None) -> bool:
-    endpoint = str(client.sdk(at).meta.endpoint_url)
-    if (urlsplit(endpoint).hostname or "").endswith(_AMAZONS):
-        return True
-    kind = (endpoint, "put" if upload is None else "completion")
-    if kind not in _results:
-        _results[kind] = _put(client, at) if upload is None else _completion(client, at, upload)
-    return _results[kind]
 
 
 def _completion(client: S3Client, at: Location, upload: str) -> bool:
@@ -205,8 +173,18 @@ class WritingS3Client(S3Client, WritingClient):
     ) -> Traffic:
         """The traffic of a multipart upload or a single request, including those that read the object."""
         del at
-        segments, copies = outline_segments(outline), origin is not None
-        return of_put(segments, source, self.put_most, copies=copies) or of_parts(segments, source, copies=copies)
+        segments = outline_segments(outline)
+        size = segments[-1].end if segments else 0
+        parts = list(next_parts(segments, None, sizes_for(size, copies=origin is not None), finished=True))
+        uploaded = [part for part in parts if part.copy_from is None]
+        if size <= self.put_most and len(uploaded) == len(parts):
+            kept = [(s.offset, s.length) for s in segments if s.kept]
+            return source.estimate(kept) + Traffic(1 + _LOOKING + _AROUND_PUT, min(size, COMPARED_BYTES), size, 0)
+        found = (within(segments, part.start, part.start + part.length) for part in uploaded)
+        kept = [(s.offset, s.length) for part in found for s in part if s.kept]
+        sent = sum(part.length for part in uploaded)
+        requests = len(parts) + _LOOKING + _AROUND_PARTS
+        return source.estimate(kept) + Traffic(requests, min(size, COMPARED_BYTES), sent, size - sent)
 
     def sweep(self, locations: Collection[Location]) -> SweepResult:
         """Report unfinished uploads to the objects."""
@@ -226,8 +204,10 @@ class _S3Writer(Writer):
 
     def add(self) -> None:
         """Start writing the parts that are final so far."""
-        if self._upload is None and (self._is_certain() or 0 < self.new.content.size > self._client.put_most):
-            self._begin()
+        if self._upload is None:
+            parts = next_parts(self.new.content.segments, None, self._sizes, finished=False)
+            if next(parts, None) is not None or 0 < self.new.content.size > self._client.put_most:
+                self._begin()
         if self._upload is not None:
             self._upload.add()
 
@@ -252,9 +232,9 @@ class _S3Writer(Writer):
         new, client, upload = self.new, self._client, self._upload
         if new.origin is not None and (new.force or not new.in_place):
             new.origin.check_unchanged()
-        if new.precondition is not Precondition.NONE:
+        if new.precondition is not Precondition.NONE and not new.force:
             # After all reads: in MinIO, a completion waits for reads of the object, and new reads wait for it.
-            check(client, new.at, None if upload is None else upload.id, force=new.force)
+            check(client, new.at, None if upload is None else upload.id)
         complete_object(client, new, self._put if upload is None else partial(upload.complete, new.precondition))
         if upload is not None:
             traffic.current().remark(*upload.duplicate_remarks())
@@ -277,9 +257,6 @@ class _S3Writer(Writer):
         assert self._whole is not None  # noqa: S101  `finish` has set it
         data, properties = self._whole
         return self._client.put(self.new.at, data, self.new.precondition, **properties).tag
-
-    def _is_certain(self) -> bool:
-        return any(True for _ in next_parts(self.new.content.segments, None, self._sizes, finished=False))
 
     def _begin(self) -> None:
         self._upload = Upload(self._client, self.new, self._sizes, self._properties())
