@@ -26,14 +26,7 @@ if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterSummary
 
 
-ALGORITHM = "KIRSCH_MITZENMACHER"
-
 T = TypeVar("T")
-
-
-def hash_name(orc: OrcType) -> str:
-    """The hash of a type's values."""
-    return "MURMUR3" if orc.kind in {*STRINGS, "DECIMAL"} else "WANG"
 
 
 def ordinal(location: Location) -> int:
@@ -57,8 +50,8 @@ def facts(filters: Filters, location: Location, loaded: LoadedStream) -> Iterato
             offset=loaded.stream.offset,
             length=len(bits.bitset),
             bitset_bytes=len(bits.bitset),
-            algorithm=ALGORITHM,
-            hash=hash_name(orc),
+            algorithm="KIRSCH_MITZENMACHER",
+            hash="MURMUR3" if orc.kind in {*STRINGS, "DECIMAL"} else "WANG",
             compression=footer.codec.name,
             ndv_estimate=ndv,
             fill=fill,
