@@ -2,7 +2,8 @@
 
 They call modules that have the same functions in each format's folder, and are imported when they are needed:
 
-    bloom_filter   Filters: locates and reads filters
+    bloom_filter   Filters: columns, location, locations: which there are, and where; ranges, load: reads them;
+                   deep_bytes: what `check.deep` reads
     describe       ordinal, facts, problem_facts, raw: a filter's facts; column_facts
     check          unusable, sound, overlaps, contradictions: faults by the metadata; deep: by the values
     footer         schema_tree, footer_tree
@@ -20,7 +21,7 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError, UsageError
@@ -39,28 +40,6 @@ if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
 
 
-class Filters(Protocol):
-    """The filters of an open file. A location is that of a filter; in ORC, that of a column's filters in a stripe."""
-
-    def locations(self, columns: set[int] | None) -> Iterator[Any]:
-        """Yield the locations of the filters of these columns (None: all), in row-group then schema order."""
-
-    def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of what `load` reads for the filters of these columns (None: all)."""
-
-    def location(self, column: int, row_group: int, stripe: int) -> Any | None:
-        """Return the location of the filter that readers use; None if there is none."""
-
-    def load(self, location: Any) -> Any:
-        """Read a filter. Raises FilterProblem."""
-
-    def columns(self) -> set[int]:
-        """Ordinals of the columns that have a filter anywhere."""
-
-    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
-        """Compressed bytes of the values that are compared with the filters of these columns in these units."""
-
-
 class LocatedFile(FilterFile):
     """An open file whose format has the modules above.
 
@@ -70,7 +49,7 @@ class LocatedFile(FilterFile):
     """
 
     footer: Any
-    filters: Filters
+    filters: Any
     chunks_read_whole: int = 0
     """Maximum bytes of a chunk that is read without looking the value up in its dictionary first, which would take
     another request to a store."""
@@ -86,7 +65,8 @@ class LocatedFile(FilterFile):
 
     def filtered_columns(self) -> set[int]:
         """Ordinals of the columns that have a filter anywhere."""
-        return self.filters.columns()
+        columns: set[int] = self.filters.columns()
+        return columns
 
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
         """Every filter of these columns (None: all), in row-group then schema order."""
@@ -167,7 +147,7 @@ class LocatedFile(FilterFile):
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of what `examine` reads."""
-        return self.filters.ranges(columns)
+        yield from self.filters.ranges(columns)
 
     def examine_one(self, check: Any, location: Any) -> Iterator[FilterFacts | Finding]:
         """Yield the filters of one location, and their faults."""
@@ -190,7 +170,7 @@ class LocatedFile(FilterFile):
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""
-        return self.filters.deep_bytes(columns, units)
+        return int(self.filters.deep_bytes(columns, units))
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether another file's metadata equal this file's except for filters of these columns (None: all)."""

@@ -192,10 +192,6 @@ def _to_integer(value: Value, _: int | None) -> Value | None:
     return _to_number(value, 0)
 
 
-def _to_double(value: Value, _: int | None) -> Value | None:
-    return _to_number(value, None)
-
-
 def _to_date(value: Value, _: int | None) -> Value | None:
     if value.kind not in {"text", "time"}:
         return None
@@ -242,7 +238,7 @@ _CASTS: Final[dict[object, _Conversion]] = {
     **dict.fromkeys(_TIMESTAMPS, _to_timestamp),
     **dict.fromkeys(_BINARY, _to_binary),
     **dict.fromkeys(_DECIMALS, _to_integer),  # the default precision and scale differ between engines
-    DataType.Type.DOUBLE: _to_double,
+    DataType.Type.DOUBLE: lambda value, _: _to_number(value, None),
     DataType.Type.FLOAT: _to_integer,
     DataType.Type.DATE: _to_date,
     DataType.Type.DATE32: _to_date,

@@ -56,11 +56,6 @@ class LoadedStream(NamedTuple):
     untrusted: str | None
     """Why readers must not use them; None if they may."""
 
-    @property
-    def utf8(self) -> bool:
-        """Whether it is a BLOOM_FILTER_UTF8 stream."""
-        return self.stream.kind == UTF8
-
 
 def problem(
     footer: Footer,

@@ -30,6 +30,7 @@ from bloomcli.formats.orc.bloom_filter import (
     BLOOM_ENCODING,
     KINDS,
     ORIGINAL,
+    UTF8,
     Filters,
     LoadedStream,
     Location,
@@ -164,7 +165,7 @@ def sound(
         message = f"readers must not use these filters, and those that do lose rows: {loaded.untrusted}"
         yield finding("filter-untrusted", message)
     probed = orc.kind in {*hashes.READABLE, "UNION"}
-    if probed and loaded.utf8 and location.streams.bloom_encoding(orc.id) != BLOOM_ENCODING:
+    if probed and loaded.stream.kind == UTF8 and location.streams.bloom_encoding(orc.id) != BLOOM_ENCODING:
         message = "a BLOOM_FILTER_UTF8 stream without bloomEncoding 1: ORC C++ ignores it"
         yield finding("filter-encoding", message)
     if location.streams.find("ROW_INDEX", orc.id) is None:

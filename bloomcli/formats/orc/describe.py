@@ -4,6 +4,7 @@ statistics and storage over all stripes."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -25,14 +26,7 @@ if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterSummary
 
 
-ALGORITHM = "KIRSCH_MITZENMACHER"
-
 T = TypeVar("T")
-
-
-def hash_name(orc: OrcType) -> str:
-    """The hash of a type's values."""
-    return "MURMUR3" if orc.kind in {*STRINGS, "DECIMAL"} else "WANG"
 
 
 def ordinal(location: Location) -> int:
@@ -56,8 +50,8 @@ def facts(filters: Filters, location: Location, loaded: LoadedStream) -> Iterato
             offset=loaded.stream.offset,
             length=len(bits.bitset),
             bitset_bytes=len(bits.bitset),
-            algorithm=ALGORITHM,
-            hash=hash_name(orc),
+            algorithm="KIRSCH_MITZENMACHER",
+            hash="MURMUR3" if orc.kind in {*STRINGS, "DECIMAL"} else "WANG",
             compression=footer.codec.name,
             ndv_estimate=ndv,
             fill=fill,
@@ -239,16 +233,14 @@ class Contradictions:
         return bool(self._missing.get(column)) and self._stripes.get(column, set()) >= stripes
 
 
+@dataclass(slots=True)
 class _ColumnStorage:
     """The storage of one column in all stripes."""
 
-    __slots__ = ("bytes", "dictionaries", "encodings", "stripes")
-
-    def __init__(self) -> None:
-        self.bytes = 0
-        self.encodings: dict[str, None] = {}
-        self.dictionaries: list[int] = []
-        self.stripes = 0
+    bytes: int = 0
+    encodings: dict[str, None] = field(default_factory=dict)
+    dictionaries: list[int] = field(default_factory=list)
+    stripes: int = 0
 
 
 def column_facts(footer: Footer, columns: set[int] | None, contradictions: Contradictions) -> Iterator[ColumnFacts]:
@@ -292,11 +284,8 @@ def _facts(footer: Footer, orc: OrcType, stored: _ColumnStorage) -> ColumnFacts:
 
 def _statistics(footer: Footer, column: int) -> Any | None:
     """The file's statistics of a column. Those of an encrypted column describe its mask."""
-    if column >= len(footer.message.statistics):
-        return None
-    raw = footer.message.statistics[column]
-    found = spec.parse("ColumnStatistics", raw, footer.path, footer.footer_at, f"statistics[{column}]")
-    if footer.rows:
+    found = footer.statistics(column)
+    if found is not None and footer.rows:
         statistics.believe((found,), footer.types[column], footer.created_by, Part.FILE_BOUNDS)
     return found
 

@@ -177,6 +177,13 @@ class Footer:
             item = spec.parse("UserMetadataItem", raw, self.path, self.footer_at, "metadata")
             yield spec.text(item.name), item.value
 
+    def statistics(self, column: int) -> Any | None:
+        """The file's statistics of a column, as stored. Raises CorruptFile."""
+        found = self.message.statistics
+        if column >= len(found):
+            return None
+        return spec.parse("ColumnStatistics", found[column], self.path, self.footer_at, f"statistics[{column}]")
+
     @property
     def rows(self) -> int:
         """Rows of the file."""

@@ -72,6 +72,13 @@ class Change(Plan):
             yield share
         yield share
 
+    def _metadata_bound(self, entries: int) -> int:
+        """Upper bound of the bytes of the new footers, in each of which so many entries change."""
+        before: int = (
+            self.footer.file_bytes - self.footer.footer_at + sum(s.footer_length for s in self.footer.stripes)
+        )
+        return before + (len(self.footer.stripes) + 1) * FOOTER_GROWTH * entries
+
     def _count(self) -> None:
         """Count the bytes to copy, when `removed` is known."""
         self.bytes_to_copy = self.footer.footer_at
@@ -182,13 +189,9 @@ class AddPlan(Change):
         self._count()
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
         streams = 2 if rule.choice("kind") == "both" else 1
-        self.new_bytes_bound = (
-            streams * groups * sum(self.sizes[c.id].bits * 5 // 4 // 8 + _ENTRY_BOUND for c in self.chosen)
-            + sum(s.footer_length for s in self.footer.stripes)
-            + (len(self.footer.stripes) + 1) * FOOTER_GROWTH * (len(self.chosen) + 1)
-            + self.footer.file_bytes
-            - self.footer.footer_at
-        )
+        self.new_bytes_bound = streams * groups * sum(
+            self.sizes[c.id].bits * 5 // 4 // 8 + _ENTRY_BOUND for c in self.chosen
+        ) + self._metadata_bound(len(self.chosen) + 1)
 
     def _size(self, rule: SizeRule, column: Column) -> _Size:
         """The size of a column's filters, as orc-core sizes them.
@@ -398,12 +401,7 @@ class RemovePlan(Change):
             estimate += [removal(filters, Location(streams, s)) for s in removed]
         self._estimated = tuple(estimate)
         self._count()
-        self.new_bytes_bound = (
-            self.footer.file_bytes
-            - self.footer.footer_at
-            + sum(s.footer_length for s in self.footer.stripes)
-            + (len(self.footer.stripes) + 1) * FOOTER_GROWTH
-        )
+        self.new_bytes_bound = self._metadata_bound(1)
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The file without the filters. Only the stripes' footers are read."""

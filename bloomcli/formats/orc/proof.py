@@ -345,15 +345,6 @@ class Metadata:
             self.problem = error.reason
         self.at = at
 
-    def of_file(self, column: int) -> Any | None:
-        """The file's statistics of a column."""
-        found = self.footer.message.statistics
-        if column >= len(found):
-            return None
-        return spec.parse(
-            "ColumnStatistics", found[column], self.footer.path, self.footer.footer_at, f"statistics[{column}]"
-        )
-
     def of_stripe(self, stripe: Stripe, column: int) -> Any | None:
         """A stripe's statistics of a column."""
         if stripe.ordinal >= len(self._stripes):
@@ -451,7 +442,7 @@ def by_metadata(
         orc = footer.types[column]
         if column in footer.encrypted_columns:
             continue
-        whole = metadata.of_file(column)
+        whole = metadata.footer.statistics(column)
         for stripe in footer.stripes:
             if not stripe.rows or (units is not None and stripe.ordinal not in units):
                 continue
@@ -559,7 +550,7 @@ def uncounted_nulls(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
     if orc.id in footer.encrypted_columns or orc.kind not in _PARTS or any(each.kind != "STRUCT" for each in above):
         return
     metadata = Metadata(filters)
-    above = [each for each in above if (found := metadata.of_file(each.id)) is None or found.has_null]
+    above = [each for each in above if (found := metadata.footer.statistics(each.id)) is None or found.has_null]
     for stripe in footer.stripes if above else ():
         streams = footer.stripe_footer(stripe)
         structs = [Index(filters, streams, each) for each in above]
@@ -594,7 +585,7 @@ class ColumnProof:
         self._metadata, self._streams, self._orc = metadata, streams, orc
         self._reader = reader
         self._seen = 0
-        claimed = claims(metadata.of_file(orc.id), orc) if orc.kind in GEOSPATIAL else None
+        claimed = claims(metadata.footer.statistics(orc.id), orc) if orc.kind in GEOSPATIAL else None
         self._measuring = Measuring(reader.leaf, claimed)
         self._offsets = offsets_of([streams], orc)
         types = [*filters.footer.ancestors(orc), orc]
@@ -653,7 +644,7 @@ def of_file(metadata: Metadata, orc: OrcType, stripes: Sequence[Measured]) -> It
     measured = Measured()
     for stripe in stripes:
         measured.add(stripe)
-    found = metadata.of_file(orc.id)
+    found = metadata.footer.statistics(orc.id)
     if found is not None:
         footer = metadata.footer
         offsets = offsets_of([footer.stripe_footer(s) for s in footer.stripes], orc)

@@ -22,7 +22,7 @@ from bloomcli.errors import BloomError
 from bloomcli.formats.answer import ENCRYPTED, WRONG
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc import spec, statistics
+from bloomcli.formats.orc import statistics
 from bloomcli.formats.orc.bloom_filter import Filters, LoadedStream
 from bloomcli.formats.orc.compression import HEADER
 from bloomcli.formats.orc.footer import Stripe, StripeFooter
@@ -138,11 +138,10 @@ def _entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[IndexEn
     stream = found.find("ROW_INDEX", orc.id)
     if stream is None:
         return
-    data = footer.read_index(stream, stripe)
-    message = spec.parse("RowIndex", data, footer.path, stream.offset, f"{stripe.field}.streams[{stream.position}]")
+    entries = filters.stored_entries(found, stream)
     loaded = _loaded(filters, stripe.ordinal, orc.id)
-    statistics.believe((entry.statistics for entry in message.entry), orc, footer.created_by)
-    for row_group, entry in enumerate(message.entry):
+    statistics.believe((entry.statistics for entry in entries), orc, footer.created_by)
+    for row_group, entry in enumerate(entries):
         yield _entry(orc, stripe.ordinal, row_group, entry, loaded)
 
 

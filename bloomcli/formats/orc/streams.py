@@ -258,20 +258,7 @@ class Runs:
 
 def integers(stream: ByteStream, version: int, *, signed: bool) -> Runs:
     """Read a stream of integers as int64s; `version` 1 or 2 of the encoding."""
-
-    def decode(
-        data: bytes,
-        at: int,
-        out: bytearray,
-        have: int,
-        want: int,
-        starts: kernels.RunStarts,
-        before: int,
-        taken: int,
-    ) -> tuple[int, int]:
-        return kernels.orc_runs(data, at, version, signed, out, have, want, starts, before, taken)
-
-    return Runs(stream, decode, 8)
+    return Runs(stream, lambda data, at, *rest: kernels.orc_runs(data, at, version, signed, *rest), 8)
 
 
 def byte_runs(stream: ByteStream) -> Runs:

@@ -97,7 +97,16 @@ def writer_zone(name: str) -> kernels.WriterZone | None:
     known, cycle = found
     offsets = [(start, offset) for start, offset, _ in known]
     base = _BASE - _at(offsets, _BASE - _at(offsets, _BASE))
-    return _packed(known, base, cycle, exact=name in _UTC)
+    ends = array("q", itertools.accumulate(len(different) for _, _, different in known))
+    return kernels.WriterZone(
+        array("q", [start for start, _, _ in known]).tobytes(),
+        array("q", [first for _, first, _ in known]).tobytes(),
+        ends.tobytes(),
+        array("q", [other for _, _, different in known for other in different]).tobytes(),
+        base,
+        cycle,
+        name in _UTC,
+    )
 
 
 def intervals(name: str) -> list[Interval] | None:
@@ -115,21 +124,12 @@ def _zone(name: str) -> tuple[list[Interval], int] | None:
         size = sum(int(part or 0) * unit for part, unit in zip(fixed.groups()[1:], (3600, 60, 1), strict=True))
         return [(_FIRST, size if fixed[1] == "+" else -size, ())], _LAST
     name = _JAVA.get(name, name)
-    known = _offsets(name)
+    data = _tzif(name)
+    try:
+        known = None if data is None else offsets_of(data)
+    except (ValueError, struct.error):
+        return None
     return None if known is None else (list(_merged(known[0], _disputes(name))), known[1])
-
-
-def _packed(intervals: list[Interval], base: int, cycle: int, *, exact: bool) -> kernels.WriterZone:
-    ends = array("q", itertools.accumulate(len(different) for _, _, different in intervals))
-    return kernels.WriterZone(
-        array("q", [start for start, _, _ in intervals]).tobytes(),
-        array("q", [first for _, first, _ in intervals]).tobytes(),
-        ends.tobytes(),
-        array("q", [other for _, _, different in intervals for other in different]).tobytes(),
-        base,
-        cycle,
-        exact,
-    )
 
 
 def _at(offsets: Offsets, second: int) -> int:
@@ -170,15 +170,6 @@ def _disputes(name: str) -> Disputes:
 
 def _second(year: int, month: int = 1) -> int:
     return int((dt.datetime(year, month, 1, tzinfo=dt.UTC) - _EPOCH).total_seconds())
-
-
-def _offsets(name: str) -> tuple[Offsets, int] | None:
-    """Return a zone's offsets on this machine, and the second after which they repeat every 400 years, or None."""
-    data = _tzif(name)
-    try:
-        return None if data is None else offsets_of(data)
-    except (ValueError, struct.error):
-        return None
 
 
 def offsets_of(data: bytes) -> tuple[Offsets, int]:
