@@ -24,7 +24,7 @@ from bloomcli.storage.os_errors import hint, reason
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
-    from bloomcli.commands.options import Options, WriteOptions
+    from bloomcli.commands.options import Options
     from bloomcli.commands.table_options import TableOptions
     from bloomcli.datasets.engine import Engine
     from bloomcli.datasets.task import Task
@@ -176,20 +176,15 @@ def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, r
     from bloomcli.datasets.engine import plan_files
 
     if dataset.table is not None and isinstance(options, WriteOptions):
-        return write(_change_table(dataset, dataset.table, options), form, every=every)
+        from bloomcli.tables.change import open_and_change
+
+        engine = engine_of(dataset, changing=True)
+        with output.Bars() as bars:
+            report = open_and_change(engine, options, dataset.table, fail_fast=dataset.fail_fast, progress=bars)
+        return write(report, form, every=every)
     paths = named_paths(dataset)
     engine = engine_of(dataset, changing=isinstance(options, WriteOptions))
     return write(run_tasks(engine, plan_files(engine, paths, options)), form, every=every, reports=reports)
-
-
-def _change_table(dataset: Dataset, table: TableOptions, options: WriteOptions) -> DatasetReport:
-    """Replace files of a table, with a progress bar. Raises: as `change_table`."""
-    from bloomcli.tables.change import open_and_change
-
-    with output.Bars() as bars:
-        return open_and_change(
-            engine_of(dataset, changing=True), options, table, fail_fast=dataset.fail_fast, progress=bars
-        )
 
 
 def run_tasks(engine: Engine, tasks: Sequence[Task]) -> DatasetReport:
