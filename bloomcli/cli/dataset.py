@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
@@ -21,6 +23,7 @@ from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage.names import read_list
 from bloomcli.storage.os_errors import hint, reason
+from bloomcli.storage.registry import read_file
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -70,8 +73,6 @@ def read_named(source: str) -> bytes:
     """The bytes of a file that an option names; ``-`` is standard input. Raises UnreadableError."""
     try:
         if source != "-":
-            from bloomcli.storage.registry import read_file
-
             return read_file(source)
         data: bytes | None = sys.stdin.buffer.read()
     except OSError as error:
@@ -246,8 +247,6 @@ def named_paths(dataset: Dataset) -> Sequence[str]:
 def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
     """The engine that the options select. `changing`: the command changes files. For other commands on a table, the
     engine finds the table's files. Raises UsageError, UnsupportedError."""
-    import warnings
-
     from bloomcli.datasets.engine import choose_engine
 
     check_engine_options(dataset, changing=changing)
@@ -270,8 +269,6 @@ def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
 
 def _say_tables(tables: Sequence[ManagedTable]) -> None:
     """Say that files of tables are read as plain files."""
-    import shlex
-
     for table in tables[:_TABLES_NAMED]:
         name = table.name_to_read
         instead = "" if name is None else f"; --table {shlex.quote(name)} takes its current files"

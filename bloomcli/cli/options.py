@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import click
@@ -17,6 +18,8 @@ from bloomcli.commands.option import DRAFTS, ENCRYPTION, OUTPUT, POLICY, Option,
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import own_options
 from bloomcli.formats.format import OptionValues
+from bloomcli.formats.keys import Keys
+from bloomcli.formats.keys import pairs as key_pairs
 from bloomcli.rules.readers import READERS
 from bloomcli.storage.os_errors import convert_os_errors
 
@@ -44,8 +47,6 @@ def policy_file(policy: str | None, *, no_policy: bool) -> str | None:
         raise UsageError("--policy and --no-policy exclude each other", hint="leave one of them out")
     if no_policy or policy:
         return policy
-    from pathlib import Path
-
     from bloomcli.policy.policy_file import FoundPolicy, find
 
     with convert_os_errors():
@@ -441,15 +442,13 @@ def _keys(
     """The keys; None if none of the options is given. Raises UsageError."""
     if not (footer_key or column_key or key or aad_prefix or kms or kms_config):
         return None
-    from bloomcli.formats.keys import Keys, pairs
-
     return Keys(
         footer_key=footer_key,
-        column_keys=pairs(map(as_text, column_key), "--column-key"),
-        keys=pairs(map(as_text, key), "--key"),
+        column_keys=key_pairs(map(as_text, column_key), "--column-key"),
+        keys=key_pairs(map(as_text, key), "--key"),
         aad_prefix=aad_prefix,
         kms=kms,
-        kms_config=pairs(kms_config, "--kms-config"),
+        kms_config=key_pairs(kms_config, "--kms-config"),
     )
 
 
