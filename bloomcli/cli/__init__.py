@@ -22,6 +22,7 @@ from typing import Final
 
 import click
 
+from bloomcli import kernels
 from bloomcli.errors import BloomError, PolicyError, UsageError, near_names
 from bloomcli.hints import completed, quoted
 from bloomcli.model.paths import shown
@@ -146,8 +147,6 @@ def bloom(verbose: bool) -> None:
     """
     if verbose:
         raise UsageError("--verbose is for --version", hint="bloom --version --verbose")
-    from bloomcli import kernels
-
     kernels.keep_freed_memory()
 
 

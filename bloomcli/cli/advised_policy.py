@@ -25,6 +25,20 @@ if TYPE_CHECKING:
     from bloomcli.model.advice import AdviseReport, ColumnAdvice
 
 
+def check_path(path: str, option: str) -> None:
+    """Raise UsageError if an option can't write a policy to a path: to a store, or among other tools' settings."""
+    if is_uri(path):
+        raise UsageError(
+            f"{option} writes to this machine", path=path, hint="--policy FILE, then copy the file there"
+        )
+    if Path(path).name == PYPROJECT:
+        raise UsageError(
+            f"{option} doesn't write into {PYPROJECT}",
+            path=path,
+            hint=f"let it write {NAME}, then move its keys to [tool.bloom], and its tables to [tool.bloom.off], ...",
+        )
+
+
 def check(path: str, *, overwrite: bool, others: Iterable[object]) -> None:
     """Check, before the work starts, that the policy can be written and doesn't replace another kind of file.
 
@@ -39,14 +53,7 @@ def check(path: str, *, overwrite: bool, others: Iterable[object]) -> None:
     """
     from bloomcli.cli import reports
 
-    if is_uri(path):
-        raise UsageError("--policy writes to this machine", path=path, hint="--policy FILE, then copy the file there")
-    if Path(path).name == PYPROJECT:
-        raise UsageError(
-            f"--policy doesn't write into {PYPROJECT}",
-            path=path,
-            hint=f"let it write {NAME}, then move its keys to [tool.bloom], and its tables to [tool.bloom.off], ...",
-        )
+    check_path(path, "--policy")
     reports.check([path], [os.fspath(other) for other in others if isinstance(other, str | os.PathLike)])
     with convert_os_errors(path):
         if not overwrite and path_exists(Path(path)):

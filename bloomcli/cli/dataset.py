@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
@@ -21,10 +23,11 @@ from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage.names import read_list
 from bloomcli.storage.os_errors import hint, reason
+from bloomcli.storage.registry import read_file
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
-    from bloomcli.commands.options import Options, WriteOptions
+    from bloomcli.commands.options import Options
     from bloomcli.commands.table_options import TableOptions
     from bloomcli.datasets.engine import Engine
     from bloomcli.datasets.task import Task
@@ -70,8 +73,6 @@ def read_named(source: str) -> bytes:
     """The bytes of a file that an option names; ``-`` is standard input. Raises UnreadableError."""
     try:
         if source != "-":
-            from bloomcli.storage.registry import read_file
-
             return read_file(source)
         data: bytes | None = sys.stdin.buffer.read()
     except OSError as error:
@@ -176,20 +177,15 @@ def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, r
     from bloomcli.datasets.engine import plan_files
 
     if dataset.table is not None and isinstance(options, WriteOptions):
-        return write(_change_table(dataset, dataset.table, options), form, every=every)
+        from bloomcli.tables.change import open_and_change
+
+        engine = engine_of(dataset, changing=True)
+        with output.Bars() as bars:
+            report = open_and_change(engine, options, dataset.table, fail_fast=dataset.fail_fast, progress=bars)
+        return write(report, form, every=every)
     paths = named_paths(dataset)
     engine = engine_of(dataset, changing=isinstance(options, WriteOptions))
     return write(run_tasks(engine, plan_files(engine, paths, options)), form, every=every, reports=reports)
-
-
-def _change_table(dataset: Dataset, table: TableOptions, options: WriteOptions) -> DatasetReport:
-    """Replace files of a table, with a progress bar. Raises: as `change_table`."""
-    from bloomcli.tables.change import open_and_change
-
-    with output.Bars() as bars:
-        return open_and_change(
-            engine_of(dataset, changing=True), options, table, fail_fast=dataset.fail_fast, progress=bars
-        )
 
 
 def run_tasks(engine: Engine, tasks: Sequence[Task]) -> DatasetReport:
@@ -251,8 +247,6 @@ def named_paths(dataset: Dataset) -> Sequence[str]:
 def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
     """The engine that the options select. `changing`: the command changes files. For other commands on a table, the
     engine finds the table's files. Raises UsageError, UnsupportedError."""
-    import warnings
-
     from bloomcli.datasets.engine import choose_engine
 
     check_engine_options(dataset, changing=changing)
@@ -275,8 +269,6 @@ def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
 
 def _say_tables(tables: Sequence[ManagedTable]) -> None:
     """Say that files of tables are read as plain files."""
-    import shlex
-
     for table in tables[:_TABLES_NAMED]:
         name = table.name_to_read
         instead = "" if name is None else f"; --table {shlex.quote(name)} takes its current files"

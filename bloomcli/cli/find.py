@@ -137,7 +137,12 @@ def command(
         )
     chosen = FindOptions(column=options.as_text(column), as_files=as_files, **options_)
     _check_output(form, target, rows=chosen.checked().rows, reachable=reachable)
-    sought = Values(wanted) if source is None else _read_values(source, values_column, chosen.column)
+    if source is None:
+        sought = Values(wanted)
+    else:
+        from bloomcli.finding.value_file import values_of
+
+        sought = values_of(source, values_column, chosen.column)
     where = Dataset(
         paths=tuple(paths),
         files_from=files_from,
@@ -169,12 +174,6 @@ def _check_table(
         raise no_files(paths[0])
     if as_files:
         raise UsageError("--table and --as-files exclude each other", hint="leave out one of them")
-
-
-def _read_values(source: str, column: str | None, searched: str) -> Values:
-    from bloomcli.finding.value_file import values_of
-
-    return values_of(source, column, searched)
 
 
 def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | None) -> Search:

@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import click
@@ -16,8 +17,9 @@ from bloomcli.cli.grouped import GroupedCommand, GroupedOption, option
 from bloomcli.commands.option import DRAFTS, ENCRYPTION, OUTPUT, POLICY, Option, options_in
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import own_options
-from bloomcli.formats.format import Option as FormatOption
 from bloomcli.formats.format import OptionValues
+from bloomcli.formats.keys import Keys
+from bloomcli.formats.keys import pairs as key_pairs
 from bloomcli.rules.readers import READERS
 from bloomcli.storage.os_errors import convert_os_errors
 
@@ -43,12 +45,8 @@ def policy_file(policy: str | None, *, no_policy: bool) -> str | None:
     """The policy file that the option names, or the nearest one; None if there is none. Raises UsageError."""
     if no_policy and policy is not None:
         raise UsageError("--policy and --no-policy exclude each other", hint="leave one of them out")
-    return None if no_policy else policy or _nearest()
-
-
-def _nearest() -> str | None:
-    from pathlib import Path
-
+    if no_policy or policy:
+        return policy
     from bloomcli.policy.policy_file import FoundPolicy, find
 
     with convert_os_errors():
@@ -444,22 +442,21 @@ def _keys(
     """The keys; None if none of the options is given. Raises UsageError."""
     if (footer_key, aad_prefix, kms) == (None, None, None) and not (column_key or key or kms_config):
         return None
-    from bloomcli.formats.keys import Keys, pairs
-
     return Keys(
         footer_key=footer_key,
-        column_keys=pairs(map(as_text, column_key), "--column-key"),
-        keys=pairs(map(as_text, key), "--key"),
+        column_keys=key_pairs(map(as_text, column_key), "--column-key"),
+        keys=key_pairs(map(as_text, key), "--key"),
         aad_prefix=aad_prefix,
         kms=kms,
-        kms_config=pairs(kms_config, "--kms-config"),
+        kms_config=key_pairs(kms_config, "--kms-config"),
     )
 
 
 def format_options(function: Callable[..., int]) -> Callable[..., int]:
     """Add the options of bloom's own formats. `taken_format_options` collects their values."""
     for one in reversed(tuple(own_options())):
-        function = _format_option(one)(function)
+        kind: dict[str, Any] = {"type": click.Choice(one.choices)} if one.choices else {"is_flag": True}
+        function = option(one.flag, one.name, help=one.help, group=DRAFTS, **kind)(function)
     return function
 
 
@@ -467,10 +464,3 @@ def taken_format_options(arguments: dict[str, Any]) -> OptionValues:
     """Take the values of these options out of a command's arguments. Returns those that were given."""
     values = {one.name: arguments.pop(one.name) for one in own_options()}
     return {name: value for name, value in values.items() if value is not None and value is not False}
-
-
-def _format_option(of_format: FormatOption) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    flag, name, text = of_format.flag, of_format.name, of_format.help
-    if not of_format.choices:
-        return option(flag, name, is_flag=True, help=text, group=DRAFTS)
-    return option(flag, name, type=click.Choice(of_format.choices), help=text, group=DRAFTS)

@@ -51,6 +51,7 @@ def save_all(reports: Reports, write: Callable[[str, TextIO], None]) -> None:
         save(path, stream.getvalue())
 
 
+@convert_os_errors()
 def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
     """Check, before the work starts, that the reports can be written and replace no file that isn't a report.
 
@@ -62,11 +63,6 @@ def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
         UsageError: two reports go to the same file, or a report would replace a data file or another file of the run.
         WriteError: the directory doesn't exist or isn't writable.
     """
-    with convert_os_errors():
-        _check(paths, others)
-
-
-def _check(paths: Sequence[str], others: Iterable[str | None]) -> None:
     taken = {_spelled(other) for other in others if other is not None}
     for path in paths:
         if path == "-":

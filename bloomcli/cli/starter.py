@@ -12,14 +12,14 @@ from typing import Any, Final
 import click
 
 from bloomcli.cli import output
+from bloomcli.cli.advised_policy import check_path
 from bloomcli.cli.dataset import Dataset, engine_of, named_paths, run_tasks
 from bloomcli.cli.options import is_quiet, was_given
 from bloomcli.commands.options import GateOptions, SurveyOptions
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.dataset import FileRow, Status
-from bloomcli.policy.policy_file import NAME, PYPROJECT, find
+from bloomcli.policy.policy_file import NAME, find
 from bloomcli.policy.starter import starter_policy
-from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import convert_os_errors, path_exists
 from bloomcli.storage.registry import write_file
 from bloomcli.validation import gate
@@ -46,10 +46,7 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
         UnreadableError: none of the files could be read.
     """
     _refuse_others()
-    if is_uri(given["policy"] or NAME):
-        raise UsageError(
-            "--init writes to this machine", path=given["policy"], hint="--policy FILE, then copy the file there"
-        )
+    check_path(given["policy"] or NAME, "--init")
     target = Path(given["policy"] or NAME)
     with convert_os_errors(target):
         above = _overridden_policy(target)
@@ -97,12 +94,6 @@ def _refuse_others() -> None:
 
 def _overridden_policy(target: Path) -> Path | None:
     """Return the policy of a parent directory that the new one overrides. Raises UsageError if the policy exists."""
-    if target.name == PYPROJECT:
-        raise UsageError(
-            f"--init doesn't write into {PYPROJECT}",
-            path=str(target),
-            hint=f"let it write {NAME}, then move its keys to [tool.bloom], and its tables to [tool.bloom.off], ...",
-        )
     if path_exists(target):
         raise UsageError("the policy exists already", path=str(target), hint="move it away, or use --policy NAME")
     found = find(target.parent) if target.name == NAME else None

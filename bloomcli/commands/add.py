@@ -195,7 +195,7 @@ def _change_request(request: _AddRequest) -> ChangeRequest:
         return _change_request(replace(request, empty={**request.empty, error.column: error.reason}))
 
     return ChangeRequest(
-        command="add",
+        options=request.options,
         plan=request.plan,
         why_unchanged=request.why_unchanged,
         is_result=request.is_result,
@@ -203,9 +203,6 @@ def _change_request(request: _AddRequest) -> ChangeRequest:
         rewrite=request.rewrite,
         without=without,
         only_where_needed=not request.options.columns,
-        names=request.options.names,
-        keys=request.options.keys,
-        policy=request.policy.path,
     )
 
 

@@ -89,7 +89,7 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
         values=tuple(extent.values for extent in found),
         nulls=None if None in nulls else sum(n for n in nulls if n is not None),
         chunk_bytes=sum(extent.chunk_bytes for extent in found),
-        lows=tuple(_cut(extent.low) if bytes_like else extent.low for extent in found),
+        lows=tuple(extent.low and extent.low[:_BOUND_BYTES] if bytes_like else extent.low for extent in found),
         highs=tuple(_raised(extent.high) if bytes_like else extent.high for extent in found),
         empty=bytes(extent.empty for extent in found),
         dictionary=sum(extent.only_dictionary for extent in found),
@@ -99,10 +99,6 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
         properties=frozenset() if why is not None and refusal is None else file.properties(column),
     )
     return summed, [extent.row_group_bytes for extent in found]
-
-
-def _cut(low: bytes | None) -> bytes | None:
-    return None if low is None else low[:_BOUND_BYTES]
 
 
 def _raised(high: bytes | None) -> bytes | None:

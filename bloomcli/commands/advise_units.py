@@ -276,7 +276,11 @@ def tight(built: Sequence[BuiltFilter], rates: Sequence[float], least: int) -> l
         rates: the false-positive rates.
         least: bytes of the smallest filter.
     """
-    largest = max((done.bits for done in built if isinstance(done.bits, SplitBlockFilter)), key=_nbytes, default=None)
+    largest = max(
+        (done.bits for done in built if isinstance(done.bits, SplitBlockFilter)),
+        key=lambda bits: bits.nbytes,
+        default=None,
+    )
     values = None if largest is None else largest.ndv_estimate
     if values is None:
         return list(built)
@@ -285,10 +289,6 @@ def tight(built: Sequence[BuiltFilter], rates: Sequence[float], least: int) -> l
         BuiltFilter(None, size, rate) if size < done.nbytes else done
         for done, size, rate in zip(built, sizes, rates, strict=True)
     ]
-
-
-def _nbytes(bits: SplitBlockFilter) -> int:
-    return bits.nbytes
 
 
 def _number(path: str) -> int:

@@ -11,16 +11,15 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Final, NamedTuple, TypeVar
 
-from bloomcli.commands.options import Name, WriteOptions
+from bloomcli.commands.options import Name, WriteOptions, policy_path
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.engine_filters.base import Rewrite
 from bloomcli.engine_filters.registry import may_rewrite
 from bloomcli.errors import BloomError, NoValues, UsageError
 from bloomcli.formats.base import ChangeResult, FilterFile, Plan
-from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import open_file
 from bloomcli.model.change import ChangeReport
-from bloomcli.model.schema import ColumnNames, RowLineage
+from bloomcli.model.schema import RowLineage
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import KeptRange, Pieces, Source, Store, Verify
 from bloomcli.storage.managed_tables import table_above, table_error
@@ -83,7 +82,8 @@ def no_filters(file: FilterFile) -> str:
 class ChangeRequest(NamedTuple):
     """A command and its options, applicable to any file: the parts in which add, remove, fold and repair differ."""
 
-    command: str
+    options: WriteOptions
+    """Checked options."""
     plan: Callable[[FilterFile], Plan]
     why_unchanged: Callable[[FilterFile], str | None]
     """The reason why a file needs no change; None if it needs one, or if only a plan can decide."""
@@ -98,21 +98,18 @@ class ChangeRequest(NamedTuple):
     """A file that needs no change isn't written, even if it is the only file."""
     why_idle: str | None = None
     """The reason why a plan that keeps everything isn't executed, except to write another file; None if it is."""
-    names: ColumnNames | None = None
-    """The names that the files' table has for their columns."""
-    keys: Keys | None = None
-    """The keys of encrypted files."""
-    policy: str | None = None
-    """The policy file, for the report."""
     lineage: RowLineage | None = None
     """The numbers of the rows, which the new file has to keep."""
     corrects: Callable[[FilterFile, Plan], tuple[str, ...]] = lambda *_: ()
     """Remarks on what the commit corrects in the metadata of the file's table: then the file is written even if the
     plan keeps everything."""
-
     rewrite: Callable[[FilterFile], Rewrite | None] = lambda _: None
     """Makes the file of an engine's filters beside the file, which is written in place of the file itself; None
     without one."""
+
+    def open(self, source: Source) -> FilterFile:
+        """Open a file by the names and keys of the options."""
+        return open_file(source, self.options.names, self.options.keys)
 
     def keeps_all(self, plan: Plan) -> bool:
         """Whether a plan keeps every filter and other structure, and need not be executed."""
@@ -132,7 +129,7 @@ def change(
 ) -> ChangeReport:
     """Plan a change and, unless it is a dry run, carry it out."""
     report = _without_empty_columns(request, lambda other: _change_file(path, other, target, threads, progress))
-    return replace(report, policy=request.policy)
+    return replace(report, policy=policy_path(request.options))
 
 
 _Report = TypeVar("_Report", ChangeReport, ChangeReport | str)
@@ -168,7 +165,7 @@ def _change_file(
         if output is not None:
             # for a dataset, the engine does this once for all files
             remarks = tuple(store_of(output).sweep(output).remarks)
-        file = open_file(source, request.names, request.keys)
+        file = request.open(source)
         reason = request.why_unchanged(file) if request.only_where_needed else None
         if reason is not None and target.output is None:
             return _unchanged(source, file, request, target, reason)
@@ -176,7 +173,7 @@ def _change_file(
         try:
             plan = request.plan(file)
             if target.in_place and request.why_idle is not None and request.keeps_all(plan):
-                idle = request.why_idle if plan.estimate or request.command == "repair" else no_filters(file)
+                idle = request.why_idle if plan.estimate or request.options.command == "repair" else no_filters(file)
                 reason = request.why_unchanged(file) or idle
                 return _unchanged(source, file, request, target, reason, plan)
             report = _change(source, file, plan, output, request, target, threads, progress)
@@ -199,7 +196,7 @@ def _change_beside(
     remarks: tuple[str, ...] = ()
     if sweeps and not target.dry_run:
         remarks = tuple(store.sweep(store.link_target(source.path) or source.path).remarks)
-    file = open_file(source, request.names, request.keys)
+    file = request.open(source)
     found = request.rewrite(file)
     if found is None:
         return None
@@ -276,7 +273,7 @@ def _change_file_where_needed(
             if all(change.action == "keep" for change in beside.changes):
                 return str(request.why_idle)
             return replace(beside, seconds=time.perf_counter() - started)
-        file = open_file(source, request.names, request.keys)
+        file = request.open(source)
         if request.lineage is not None and request.why_unchanged(file) is None:
             file = _with_lineage(file, request.lineage, request, target)
         if target.output is not None and not target.overwrite:
@@ -312,7 +309,7 @@ def _with_lineage(file: FilterFile, lineage: RowLineage, request: ChangeRequest,
     """The file with columns that number its rows. Raises UnsupportedError if the format can't store them."""
     file.appends_only = _appends_only(file.source, target, target.output)
     extended = file.with_lineage(lineage)
-    return file if extended is None else open_file(extended, request.names, request.keys)
+    return file if extended is None else request.open(extended)
 
 
 def _appends_only(source: Source, target: Target, output: str | os.PathLike[str] | None) -> bool:
@@ -333,11 +330,11 @@ class _OutputState(Enum):
 
 
 def _state(file: FilterFile, request: ChangeRequest, output: str) -> _OutputState:
-    origin = file.source
+    origin, options = file.source, request.options
     changed_until = origin.fingerprint.mtime_ns + store_of(origin.path).mtime_step_ns - 1
     try:
         with store_of(output).open(output) as source:
-            made = open_file(source, request.names, request.keys and request.keys.of_file(origin.path))
+            made = open_file(source, options.names, options.keys and options.keys.of_file(origin.path))
             if made.format != file.format:
                 return _OutputState.OTHER
             try:
@@ -434,7 +431,7 @@ def _report(
     return ChangeReport(
         path=source.path,
         format=file.format,
-        command=request.command,
+        command=request.options.command,
         output=None,
         dry_run=target.dry_run,
         bytes_before=source.size,

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import pyarrow as pa
+
 from bloomcli.commands.columns import only_column, select
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
@@ -18,6 +20,7 @@ from bloomcli.commands.partitions import Partition, check_column, check_values, 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.engine_filters.registry import excludes_all
 from bloomcli.errors import CorruptFile, SourceChanged, UnsupportedError
+from bloomcli.formats.arrays import binaries, int64s, repeated, shifted
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
@@ -29,8 +32,6 @@ from bloomcli.storage.sources import CountingSource, check_not_written
 from bloomcli.values.literals import how_looked_up
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from bloomcli.formats.column_search import Candidates, ColumnSearch, FoundRows, Matches
     from bloomcli.formats.filter_lookup import FilterAnswer
     from bloomcli.formats.wanted_values import WantedValues
@@ -81,7 +82,7 @@ they are written differently and are equal in the column. A list of UTF-8 in bin
 _ROWS_TOGETHER: Final = 8192
 """Rows whose records are read together, and those of the row group in which they end."""
 
-Emit = Callable[["pa.RecordBatch"], None]
+Emit = Callable[[pa.RecordBatch], None]
 """A function that takes rows with `COLUMNS`."""
 
 
@@ -159,8 +160,6 @@ def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
 
 def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
     """The type of a file's records, and the number of bytes read. Raises as `run`."""
-    import pyarrow as pa
-
     with open_source(path) as original:
         source = CountingSource(original)
         file = open_file(source, options.names, options.keys)
@@ -171,8 +170,6 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
 
 def with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The same rows with the columns `COLUMNS` and the values as text: bytes that aren't UTF-8 become U+FFFD."""
-    import pyarrow as pa
-
     at = COLUMNS.index("value")
     values = batch.column(at)
     try:
@@ -382,9 +379,6 @@ class _FileRows:
         """Read the records of rows of row groups, and give them to `emit`."""
         if not self._options.rows or not matches:
             return
-        import pyarrow as pa
-
-        from bloomcli.formats.arrays import binaries, repeated, shifted
         from bloomcli.formats.column_search import FoundRows
 
         found = [
@@ -412,10 +406,6 @@ class _FileRows:
 
     def _also(self, matches: Matches) -> pa.ListArray:
         """The column `ALSO` of rows."""
-        import pyarrow as pa
-
-        from bloomcli.formats.arrays import int64s
-
         wanted, kind = self._wanted, pa.list_(pa.large_binary())
         if not matches.others and not wanted.sharing:
             return pa.nulls(len(matches.rows), kind)
@@ -431,9 +421,5 @@ class _FileRows:
 
 def _stripes(found: FoundRows) -> pa.Int64Array:
     """The stripe of each row; nulls in formats without stripes."""
-    import pyarrow as pa
-
-    from bloomcli.formats.arrays import repeated
-
     stripe, count = found.candidates.stripe, len(found.rows)
     return pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count)

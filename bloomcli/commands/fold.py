@@ -45,13 +45,11 @@ def request(options: FoldOptions) -> ChangeRequest:
         return planned == [(f.row_group, f.column, f.bitset_bytes, f.fpp) for f in output.facts(chosen(file))]
 
     return ChangeRequest(
-        command="fold",
+        options=options,
         plan=plan,
         why_unchanged=lambda file: file.unfoldable or why_none(file, options.columns, exclude=options.exclude),
         is_result=is_result,
         why_idle="no filter can be smaller",
-        names=options.names,
-        keys=options.keys,
         rewrite=rewrite,
     )
 

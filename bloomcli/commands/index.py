@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from bloomcli.commands.columns import is_exactly
@@ -128,8 +129,6 @@ def _refuse_encrypted(file: FilterFile, columns: Sequence[Column]) -> None:
 
 def _estimated(row: IndexedRow, file: FilterFile, columns: Sequence[Column]) -> IndexedRow:
     """Estimate the reads from the metadata."""
-    from dataclasses import replace
-
     filters = read = decoded = 0
     for column in columns:
         for source in file.bits_sources(column):
@@ -142,8 +141,6 @@ def _estimated(row: IndexedRow, file: FilterFile, columns: Sequence[Column]) -> 
 def _read(
     row: IndexedRow, file: FilterFile, columns: Mapping[str, Column], identity: IndexedFile | None, fpp: float
 ) -> IndexedRow:
-    from dataclasses import replace
-
     filters = read = decoded = 0
     contradicted = False
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import own_options
+from bloomcli.formats.keys import keys_of
 
 if TYPE_CHECKING:
     from bloomcli.policy.policy import Policy
@@ -120,8 +121,6 @@ def taken(name: str, given: Any, one: Option) -> Any:
         UsageError: the option doesn't take this value.
     """
     if one.form == "keys":
-        from bloomcli.formats.keys import keys_of
-
         return keys_of(given)
     if one.form in _SEVERAL:
         what, kind = _SEVERAL[one.form]

@@ -16,7 +16,9 @@ from datetime import datetime
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import pyarrow as pa
 
 from bloomcli.commands.options import FindOptions
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError
@@ -26,9 +28,6 @@ from bloomcli.model.file import Column
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.names import decoded, folder_of, partition_of
 from bloomcli.values.literals import parse
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _WHOLE: Final = re.compile(r"[+-]?\d+")
 _DECIMAL: Final = re.compile(r"[+-]?\d+\.?\d*([eE][+-]?\d{1,3})?")
@@ -50,16 +49,12 @@ def with_partitions(options: FindOptions, listed: Iterable[FileEntry]) -> FindOp
 
 
 def _type_of(texts: Iterable[str]) -> pa.DataType:
-    import pyarrow as pa
-
     kinds = [_narrowest(text) for text in texts]
     return reduce(_wider, kinds) if kinds else pa.string()
 
 
 def _narrowest(text: str) -> pa.DataType:
     """The narrowest type of a text."""
-    import pyarrow as pa
-
     if _WHOLE.fullmatch(text):
         number = int(text) if len(text) < 50 else 10**50
         if -(1 << 63) <= number < 1 << 63:
@@ -81,8 +76,6 @@ def _narrowest(text: str) -> pa.DataType:
 
 def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     """The type of values of two types."""
-    import pyarrow as pa
-
     if one == other:
         return one
     kinds = {one, other}
@@ -99,8 +92,6 @@ def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 def _normal(text: str, kind: pa.DataType) -> str:
     """A directory's text as Arrow casts it to a type."""
-    import pyarrow as pa
-
     types = pa.types
     if types.is_integer(kind):
         return str(int(text))
@@ -145,8 +136,6 @@ class Partition:
 
     def join(self, records: pa.RecordBatch) -> pa.RecordBatch:
         """The records of the file with the partition's columns."""
-        import pyarrow as pa
-
         if not self._types:
             return records
         own = {name.lower(): name for name in self._types}
@@ -164,8 +153,6 @@ class Partition:
         return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
     def _repeated(self, name: str, count: int) -> pa.Array:
-        import pyarrow as pa
-
         text, kind = self.values[name], self._types[name]
         if text is None:
             return pa.nulls(count, kind)

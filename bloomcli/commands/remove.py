@@ -28,13 +28,11 @@ def request(options: RemoveOptions) -> ChangeRequest:
         return file.differs_only_in_filters(output, chosen(file)) and why_unchanged(output) is not None
 
     return ChangeRequest(
-        command="remove",
+        options=options,
         plan=lambda file: file.plan_remove(chosen(file)),
         why_unchanged=why_unchanged,
         is_result=is_result,
         why_idle="there are no filters",
-        names=options.names,
-        keys=options.keys,
     )
 
 

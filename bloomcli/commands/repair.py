@@ -57,13 +57,11 @@ def request(options: RepairOptions, table: TableCheck | None = None) -> ChangeRe
         return all(one.action == "keep" for one in plan(output).structures)
 
     return ChangeRequest(
-        command="repair",
+        options=options,
         plan=plan,
         why_unchanged=lambda file: file.unrepairable or why_none(file, options.columns, exclude=options.exclude),
         is_result=is_result,
         why_idle="there is nothing to add" if options.add else "there is nothing to mend",
-        names=options.names,
-        keys=options.keys,
         corrects=table or (lambda *_: ()),
     )
 

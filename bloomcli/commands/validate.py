@@ -271,14 +271,9 @@ def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:
     return frozenset(chosen([f"{name}:{unit}" for unit in range(count)], share(text), seed))
 
 
-def _unit(finding: Finding) -> int | None:
-    """The row group (in ORC the stripe) that `deep` reads for a finding."""
-    return finding.row_group if finding.stripe is None else finding.stripe
-
-
 def _is_read(check: _Check, finding: Finding) -> bool:
     """Whether `deep` reads all values that a finding is about; never if it is about no column."""
-    unit = _unit(finding)
+    unit = finding.row_group if finding.stripe is None else finding.stripe  # what `deep` reads
     if finding.column is None:
         return False
     return unit in check.units if unit is not None else check.whole

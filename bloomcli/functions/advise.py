@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from bloomcli.advice import advise as advice
 from bloomcli.advice.command_line import Source, of_paths, of_table, reader_options
 from bloomcli.commands.keywords import AdviseKeywords
 from bloomcli.commands.option import takes_options
 from bloomcli.commands.options import AdviseOptions, Name
+from bloomcli.datasets.engine import Engine, choose_engine
 from bloomcli.functions.files import Files, OnRow, RunOptions, Table, options_of, run
 from bloomcli.model.advice import AdviseReport
 from bloomcli.tables.reading import TableEngine
-
-if TYPE_CHECKING:
-    from bloomcli.datasets.engine import Engine
 
 
 @takes_options(AdviseOptions, RunOptions)
@@ -44,8 +42,6 @@ def advise(path: Files | Table, **options: Unpack[AdviseKeywords]) -> AdviseRepo
 
 
 def _one(path: Name, options: AdviseOptions) -> AdviseReport:
-    from bloomcli.datasets.engine import choose_engine
-
     named = [os.fspath(path)]
     return advice.advise(choose_engine(), named, options, _source(named, options, single=True))
 

@@ -6,18 +6,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast, overload
 
 from bloomcli.commands.option import Checked, option, split_keywords, taken_path, taken_paths
+from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.table_options import TableOptions
+from bloomcli.datasets.engine import Engine, choose_engine, plan_files, run_tasks
 from bloomcli.errors import UsageError
-from bloomcli.model.dataset import FileRow
-
-if TYPE_CHECKING:
-    from bloomcli.commands.options import Options
-    from bloomcli.datasets.engine import Engine
-    from bloomcli.model.dataset import DatasetReport
+from bloomcli.model.dataset import DatasetReport, FileRow
+from bloomcli.storage.listing import is_dataset
 
 Name = str | os.PathLike[str]
 """A path, a pattern or a URI."""
@@ -103,7 +101,7 @@ class ProgressOption(Checked):
 
 
 P = ParamSpec("P")
-O = TypeVar("O", bound="Options")  # noqa: E741  options
+O = TypeVar("O", bound=Options)  # noqa: E741  options
 R_co = TypeVar("R_co", covariant=True)
 D_co = TypeVar("D_co", covariant=True)
 One = TypeVar("One")
@@ -154,9 +152,6 @@ def run(
     Raises:
         UsageError: contradicting options, or no files.
     """
-    from bloomcli.datasets.engine import choose_engine
-    from bloomcli.storage.listing import is_dataset
-
     of_run, of_progress = split_keywords((RunOptions, ProgressOption), keywords)
     run_options, progress = RunOptions(**of_run), ProgressOption(**of_progress).progress
     named = () if isinstance(path, Table) else taken_paths("path", path)
@@ -175,15 +170,14 @@ def run(
 def engine_of(table: Table, engine: Engine, options: Options) -> Engine:
     """The engine for a table's files. Raises: as `bloomcli.tables.reading.table_engine`; UsageError if the command
     changes files."""
-    from bloomcli.commands.options import WriteOptions
-    from bloomcli.tables.reading import table_engine
-
     if isinstance(options, WriteOptions):
         raise UsageError(
             f"{options.command} changes tables with Spark",
             path=os.fspath(table.name),
             hint="the functions of bloomcli.spark change tables",
         )
+    from bloomcli.tables.reading import table_engine
+
     return table_engine(engine, table.options())
 
 
@@ -194,8 +188,6 @@ def options_of(kind: Callable[..., O], keywords: Mapping[str, Any], **more: Any)
 
 def run_dataset(paths: Sequence[str], options: Options, engine: Engine, on_row: OnRow | None) -> DatasetReport:
     """Run a command on many files. Raises: as `bloomcli.datasets.engine.plan_files` and `run_tasks`."""
-    from bloomcli.datasets.engine import plan_files, run_tasks
-
     return run_tasks(engine, plan_files(engine, paths, options), on_row=on_row)
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from bloomcli.commands.keywords import IndexBuildKeywords, IndexUpdateKeywords
 from bloomcli.commands.option import split_keywords, taken_path, taken_paths, takes_options
 from bloomcli.commands.options import OF_NEW_INDEXES, IndexOptions, IndexTarget
+from bloomcli.datasets.engine import Engine, choose_engine
 from bloomcli.functions.files import Files, Name, RunOptions
 from bloomcli.model.index import IndexFacts, IndexReport
 
 if TYPE_CHECKING:
-    from bloomcli.datasets.engine import Engine
     from bloomcli.indexing.build import OnTasks
 
 
@@ -104,8 +104,6 @@ def index_inspect(index: Name) -> IndexFacts:
 
 def _engine(options: RunOptions, session: Any) -> tuple[Engine, OnTasks | None]:
     """The engine, and what is called with its tasks."""
-    from bloomcli.datasets.engine import choose_engine
-
     engine = choose_engine(jobs=options.jobs, fail_fast=options.fail_fast, session=session)
     on_row = options.on_row
     return engine, None if on_row is None else lambda _: on_row

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from bloomcli.commands import inspect as command
 from bloomcli.commands.keywords import InspectKeywords
 from bloomcli.commands.option import takes_options
 from bloomcli.commands.options import InspectOptions
+from bloomcli.datasets.engine import Engine
 from bloomcli.errors import UsageError
 from bloomcli.functions.files import Files, OnRow, RunOptions, Table, options_of, run, run_dataset, takes_files
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.inspect import InspectReport
-
-if TYPE_CHECKING:
-    from bloomcli.datasets.engine import Engine
 
 
 @takes_files(DatasetReport)

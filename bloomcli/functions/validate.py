@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from bloomcli.commands import validate as command
 from bloomcli.commands.keywords import ValidateKeywords
 from bloomcli.commands.option import takes_options
 from bloomcli.commands.options import GateOptions, ValidateOptions
+from bloomcli.datasets.engine import Engine
 from bloomcli.functions.files import Files, OnRow, ProgressOption, RunOptions, Table, options_of, run, takes_files
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import ValidateReport
-
-if TYPE_CHECKING:
-    from bloomcli.datasets.engine import Engine
 
 
 @takes_files(GateReport)

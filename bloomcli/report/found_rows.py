@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
+
 from bloomcli.commands.find import COLUMNS, distinct
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.find import FileFound
@@ -19,7 +21,6 @@ from bloomcli.report.layout import Cell, Gap, Grid, Head, Style
 from bloomcli.report.render import columns_of, write
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     from bloomcli.finding.lake import Search
@@ -163,8 +164,6 @@ class Table(Writer):
 
     def rows(self, batch: pa.RecordBatch) -> None:
         """Keep rows, and write full tables."""
-        import pyarrow as pa
-
         own = [Head("path", path=True), Head("row", figures=True)]
         fields = batch.schema.field("record").type
         for at, field in enumerate(fields):
@@ -206,8 +205,6 @@ class Parquet(Writer):
 
     def rows(self, batch: pa.RecordBatch) -> None:
         """Write rows. Raises UnsupportedError for a file whose columns differ from the first one's."""
-        import pyarrow as pa
-
         first = self._first = self._first or _FirstFile.of(batch)
         writer = self._writer or self._begin(first.type)
         batch = _like_first(batch, first)
@@ -234,8 +231,6 @@ class Parquet(Writer):
 
 def _schema(record: pa.StructType | None) -> pa.Schema:
     """The columns of rows with records of this type; without `record` if no file could be searched."""
-    import pyarrow as pa
-
     kinds = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.large_string()]
     if record is not None:
         kinds.append(record)
@@ -246,8 +241,6 @@ def table(batches: Sequence[pa.RecordBatch], record_type: RecordType) -> pa.Tabl
     """The rows as one table, with all columns that the records have.
 
     Raises UnsupportedError if types of a column don't go together."""
-    import pyarrow as pa
-
     if not batches:
         return _schema(record_type()).empty_table()
     try:
@@ -266,8 +259,6 @@ def _not_twice(name: str, others: Sequence[str]) -> str:
 
 def _like_first(batch: pa.RecordBatch, first: _FirstFile) -> pa.RecordBatch:
     """Bring the record's columns into the first file's order. Raises UnsupportedError for other columns."""
-    import pyarrow as pa
-
     record = batch.column("record")
     names, wanted = [field.name for field in record.type], [field.name for field in first.type]
     if names == wanted:
@@ -286,8 +277,6 @@ def _like_first(batch: pa.RecordBatch, first: _FirstFile) -> pa.RecordBatch:
 
 def _converted(batch: pa.RecordBatch, first: _FirstFile, error: Exception) -> str:
     """Describe the columns that don't convert to the first file's types."""
-    import pyarrow as pa
-
     differences = []
     for field, column in zip(first.type, batch.column("record").flatten(), strict=True):
         try:
@@ -323,8 +312,6 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 def _values(array: pa.Array) -> list[Any]:
     """Convert Arrow values to Python: text that isn't UTF-8 with replacements, times out of range as text."""
-    import pyarrow as pa
-
     try:
         found: list[Any] = array.to_pylist()
     except (ValueError, OverflowError, pa.ArrowException):

@@ -140,16 +140,14 @@ def csv_field(text: str) -> str:
     stay."""
     if is_plain(text) and "\\" not in text:
         return text
-    escaped = "".join(c if _is_visible(c) or _is_byte(c) else _escape(c) for c in text.replace("\\", "\\\\"))
+    escaped = "".join(
+        c if _is_visible(c) or "\udc80" <= c <= "\udcff" else _escape(c) for c in text.replace("\\", "\\\\")
+    )
     return _COMMAND.sub(_HARMLESS, escaped)
 
 
 def _is_visible(char: str) -> bool:
     return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
-
-def _is_byte(char: str) -> bool:
-    return "\udc80" <= char <= "\udcff"
 
 
 def _escape(char: str) -> str:

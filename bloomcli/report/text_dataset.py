@@ -217,15 +217,12 @@ def _status(report: DatasetReport, status: Status) -> str:
 def _note(row: FileRow) -> str:
     """Return the note in a file's row. Longer notes are below the table, per file or for all skipped files."""
     reason = "see below" if row.reason and _is_long(row.reason) else row.reason
-    return "; ".join(filter(None, (_answers(row), reason)))
+    answers = (f"{totals.value}: {totals.answer.value}" for totals in row.totals)
+    return "; ".join(filter(None, (*answers, reason)))
 
 
 def _is_long(reason: str) -> bool:
     return len(reason) > _NOTE_WIDTH
-
-
-def _answers(row: FileRow) -> str:
-    return "; ".join(f"{t.value}: {t.answer.value}" for t in row.totals)
 
 
 def _note_lines(row: FileRow, others: int = 0) -> Iterator[Block]:

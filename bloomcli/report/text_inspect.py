@@ -169,11 +169,9 @@ def _explain(report: InspectReport, grid: Grid) -> None:
     if any(item.bucket is not None for item in report.by_column):
         grid.explain("bucket", "Columns of a bucket are stored together; --pages shows the buckets.")
     if report.filters:
-        grid.explain("", f"--all shows {_each(len(report.filters))}.")
-
-
-def _each(number: int) -> str:
-    return "the filter" if number == 1 else f"each of the {number:,} filters"
+        number = len(report.filters)
+        each = "the filter" if number == 1 else f"each of the {number:,} filters"
+        grid.explain("", f"--all shows {each}.")
 
 
 _DETAILS_SHOWN = 60
@@ -197,7 +195,10 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
         if report.summary:
             yield Gap()
             yield from _summaries(report)
-        yield from _closing(report)
+        text = _chosen_without(report) if report.filters or report.engine_filters else _without_filters(report)
+        if text:
+            yield Gap()
+            yield line(text)
     elif report.filters:
         yield from _filters(report, headers)
     elif not report.engine_filters:
@@ -240,13 +241,6 @@ def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
 def _without_filters(report: InspectReport) -> str:
     adding = "" if report.unverified else " `bloom add FILE --columns NAME -o OUT` adds some."
     return (_chosen_without(report) or "No Bloom filters.") + adding
-
-
-def _closing(report: InspectReport) -> Iterator[Block]:
-    text = _chosen_without(report) if report.filters or report.engine_filters else _without_filters(report)
-    if text:
-        yield Gap()
-        yield line(text)
 
 
 def _filters(report: InspectReport, headers: set[str]) -> Iterator[Block]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
+from bloomcli.model.trial import Quartiles, ReaderTrial, TrialLookups, TrialReport
 from bloomcli.report.human import column_name, count, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.rules.filter_use import GAINS
@@ -111,7 +111,10 @@ def faults(report: TrialReport) -> Iterator[Block]:
             key = (reader.reader, difference.column)
             shown[key] = shown.get(key, 0) + 1
             if shown[key] <= _DIFFERENCES_SHOWN:
-                yield from _difference(difference, several=len(report.tried) > 1)
+                where = f"{difference.path}: " if len(report.tried) > 1 else ""
+                yield line(where + difference.message, Style.BAD)
+                if difference.rule is not None:
+                    yield from _hint(f"`bloom validate --explain {difference.rule}`")
     left = sum(number - _DIFFERENCES_SHOWN for number in shown.values() if number > _DIFFERENCES_SHOWN)
     if left:
         yield line(f"... and {plural(left, 'more lookup')}: --format json has all of them")
@@ -121,13 +124,6 @@ def faults(report: TrialReport) -> Iterator[Block]:
             yield from _hint(reader.hint)
     for path, reason in report.failed:
         yield line(f"{path}: {reason}", Style.BAD)
-
-
-def _difference(difference: RowDifference, *, several: bool) -> Iterator[Block]:
-    where = f"{difference.path}: " if several else ""
-    yield line(where + difference.message, Style.BAD)
-    if difference.rule is not None:
-        yield from _hint(f"`bloom validate --explain {difference.rule}`")
 
 
 def _hint(text: str | None) -> Iterator[Block]:

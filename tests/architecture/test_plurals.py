@@ -30,7 +30,6 @@ NEVER_ONE = {
     ("formats/parquet/footer.py", "self.column_count"),  # 1 is as good as 2 here: 3 of 1 column chunks
     ("formats/parquet/pages.py", "together"),  # millions
     ("formats/parquet/schema.py", "length"),  # 0 or less
-    ("report/html/trial.py", "count(total)"),  # more than a chart shows
     ("report/text_inspect.py", "number"),  # 1 has a text of its own
 }
 """Files and expressions whose value is never 1, or no number."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import pytest
 
 from bloomcli.report.fitting import fit, wrap_text
 from bloomcli.report.human import CUT
-from bloomcli.report.layout import Cell, Gap, Grid, Head, Line, Pairs, Paragraph, line
+from bloomcli.report.layout import Cell, Columns, Gap, Grid, Head, Line, Pairs, Paragraph, line
 
 
 def lines(block: object, columns: int | None) -> list[str]:
@@ -174,3 +176,13 @@ def test_wide_characters_count_as_two_cells() -> None:
     grid.add("b", "2")
     assert lines(grid, 23)[0].startswith("name")
     assert lines(grid, 22)[3].startswith("not shown: n")
+
+
+def test_a_column_that_says_nothing_of_any_item_is_left_out_if_it_is_optional() -> None:
+    columns: Columns[tuple[str, str]] = [
+        (Head("hidden", shown=False), itemgetter(0)),
+        (Head("optional", optional=True), itemgetter(1)),
+        (Head("always"), itemgetter(1)),
+    ]
+    assert [head.title for head in Grid.of([("a", "-"), ("b", "")], columns).heads] == ["always"]
+    assert [head.title for head in Grid.of([("a", "-"), ("b", "c")], columns).heads] == ["optional", "always"]

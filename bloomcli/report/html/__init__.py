@@ -60,24 +60,17 @@ def write(report: Report) -> str:
 
 def page_of(report: Report, rows: int) -> Page:
     """Return the parts of a report's page, with tables of at most `rows` rows. Raises TypeError."""
-    if isinstance(report, InspectReport):
-        from bloomcli.report.html import file
+    from bloomcli.report.html import advice, file, findings, lake, trial
 
-        return file.page(report, rows)
-    if isinstance(report, GateReport):
-        from bloomcli.report.html import findings
-
-        return findings.page(report, rows)
-    if isinstance(report, AdviseReport):
-        from bloomcli.report.html import advice
-
-        return advice.page(report, rows)
-    if isinstance(report, TrialReport):
-        from bloomcli.report.html import trial
-
-        return trial.page(report, rows)
-    if isinstance(report, DatasetReport) and report.command == "inspect":
-        from bloomcli.report.html import lake
-
-        return lake.page(report, rows)
+    match report:
+        case InspectReport():
+            return file.page(report, rows)
+        case GateReport():
+            return findings.page(report, rows)
+        case AdviseReport():
+            return advice.page(report, rows)
+        case TrialReport():
+            return trial.page(report, rows)
+        case DatasetReport(command="inspect"):
+            return lake.page(report, rows)
     raise TypeError(f"a {type(report).__name__} has no page")

@@ -413,7 +413,10 @@ def rates(least: float, greatest: float = 1) -> Labels:
     low = min(low, high - 1)
     step = max(math.ceil((high - low) / 7), 1)
     low = high - math.ceil((high - low) / step) * step
-    return [(10.0**power, _rate(10.0**power)) for power in range(low, high + 1, step)]
+    return [
+        (10.0**power, f"{10.0**power * 100:g} %" if power >= -6 else rate(10.0**power))
+        for power in range(low, high + 1, step)
+    ]
 
 
 def log_sizes(least: float, greatest: float) -> Labels:
@@ -423,10 +426,6 @@ def log_sizes(least: float, greatest: float) -> Labels:
     step = max(math.ceil((high - low) / 6), 1)
     high = low + math.ceil((high - low) / step) * step
     return [(2.0**power, _size(2**power)) for power in range(low, high + 1, step)]
-
-
-def _rate(value: float) -> str:
-    return f"{value * 100:g} %" if value >= 1e-6 else rate(value)
 
 
 def _size(value: float) -> str:

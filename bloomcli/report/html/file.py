@@ -46,7 +46,10 @@ def page(report: InspectReport, most: int) -> Page:
         by_column.setdefault(facts.column, []).append(facts)
     sections = [Section("File", tuple(_file(report)))]
     if by_column:
-        sections.append(Section("Map of the filters", tuple(_maps(report, by_column))))
+        maps = [_row_groups(report, by_column)]
+        if report.file_bytes and any(facts.offset > 0 for facts in report.filters):
+            maps.append(_offsets(report, by_column))
+        sections.append(Section("Map of the filters", tuple(maps)))
         sections.append(Section("Fill and false-positive rate", tuple(_figures(by_column))))
     sections.append(Section("Columns", (_columns(report, most),)))
     if by_column:
@@ -99,13 +102,6 @@ def _file(report: InspectReport) -> Iterator[Part]:
         yield Text(f"… and {plural(len(problems) - _PROBLEMS_SHOWN, 'more unreadable filter')}.", "bad")
     for column, reason in dict.fromkeys((f.column, f.untrusted) for f in report.filters if f.untrusted):
         yield Text(f"{column}: {reason}", "bad")
-
-
-def _maps(report: InspectReport, by_column: ByColumn) -> Iterator[Part]:
-    yield _row_groups(report, by_column)
-    ends = [(f, f.offset + (f.length or f.bitset_bytes or 0)) for f in report.filters if f.offset > 0]
-    if report.file_bytes and ends:
-        yield _offsets(report, by_column)
 
 
 def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:

@@ -47,7 +47,8 @@ def page(report: GateReport, most: int) -> Page:
     """Return the page of a check: facts, findings by rule, findings, files, pages of rules."""
     by_rule: dict[str, Counter[str]] = {}
     for finding in report.findings:
-        by_rule.setdefault(finding.id, Counter())[_kind(finding)] += 1
+        disregarded = finding.off is not None or finding.known
+        by_rule.setdefault(finding.id, Counter())["line" if disregarded else SEVERITY_TONE[finding.severity]] += 1
     tone = "bad" if report.exit_code else "good" if is_clean(report) else "warn"
     sections = [Section("Check", tuple(_facts(report)))]
     if by_rule:
@@ -85,12 +86,6 @@ def _facts(report: GateReport) -> Iterator[Part]:
     yield Facts(tuple((name, Cell(text)) for name, text in items if text))
     for remark in report.remarks:
         yield Text(remark, "warn")
-
-
-def _kind(finding: Finding) -> str:
-    if finding.off is not None or finding.known:
-        return "line"
-    return SEVERITY_TONE[finding.severity]
 
 
 def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:

@@ -53,12 +53,8 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     made.filters |= {"slug": slug, "sortable": _sortable, "markdown": _markdown, "code": _code}
-    made.tests["part_of"] = _is_part
+    made.tests["part_of"] = lambda part, name: isinstance(part, getattr(parts, name))
     return made
-
-
-def _is_part(part: object, name: str) -> bool:
-    return isinstance(part, getattr(parts, name))
 
 
 def _sortable(value: float) -> str:
