@@ -284,8 +284,3 @@ def raw_windows(page: PageBytes) -> Iterator[bytes]:
 
 
 AnyBody = Body | LargeBody
-
-
-def is_large(packed: int, size: int) -> bool:
-    """Whether a page is read in windows."""
-    return max(packed, size) > parquet_limits.PAGE_AT_ONCE_BYTES
