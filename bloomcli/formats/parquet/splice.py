@@ -400,7 +400,8 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
         return [(key.row_group, key.column, length) for key, _, length, _ in footer.filter_claims(set(rest))]
 
     # if filters were cut out, the bytes after them have moved
-    return kept(one) == kept(other) and _strip_movable(one) == _strip_movable(other)
+    one_rest, other_rest = (_without(each, dict.fromkeys(each.chunk_keys(), _LOCATIONS)) for each in (one, other))
+    return kept(one) == kept(other) and one_rest == other_rest
 
 
 def differs_only_in_structures(one: Footer, other: Footer) -> bool:
@@ -413,11 +414,6 @@ def differs_only_in_structures(one: Footer, other: Footer) -> bool:
         return _without(footer, fields)
 
     return rest(one) == rest(other)
-
-
-def _strip_movable(footer: Footer) -> bytes:
-    """The footer without any field that a cut changes."""
-    return _without(footer, dict.fromkeys(footer.chunk_keys(), _LOCATIONS))
 
 
 def _translated(footer: Footer, fields: Changed) -> Changed:
