@@ -103,9 +103,9 @@ cdef class Levels:
         levels."""
         cdef Walk w
         cdef Py_ssize_t i, n, at, hits = 0
-        cdef uint64_t window, mask = (<uint64_t>1 << self.width) - 1, level = 0, highest = self.highest
+        cdef uint64_t mask = _mask(self.width), level = 0, highest = self.highest
         cdef uint64_t counted = self.counted
-        cdef int width = self.width, b
+        cdef int width = self.width
         cdef bint bad = False, above = False
         cdef unsigned char* marks = &self.marks[0] if self.marks is not None and self.marks.shape[0] else NULL
         if end > data.shape[0] or pos > end:
@@ -134,13 +134,7 @@ cdef class Levels:
                     if n == 0:
                         break
                     for i in range(n):
-                        at = pos + (i * width) // 8
-                        window = w.data[at]
-                        if ((i * width) & 7) + width > 8:
-                            window |= <uint64_t>w.data[at + 1] << 8
-                        if ((i * width) & 7) + width > 16:
-                            window |= <uint64_t>w.data[at + 2] << 16
-                        level = (window >> ((i * width) & 7)) & mask
+                        level = _packed_bits(w.data + pos, end - pos, i * width, width) & mask
                         hits += level == counted
                         if marks != NULL:
                             marks[self.marked + i] = level == counted
@@ -308,6 +302,24 @@ def keep_marked(unsigned char[::1] hashes not None, const unsigned char[::1] see
     return n
 
 
+cdef inline Py_ssize_t _hash_words(const unsigned char* p, Py_ssize_t count, Py_ssize_t width, uint64_t* hashes) noexcept nogil:
+    """Hash values of 8 or 4 bytes as `hash_plain_fixed` does. The width is a constant where this is called."""
+    cdef Py_ssize_t i, n = 0
+    # usually no neighbours are equal: a first pass checks that, so that the other loop needs no branch
+    for i in range(1, count):
+        n += _load64(p + i * 8) == _load64(p + i * 8 - 8) if width == 8 else _load32(p + i * 4) == _load32(p + i * 4 - 4)
+    if n == 0:
+        for i in range(count):
+            hashes[i] = _xxh64_8(p + i * 8) if width == 8 else _xxh64_4(p + i * 4)
+        return count
+    n = 0
+    for i in range(count):
+        if i == 0 or memcmp(p + i * width, p + (i - 1) * width, <size_t>width):
+            hashes[n] = _xxh64_8(p + i * 8) if width == 8 else _xxh64_4(p + i * 4)
+            n += 1
+    return n
+
+
 def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t count, unsigned char[::1] out):
     """Compute the XXH64 of `count` values of `width` bytes, equal neighbours only once. Return the number of
     hashes."""
@@ -320,35 +332,10 @@ def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t
         return 0
     p = &data[0]
     with nogil:
-        # usually no neighbours are equal: a first pass checks that, so that the other loops need no branch
         if width == 8:
-            for i in range(1, count):
-                n += _load64(p + i * 8) == _load64(p + i * 8 - 8)
-            if n == 0:
-                for i in range(count):
-                    hashes[i] = _xxh64_8(p + i * 8)
-                n = count
-            else:
-                hashes[0] = _xxh64_8(p)
-                n = 1
-                for i in range(1, count):
-                    if _load64(p + i * 8) != _load64(p + i * 8 - 8):
-                        hashes[n] = _xxh64_8(p + i * 8)
-                        n += 1
+            n = _hash_words(p, count, 8, hashes)
         elif width == 4:
-            for i in range(1, count):
-                n += _load32(p + i * 4) == _load32(p + i * 4 - 4)
-            if n == 0:
-                for i in range(count):
-                    hashes[i] = _xxh64_4(p + i * 4)
-                n = count
-            else:
-                hashes[0] = _xxh64_4(p)
-                n = 1
-                for i in range(1, count):
-                    if _load32(p + i * 4) != _load32(p + i * 4 - 4):
-                        hashes[n] = _xxh64_4(p + i * 4)
-                        n += 1
+            n = _hash_words(p, count, 4, hashes)
         else:
             for i in range(count):
                 if i == 0 or memcmp(p, p - width, <size_t>width):

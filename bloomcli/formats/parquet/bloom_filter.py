@@ -387,7 +387,7 @@ class Filters:
             raise ValueError("the chunk has no filter")
         field = field_of(chunk)
 
-        def problem(reason: str, id: str, at: int = offset) -> FilterProblem:  # noqa: A002
+        def problem(reason: str, id: str, at: int | None = offset) -> FilterProblem:  # noqa: A002
             return FilterProblem(reason, path=source.path, offset=at, field=field, id=id)
 
         if offset < len(spec.MAGIC) or offset >= data_end:
@@ -425,13 +425,8 @@ class Filters:
                 data[: parquet_limits.FILTER_HEADER_MAX_BYTES], Location(source.path, offset, field)
             )
         except CorruptFile as error:
-            raise FilterProblem(
-                f"no filter header at the filter's offset: {error.reason}",
-                path=source.path,
-                offset=error.offset,
-                field=field,
-                id="filter-header",
-            ) from None
+            reason = f"no filter header at the filter's offset: {error.reason}"
+            raise problem(reason, "filter-header", error.offset) from None
         _check_header(header, chunk, room, problem)
         return header, offset, data
 

@@ -57,11 +57,8 @@ def facts_of_claim(filters: Filters, claim: Claim) -> FilterFacts | None:
     column = footer.columns[key.column]
     nulls, low, high = footer.statistics(key, metadata, column)
     kind, width = footer.trust(column).kind_of_bounds
-    certain = []
-    if low is not None and kernels.is_certain(low, metadata.is_min_value_exact, kind, width):
-        certain.append(low)
-    if high is not None and kernels.is_certain(high, metadata.is_max_value_exact, kind, width):
-        certain.append(high)
+    ends = (low, metadata.is_min_value_exact), (high, metadata.is_max_value_exact)
+    certain = [bound for bound, exact in ends if bound is not None and kernels.is_certain(bound, exact, kind, width)]
     try:
         found = kernels.sbbf_examine(filters.source.read_at(offset, length), certain)
     except FilterProblem:  # of an encrypted file

@@ -7,7 +7,7 @@ a value that only repeats the previous one) count as one value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
@@ -21,14 +21,6 @@ from bloomcli.model.file import Column
 from bloomcli.words import are, counted
 
 _WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-_HOLDS: Final = {
-    "PLAIN": (*_WIDTHS, "FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY"),
-    "DELTA_BINARY_PACKED": ("INT32", "INT64"),
-    "DELTA_LENGTH_BYTE_ARRAY": ("BYTE_ARRAY",),
-    "DELTA_BYTE_ARRAY": ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"),
-    "BYTE_STREAM_SPLIT": ("FLOAT", "DOUBLE", "INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"),
-    "ALP": ("FLOAT", "DOUBLE"),
-}
 _PREFIX: Final = 4
 """Size of the length that precedes a PLAIN byte array."""
 
@@ -121,10 +113,10 @@ def slices(page: Page, column: Column, bounds: _Bounds = None) -> Iterator[Slice
     """Hash the values of a data page or a dictionary, and add them to `bounds`. Raises CorruptFile,
     UnsupportedError."""
     encoding = page.encoding
-    holders = _HOLDS.get("PLAIN" if page.dictionary else encoding)
-    if holders is None:
+    types, read = _ENCODINGS.get("PLAIN" if page.dictionary else encoding, ((), None))
+    if read is None:
         raise unread(encoding, page.location)
-    if column.physical not in holders:
+    if column.physical not in types:
         raise page.location.fault(
             f"values of the type {column.physical} in the encoding {encoding}, which doesn't support it", 0
         )
@@ -132,17 +124,22 @@ def slices(page: Page, column: Column, bounds: _Bounds = None) -> Iterator[Slice
         return
     assert page.body is not None  # noqa: S101  skipped pages have no values
     try:
-        yield from _READERS["PLAIN" if page.dictionary else encoding](page, page.body, width_of(column), bounds)
+        yield from read(page, page.body, width_of(column), bounds)
     except kernels.PageError as error:
         raise page.location.fault(f"the page's values can't be read: {error}", 0) from None
     except kernels.CompactError as error:
         raise page.location.fault(f"the page's values can't be read: {error.reason}", 0) from None
 
 
-def _plain(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
-    room = (body.size - page.start) // (width or _PREFIX)
+def _check_room(page: Page, body: AnyBody, least: int) -> None:
+    """Raise PageError if a page has too few bytes for values of at least `least` bytes each."""
+    room = (body.size - page.start) // least
     if page.non_null > room:
         raise kernels.PageError(f"its header says {page.non_null}, its bytes can hold {room}")
+
+
+def _plain(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
+    _check_room(page, body, width or _PREFIX)
     feed = body.open(page.start)
     if width is None:
         yield from _plain_binary(page, feed, bounds)
@@ -340,9 +337,7 @@ def _beyond(page: Page, what: str) -> UnsupportedError:
 
 def _split(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
     assert width is not None  # noqa: S101  all types of this encoding have a fixed width
-    room = (body.size - page.start) // width
-    if page.non_null > room:
-        raise kernels.PageError(f"its header says {page.non_null}, its bytes can hold {room}")
+    _check_room(page, body, width)
     whole = body.whole()
     for first in range(0, page.non_null, limits.ROWS_PER_BATCH):
         count = min(page.non_null - first, limits.ROWS_PER_BATCH)
@@ -362,11 +357,12 @@ def _alp(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Itera
         left -= count
 
 
-_READERS: Final[dict[str, Any]] = {
-    "PLAIN": _plain,
-    "DELTA_BINARY_PACKED": _delta,
-    "DELTA_LENGTH_BYTE_ARRAY": _delta_length,
-    "DELTA_BYTE_ARRAY": _delta_byte_array,
-    "BYTE_STREAM_SPLIT": _split,
-    "ALP": _alp,
+_ENCODINGS: Final[dict[str, tuple[Collection[str], Any]]] = {
+    "PLAIN": ((*_WIDTHS, "FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY"), _plain),
+    "DELTA_BINARY_PACKED": (("INT32", "INT64"), _delta),
+    "DELTA_LENGTH_BYTE_ARRAY": (("BYTE_ARRAY",), _delta_length),
+    "DELTA_BYTE_ARRAY": (("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"), _delta_byte_array),
+    "BYTE_STREAM_SPLIT": (("FLOAT", "DOUBLE", "INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"), _split),
+    "ALP": (("FLOAT", "DOUBLE"), _alp),
 }
+"""The types that each encoding can store, and the function that hashes its values."""

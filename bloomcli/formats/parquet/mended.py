@@ -23,7 +23,7 @@ from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.page_index import IndexedPage, boundary_order
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, data_pages, read_page
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, data_pages
 from bloomcli.formats.parquet.proof import (
     ENCODINGS,
     ROWS,
@@ -197,15 +197,6 @@ def change(
     )
 
 
-class Place(NamedTuple):
-    """A data page in an offset index."""
-
-    offset: int
-    size: int
-    """Bytes in the file, header included."""
-    first_row: int
-
-
 class _NoRightValue(Exception):
     """A structure can't be made. The text is the reason."""
 
@@ -305,15 +296,14 @@ class Maker:
             self._make_fields(structure, action, problems)
             return
         try:
-            data, pages, read = self._offset_index() if structure == OFFSET_INDEX else self._column_index()
+            data, sizes, read = self._offset_index() if structure == OFFSET_INDEX else self._column_index()
         except _NoRightValue as why:
             action = "remove" if problems else "keep"
             self._without[structure] = str(why)
             self._changes.append(change(self._work.chunk, structure, action, problems, reason=str(why)))
             return
         self._indexes[structure] = data
-        size = sum(page.size for page in pages)
-        facts = {"bytes": len(data), "pages": len(pages), "page_bytes": size, "lookup_bytes": read}
+        facts = {"bytes": len(data), "pages": len(sizes), "page_bytes": sum(sizes), "lookup_bytes": read}
         self._changes.append(change(self._work.chunk, structure, action, problems, **facts))
 
     def _make_fields(self, structure: str, action: str, problems: tuple[str, ...]) -> None:
@@ -363,15 +353,18 @@ class Maker:
         self._values |= {f"{STATISTICS}.{name}": value for name, value in fields.items()}
         return reason
 
-    def _offset_index(self) -> tuple[bytes, Sequence[Place], None]:
-        """The offset index, its pages, and None. Raises _NoRightValue."""
+    def _offset_index(self) -> tuple[bytes, Sequence[int], None]:
+        """The offset index, the sizes of its pages, and None. Raises _NoRightValue."""
         work = self._work
         if work.decodes:
             rows = self.measured.rows if all(page.begins for page in self.measured.pages) else None
-            pages: Sequence[Place] = [_place(page) for page in self.measured.pages if page.values]
+            pages = [_place(page) for page in self.measured.pages if page.values]
         else:
             try:
-                pages, rows = places(self._filters, work.chunk, self._stop)
+                found, rows = page_index.pages_in(
+                    self._filters.source, work.chunk, self._filters.footer.start, self._stop
+                )
+                pages = [(page.offset, page.length, page.first_row) for page in found]
             except (CorruptFile, UnsupportedError) as error:
                 raise _NoRightValue(error.reason) from None
         if rows is None:
@@ -379,10 +372,11 @@ class Maker:
         wanted = self._filters.footer.row_group(work.key.row_group).rows
         if rows != wanted:
             raise _NoRightValue(f"its pages have {counted(rows, 'row')}, and the row group {wanted}")
-        return page_index.encoded_offset_index(pages), pages, None
+        return page_index.encoded_offset_index(pages), [size for _, size, _ in pages], None
 
-    def _column_index(self) -> tuple[bytes, Sequence[MeasuredPage], int]:
-        """The column index, its pages, and the mean bytes of the pages that a lookup reads. Raises _NoRightValue."""
+    def _column_index(self) -> tuple[bytes, Sequence[int], int]:
+        """The column index, the sizes of its pages, and the mean bytes of those that a lookup reads. Raises
+        _NoRightValue."""
         reason = self._orders.why_none(self._column)
         if reason is None and self.measured.unknown:
             reason = _TOO_LONG
@@ -395,7 +389,7 @@ class Maker:
         data = page_index.encoded_column_index(indexed, boundary_order(indexed, self._key))
         return (
             data,
-            pages,
+            [page.size for page in pages],
             lookup_bytes(
                 (self._key(page.low), self._key(page.high), place.size)
                 for page, place in zip(indexed, pages, strict=True)
@@ -410,7 +404,8 @@ class Maker:
             return full
         if OFFSET_INDEX in self._without:
             raise _NoRightValue(self._without[OFFSET_INDEX])
-        listed = stored_places(self._filters, self._work.key)
+        index = page_index.offset_index(self._filters.source, self._filters.footer, self._work.key)
+        listed = [] if index is None else index.page_locations
         for pages in (full, self.measured.pages):
             if list(map(_place, pages)) == listed:
                 return pages
@@ -444,14 +439,9 @@ class Maker:
         return cut(bound) if column.physical == "BYTE_ARRAY" and kind_of(column) != "DECIMAL" else bound
 
 
-def _place(page: MeasuredPage) -> Place:
-    return Place(page.offset, page.size, page.first_row or 0)
-
-
-def stored_places(filters: Filters, key: ChunkKey) -> Sequence[Place]:
-    """The pages in a chunk's offset index; none without one. Raises CorruptFile, UnsupportedError."""
-    found = page_index.offset_index(filters.source, filters.footer, key)
-    return [] if found is None else [Place(*place) for place in found.page_locations or ()]
+def _place(page: MeasuredPage) -> tuple[int, int, int]:
+    """A page as an offset index has it: its offset, its bytes with the header, and its first row."""
+    return page.offset, page.size, page.first_row or 0
 
 
 def values_in(filters: Filters, chunk: ColumnChunk, stop: Stop) -> int | None:
@@ -462,26 +452,3 @@ def values_in(filters: Filters, chunk: ColumnChunk, stop: Stop) -> int | None:
         return sum(count for _, count in data_pages(reader, counted_here=True))
     except CorruptFile:
         return None
-
-
-def places(filters: Filters, chunk: ColumnChunk, stop: Stop) -> tuple[Sequence[Place], int | None]:
-    """The data pages of a chunk that have values, by their headers, and the number of their rows; None if one begins
-    within a row. Of repeated columns, the repetition levels are read. Raises CorruptFile, UnsupportedError."""
-    found: list[Place] = []
-    row = 0
-    reader = ChunkReader(filters.source, chunk, filters.footer.start, HEADER_WINDOW, stop)
-    for at, count in data_pages(reader):
-        after = reader.position
-        if chunk.column.max_repetition_level and count:
-            reader.position = at
-            page = read_page(reader, lambda _: False)
-            rows = None if page is None else page.rows(chunk.column)
-            if rows is None:
-                return found, None
-        else:
-            rows = count
-        reader.position = after
-        if count:
-            found.append(Place(at, after - at, row))
-        row += rows
-    return found, row

@@ -304,23 +304,31 @@ def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[Ch
     if places is not None:
         source.will_read((place.offset, place.length) for place in places)
         if by_headers or page_index.agree(source, chunk, data_end, places):
-            return _from_places(reader, places)
+            return _some_at_a_time(reader, _from_places(reader, places))
     pages = _pages(reader)
-    return _whole(reader, pages, rows) if chunk.column.max_repetition_level else _some_at_a_time(reader, pages)
+    if chunk.column.max_repetition_level:
+        return _whole(reader, pages, rows)
+    return _some_at_a_time(reader, _in_order(pages))
 
 
-def _some_at_a_time(reader: ChunkReader, pages: Iterable[RawPage]) -> Iterator[ChunkPages]:
-    """Yield the pages of a column that isn't repeated, where each value is a row."""
-    first = 0
+def _some_at_a_time(reader: ChunkReader, pages: Iterable[tuple[RawPage, tuple[int, int]]]) -> Iterator[ChunkPages]:
+    """Yield pages with their rows, those together that are decoded together."""
     waiting = ChunkPages(reader)
-    for page in pages:
+    for page, rows in pages:
         if not waiting.has_room(page):
             yield waiting
             waiting = ChunkPages(reader, waiting.dictionary)
-        waiting.add(page, (first, page.values))
-        first += page.values
+        waiting.add(page, rows)
     if waiting.pages:
         yield waiting
+
+
+def _in_order(pages: Iterable[RawPage]) -> Iterator[tuple[RawPage, tuple[int, int]]]:
+    """Yield all pages of a column that isn't repeated, where each value is a row."""
+    first = 0
+    for page in pages:
+        yield page, (first, page.values)
+        first += page.values
 
 
 def joined(parts: Iterable[DecodedValues], values: int) -> Iterator[list[DecodedValues]]:
@@ -357,24 +365,18 @@ def _whole(reader: ChunkReader, pages: Iterable[RawPage], rows: int) -> Iterator
         yield found
 
 
-def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[ChunkPages]:
-    """Yield these pages."""
-    waiting = ChunkPages(reader)
+def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[tuple[RawPage, tuple[int, int]]]:
+    """Yield the chunk's dictionary and these pages."""
     if (extent := page_index.dictionary_extent(reader.chunk, places)) is not None:
         reader.position, reader.window = extent
         found = _next(reader)
-        waiting.dictionary = found if found is not None and found.is_dictionary else None
+        if found is not None and found.is_dictionary:
+            yield found, (0, 0)
     for place in places:
         reader.position, reader.window = place.offset, place.length
         page = _next(reader)
-        if page is None:
-            continue
-        if not waiting.has_room(page):
-            yield waiting
-            waiting = ChunkPages(reader, waiting.dictionary)
-        waiting.add(page, (place.first_row, place.rows))
-    if waiting.pages:
-        yield waiting
+        if page is not None:
+            yield page, (place.first_row, place.rows)
 
 
 def _pages(reader: ChunkReader) -> Iterator[RawPage]:

@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 from bloomcli import kernels
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
@@ -178,23 +179,40 @@ def pages_of(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) 
         return None
 
 
-def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
-    """All pages of a chunk, from their headers instead of an offset index; None if they contradict the row group.
+def pages_in(
+    source: Source, chunk: ColumnChunk, data_end: int, stop: Stop | None = None
+) -> tuple[Sequence[PagePlace], int | None]:
+    """The data pages of a chunk that have values, by their headers, and the number of their rows; None if one begins
+    within a row. Of repeated columns, the repetition levels are read. Raises CorruptFile, UnsupportedError."""
+    found: list[PagePlace] = []
+    first, before = 0, None
+    reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW, stop)
+    for at, count in data_pages(reader):
+        after, rows = reader.position, count
+        before = at - chunk.data_offset if before is None else before
+        if chunk.column.max_repetition_level and count:
+            reader.position = at
+            page = read_page(reader, lambda _: False)
+            counted_here = None if page is None else page.rows(chunk.column)
+            if counted_here is None:
+                return found, None
+            reader.position, rows = after, counted_here
+        if count:
+            found.append(PagePlace(at, after - at, first, rows, before))
+        first += rows
+    return found, first
 
-    The column must not be repeated: each value is a row.
-    """
+
+def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
+    """All pages of a chunk of a column that isn't repeated, from their headers instead of an offset index; None if
+    they contradict the row group."""
     try:
-        reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
-        found: list[PagePlace] = []
-        first = 0
-        for at, count in data_pages(reader):
-            before = found[0].before if found else at - chunk.data_offset
-            found.append(PagePlace(at, reader.position - at, first, count, before))
-            first += count
+        found, counted_here = pages_in(source, chunk, data_end)
     except (CorruptFile, UnsupportedError):
         return None
-    complete = reader.position == chunk.data_offset + chunk.compressed_bytes
-    return found if complete and first == rows == chunk.num_values else None
+    end = found[-1].offset + found[-1].length if found else chunk.data_offset
+    complete = end == chunk.data_offset + chunk.compressed_bytes
+    return found if complete and counted_here == rows == chunk.num_values else None
 
 
 def dictionary_extent(chunk: ColumnChunk, places: Sequence[PagePlace]) -> tuple[int, int] | None:

@@ -22,7 +22,7 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, LargeBody, PageBytes, is_large, raw_windows
+from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, LargeBody, PageBytes, raw_windows
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
@@ -469,7 +469,7 @@ def read_page(reader: ChunkReader, skip: Callable[[str], bool]) -> Page | None:
     reader.room(packed)
     dictionary = kind == "DICTIONARY_PAGE"
     skipped = not dictionary and skip(encoding)
-    large = skipped or is_large(packed, size)
+    large = skipped or max(packed, size) > parquet_limits.PAGE_AT_ONCE_BYTES  # then it is read in windows
     data = None if large else reader.take(packed)
     reader.position = offset + packed
     reader.check(header, at, data, packed)

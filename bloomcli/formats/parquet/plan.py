@@ -10,7 +10,7 @@ the data (overlapping pages, a damaged page, a filter that lacks values) don't p
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -122,16 +122,16 @@ class Change(Plan):
         puts: bool,
         appends: bool = False,
         indexes: Collection[Part] = (),
-        values: Mapping[ChunkKey | None, Values] | None = None,
     ) -> None:
         """`removed`: the chunks whose filters are removed; `indexes`: the page indexes that are removed. `puts`: the
-        change adds filters or page indexes. `values`: other fields that are set in the metadata.
+        change adds filters or page indexes.
 
         `appends`: keep the whole file, with its footer, and append new parts and footer.
         """
         refuse_signed(filters.footer)
         self._gone: set[Part] = {Part(FILTER, key) for key in removed}.union(indexes)
-        self.values = dict(values or {})
+        self.values: dict[ChunkKey | None, Values] = {}
+        """Other fields that are set in the metadata, of the file under None."""
         for key in sorted(removed):
             if filters.footer.sealed(key):
                 raise key_missing(filters.footer, filters.footer.chunk(key))

@@ -152,16 +152,11 @@ class RequestPlan:
             return spans
         return [(spans[0][0], whole)] if spans else []
 
-    @property
-    def _most(self) -> int:
-        """The maximum number of bytes that are read needlessly to save a request."""
-        return self._source.request_bytes
-
     def _worth(self, together: Sequence[Range], own: Sequence[Range]) -> bool:
         """Whether to request the record with the searched column, before it is known whether rows match."""
         if self.sparing and self._source.estimate(together).requests > max(self._source.estimate(own).requests, 1):
             return False
-        return self._bytes(together) - self._bytes(own) <= self._most
+        return self._bytes(together) - self._bytes(own) <= self._source.request_bytes
 
     def _bytes(self, ranges: Sequence[Range]) -> int:
         return self._source.estimate(ranges).bytes_downloaded

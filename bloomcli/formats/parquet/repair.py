@@ -29,6 +29,7 @@ from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, extension_remarks
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
+from bloomcli.formats.parquet.page_index import pages_in
 from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.plan import Change, key_missing, refuse_signed, slices
 from bloomcli.formats.parquet.proof import ENCODINGS, ROWS, SORTING, STATISTICS
@@ -139,7 +140,7 @@ class RepairPlan(Change):
             if chunk.encrypted:
                 return None
             try:
-                found.add(mended.places(self.filters, chunk, self._stop)[1])
+                found.add(pages_in(self.filters.source, chunk, footer.start, self._stop)[1])
             except (CorruptFile, UnsupportedError):
                 return None
         return found.pop() if len(found) == 1 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -14,7 +14,6 @@ from bloomcli.formats.parquet.bloom_filter import Filters, bitset_bytes_in
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.measured import Measure, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.statistics import non_null_values
-from bloomcli.formats.parquet.values import HashedPage
 from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.keys import key_of
@@ -110,8 +109,4 @@ def _batches(filters: Filters, chunk: ColumnChunk, stop: Stop) -> Iterator[Sampl
     """Yield the values of the chunk, without dictionary entries that no row refers to."""
     zeros = array("Q", values.zero_hashes(chunk.column)).tobytes()
     for page in values.hashed_pages(filters.source, chunk, filters.footer.start, stop=stop):
-        yield SampleBatch(page.hashes, page.count, _key(page), zeros if page.has_zero else b"")
-
-
-def _key(page: HashedPage) -> Callable[[int], object]:
-    return page.value
+        yield SampleBatch(page.hashes, page.count, page.value, zeros if page.has_zero else b"")

@@ -242,11 +242,6 @@ def _without(footer: Footer, fields: Changed) -> bytes:
     return apply_edits(footer.raw, edits)
 
 
-def strip(footer: Footer, keys: Collection[ChunkKey]) -> bytes:
-    """The footer without both filter fields of these chunks."""
-    return _without(footer, dict.fromkeys(keys, _FIELDS[FILTER]))
-
-
 def plan(
     footer: Footer,
     new: Mapping[Part, int],
@@ -367,7 +362,7 @@ _LOCATIONS: Final = (*_FIELDS[FILTER], _FIELDS[COLUMN_INDEX][0], _FIELDS[OFFSET_
 """The fields of a chunk that a cut changes."""
 
 
-def check(old: Footer, raw: bytes, changed: Changed, moved: bool) -> Footer:
+def check(old: Footer, raw: bytes, changed: Changed, moved: bool) -> None:
     """Parse the new footer, and prove that it equals the old one without the changed fields.
 
     If cuts moved page indexes or filters (`moved`), the locations of all are removed from both footers too.
@@ -386,13 +381,15 @@ def check(old: Footer, raw: bytes, changed: Changed, moved: bool) -> Footer:
             path=old.path,
             hint="please report this file's footer",
         )
-    return new
 
 
 def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None) -> bool:
     """Whether two footers are equal except for filters of these columns (None: all)."""
-    mine, theirs = ({claim.key for claim in footer.filter_claims(columns)} for footer in (one, other))
-    if strip(one, mine) == strip(other, theirs):
+
+    def stripped(footer: Footer) -> bytes:
+        return _without(footer, {claim.key: _FIELDS[FILTER] for claim in footer.filter_claims(columns)})
+
+    if stripped(one) == stripped(other):
         return True
 
     def kept(footer: Footer) -> list[tuple[int, int, int | None]]:
@@ -400,7 +397,8 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
         return [(key.row_group, key.column, length) for key, _, length, _ in footer.filter_claims(set(rest))]
 
     # if filters were cut out, the bytes after them have moved
-    return kept(one) == kept(other) and _strip_movable(one) == _strip_movable(other)
+    one_rest, other_rest = (_without(each, dict.fromkeys(each.chunk_keys(), _LOCATIONS)) for each in (one, other))
+    return kept(one) == kept(other) and one_rest == other_rest
 
 
 def differs_only_in_structures(one: Footer, other: Footer) -> bool:
@@ -413,11 +411,6 @@ def differs_only_in_structures(one: Footer, other: Footer) -> bool:
         return _without(footer, fields)
 
     return rest(one) == rest(other)
-
-
-def _strip_movable(footer: Footer) -> bytes:
-    """The footer without any field that a cut changes."""
-    return _without(footer, dict.fromkeys(footer.chunk_keys(), _LOCATIONS))
 
 
 def _translated(footer: Footer, fields: Changed) -> Changed:

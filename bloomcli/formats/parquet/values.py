@@ -19,12 +19,12 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import draft_hash
 from bloomcli.formats.parquet.encodings import Slice, slices, width_of
 from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
+from bloomcli.formats.parquet.statistics import has_floats
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
-_FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
 INTERVAL_BYTES: Final = 12
 """Months, days and milliseconds. Source: the Parquet format's LogicalTypes.md."""
 DICTIONARY_ENCODINGS: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
@@ -32,9 +32,7 @@ DICTIONARY_ENCODINGS: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 def zero_width(column: Column) -> int | None:
     """The size of a floating-point value; None for columns without signed zeros."""
-    if column.physical in _FLOATS:
-        return _FLOATS[column.physical]
-    return 2 if column.logical == "FLOAT16" and column.type_length == 2 else None
+    return width_of(column) if has_floats(column) else None
 
 
 def is_interval(column: Column) -> bool:
