@@ -104,14 +104,14 @@ def _without_doubles(sizes: Sequence[Size]) -> list[Size]:
     return found
 
 
-def exact(columns: Sequence[Sequence[Size]], budget: float, *, most: int = MOST_SETS) -> Choice | None:
-    """The best choice; None if finding it makes more than `most` sets."""
+def exact(columns: Sequence[Sequence[Size]], budget: float) -> Choice | None:
+    """The best choice; None if finding it makes more than `MOST_SETS` sets."""
     made = 0
     sets = [_Set(0.0, 0.0, None, None)]
     for sizes in columns:
         usable = [(position, size) for position, size in enumerate(sizes) if size.gain > 0]
         made += len(sets) * (len(usable) + 1)
-        if made > most:
+        if made > MOST_SETS:
             return None
         larger = [
             _Set(one.nbytes + size.nbytes, one.gain + size.gain, position, one)

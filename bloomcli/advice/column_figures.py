@@ -12,8 +12,8 @@ from bloomcli.advice.column_metadata import ColumnMetadata
 from bloomcli.advice.column_samples import ColumnSamples
 from bloomcli.advice.distinct import UnitSketch, distinct, distinct_per_unit
 from bloomcli.advice.lookup_costs import FilterSizes, LookupCosts, Product, summed
+from bloomcli.advice.recommend import saved_at
 from bloomcli.advice.statistics import SampleSize, ratio
-from bloomcli.advice.weights import saved_at
 from bloomcli.model.advice import (
     AtRate,
     ColumnAdvice,

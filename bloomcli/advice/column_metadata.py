@@ -41,7 +41,6 @@ class ColumnMetadata:
     files: int = 0
     rows: int = 0
     row_groups: int = 0
-    row_group_bytes: int = 0
     bytes: int = 0
     nulls: int | None = 0
     dictionary: int = 0
@@ -60,7 +59,6 @@ class ColumnMetadata:
         self.files += 1
         self.rows += file.rows
         self.row_groups += len(column.values)
-        self.row_group_bytes += sum(file.row_group_bytes)
         self.bytes += column.chunk_bytes
         self.nulls = None if self.nulls is None or column.nulls is None else self.nulls + column.nulls
         self.dictionary += column.dictionary
@@ -69,8 +67,8 @@ class ColumnMetadata:
         self.filter_bytes += column.filter_bytes
         self.properties |= column.properties
         same = column.typed == self.typed  # bounds of another type can't be compared: they exclude nothing
-        lows = _keys(column.lows, column.typed) if same else [None] * len(column.lows)
-        highs = _keys(column.highs, column.typed) if same else [None] * len(column.highs)
+        lows: list[Any] = _keys(column.lows, column.typed) if same else [None] * len(column.lows)
+        highs: list[Any] = _keys(column.highs, column.typed) if same else [None] * len(column.highs)
         first = 0
         for number, count in enumerate(file.units):
             here = [g for g in range(first, first + count) if not column.empty[g]]
@@ -82,7 +80,7 @@ class ColumnMetadata:
                 row_groups=len(here),
                 bytes=sum(file.row_group_bytes[g] for g in here),
                 values=sum(column.values[g] for g in here),
-                hull=_hull(lows, highs, here) if known else (None, None),
+                hull=(min(lows[g] for g in here), max(highs[g] for g in here)) if known else (None, None),
             )
             self._ranges += [(lows[g], highs[g], file.row_group_bytes[g]) for g in here]
 
@@ -110,10 +108,6 @@ class ColumnMetadata:
     def by_bytes(self) -> Coverage:
         """Computes the bytes that remain after min/max."""
         return Coverage([Range(*found) for found in self._ranges])
-
-
-def _hull(lows: Sequence[Any], highs: Sequence[Any], here: Sequence[int]) -> tuple[Any, Any]:
-    return min(lows[g] for g in here), max(highs[g] for g in here)
 
 
 def _keys(bounds: Sequence[bytes | None], typed: Column) -> list[Any]:

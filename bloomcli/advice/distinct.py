@@ -23,11 +23,11 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+import datasketches
 import numpy as np
 from numpy.typing import NDArray
 
 from bloomcli.advice.statistics import Ratio, SampleSize, ratio
-from bloomcli.commands.advise_units import datasketches
 from bloomcli.model.advice import Interval
 
 _ALPHA: Final = 0.05
@@ -68,9 +68,8 @@ def distinct(units: Sequence[UnitSketch], population: int, most: int) -> Interva
         population: the number of all units.
         most: the number of values of all units.
     """
-    found = datasketches()
-    sketches = [found.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
-    union = found.theta_union(max(8, math.ceil(math.log2(max(s.num_retained for s in sketches) + 1)) + 1))
+    sketches = [datasketches.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
+    union = datasketches.theta_union(max(8, math.ceil(math.log2(max(s.num_retained for s in sketches) + 1)) + 1))
     for sketch in sketches:
         union.update(sketch)
     all_ = union.get_result()
@@ -137,8 +136,7 @@ def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: in
 
 def distinct_per_unit(units: Sequence[UnitSketch], population: int, most: int, sketch_bits: int) -> Interval:
     """The mean number of distinct values of a unit."""
-    found = datasketches()
-    sketches = [found.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
+    sketches = [datasketches.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
     counts = np.array([s.get_estimate() for s in sketches])
     values = np.array([max(unit.values, 1) for unit in units], float)
     share: Ratio = ratio(

@@ -33,8 +33,6 @@ _SKETCH_BITS: Final = (8, 12)
 class Plan(NamedTuple):
     """The sampled units of a run, and the numbers of values."""
 
-    population: int
-    """The number of all units."""
     value_units: Mapping[int, tuple[int, ...]]
     """The units whose values are sampled, by the positions of their files."""
     lookup_units: Mapping[int, tuple[int, ...]]
@@ -80,7 +78,6 @@ def plan(paths: Mapping[int, str], files: Mapping[int, FileExtents], sample: str
     columns = max((len(file.columns) for file in files.values()), default=1)
     bits = (_SKETCHES_BYTES // (8 * 2 * count * max(columns, 1))).bit_length() - 1
     return Plan(
-        population=len(units),
         value_units=_by_file(units, drawn[0]),
         lookup_units=_by_file(units, drawn[1]),
         values=max(_values(count, columns) // count, _VALUES_LEAST),
