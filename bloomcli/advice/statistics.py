@@ -219,6 +219,16 @@ def ratio(
     return Ratio(estimate, trials, min(degrees_of_freedom))
 
 
+def ratio_in_units(part: Floats, whole: Floats, units: SampleSize) -> Ratio:
+    """The ratio of two sums over units that values come from, which are looked up nowhere. `part` is at most `whole`.
+
+    Args:
+        part, whole: for each unit that was drawn.
+        units: how many units were drawn.
+    """
+    return ratio(np.minimum(part, whole)[:, None, None], whole[:, None, None], units, SampleSize(1, 1))
+
+
 def _spread(sums: Floats) -> float:
     """The variance of a sum of independent terms, estimated from the terms."""
     count = len(sums)

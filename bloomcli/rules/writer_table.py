@@ -47,12 +47,6 @@ class Detection(StrEnum):
     ALWAYS = "never relied on, whoever wrote it"
 
 
-def every(column: Column) -> bool:
-    """Whether a fault concerns a column: all of them."""
-    del column
-    return True
-
-
 class WriterFault(NamedTuple):
     """One part of the metadata that a writer gets wrong."""
 
@@ -67,7 +61,7 @@ class WriterFault(NamedTuple):
     None if files don't name the writer. It decides whether the part is believed only where `detection` is WRITER."""
     before: Version | None = None
     """The first version without the fault; None: all versions, or the name has none."""
-    columns: Callable[[Column], bool] = every
+    columns: Callable[[Column], bool] = lambda _: True
     """Whether the fault concerns a column."""
     which: str = "all"
     """The columns that it concerns, in words."""

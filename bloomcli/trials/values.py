@@ -213,8 +213,8 @@ def count_rows(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> dic
     known = pa.array([_plus_zero(value) for value in values], kind)
     places = known.unique()
     totals = [0] * len(places)
-    for part in file.values(leaf):
-        array = pc.add(part.array, pa.scalar(0, kind)) if pa.types.is_floating(kind) else part.array
+    for _, part in file.values(leaf):
+        array = pc.add(part, pa.scalar(0, kind)) if pa.types.is_floating(kind) else part
         for entry in pc.value_counts(pc.index_in(array, value_set=places).drop_null()).to_pylist():
             totals[entry["values"]] += entry["counts"]
     for text, place in zip(texts, pc.index_in(known, value_set=places).to_pylist(), strict=True):
