@@ -129,12 +129,7 @@ def measure(
         raise _no_files_error(run)
     drawn = plan({at: tasks[at].path for at in files}, files, options.sample, options.seed)
     found = all_columns(files.items())
-    for name in options.columns:
-        if not any(is_named([name], replace(one.typed, path=path)) for path, one in found.items()):
-            raise UnknownColumn(
-                f"no column {name!r} in any of the files",
-                hint=f"`bloom inspect {quoted(tasks[min(files)].path)}` lists a file's columns",
-            )
+    _check_names(options.columns, found, tasks[min(files)].path)
     run = replace(run, tight=_tight(policy, {file.format for file in files.values()}))
     columns = _columns(run, found, drawn, log)
     sampled = {tasks[at].path for at in (*drawn.value_units, *drawn.lookup_units)}
@@ -165,6 +160,16 @@ def measure(
         unverified=round(scale * sum(f.unverified for f in files.values())),
         seconds=time.perf_counter() - started,
     )
+
+
+def _check_names(names: Sequence[str], found: Mapping[str, ColumnMetadata], path: str) -> None:
+    """Raise UnknownColumn for a name of no column; `path` is that of a file."""
+    for name in names:
+        if not any(is_named([name], replace(one.typed, path=leaf)) for leaf, one in found.items()):
+            raise UnknownColumn(
+                f"no column {name!r} in any of the files",
+                hint=f"`bloom inspect {quoted(path)}` lists a file's columns",
+            )
 
 
 def _no_files_error(run: _Run) -> BloomError:

@@ -5,7 +5,7 @@ Sizes are bytes, rates are probabilities in [0, 1].
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -79,13 +79,11 @@ class ColumnSums:
     """Running totals of the columns of many files."""
 
     def __init__(self) -> None:
-        self._found: dict[str, _Sum] = {}
+        self._found: defaultdict[str, _Sum] = defaultdict(_Sum)
 
     def add(self, columns: Iterable[ColumnFilters]) -> None:
         """Add a file's columns."""
         for column in columns:
-            if column.column not in self._found:
-                self._found[column.column] = _Sum()
             self._found[column.column].add(column)
 
     @property
