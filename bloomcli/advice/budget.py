@@ -104,14 +104,14 @@ def _without_doubles(sizes: Sequence[Size]) -> list[Size]:
     return found
 
 
-def exact(columns: Sequence[Sequence[Size]], budget: float, *, most: int = MOST_SETS) -> Choice | None:
-    """The best choice; None if finding it makes more than `most` sets."""
+def exact(columns: Sequence[Sequence[Size]], budget: float) -> Choice | None:
+    """The best choice; None if finding it makes more than `MOST_SETS` sets."""
     made = 0
     sets = [_Set(0.0, 0.0, None, None)]
     for sizes in columns:
         usable = [(position, size) for position, size in enumerate(sizes) if size.gain > 0]
         made += len(sets) * (len(usable) + 1)
-        if made > most:
+        if made > MOST_SETS:
             return None
         larger = [
             _Set(one.nbytes + size.nbytes, one.gain + size.gain, position, one)
@@ -145,10 +145,10 @@ def approximate(columns: Sequence[Sequence[Size]], budget: float) -> Choice:
     steps.sort(key=lambda step: -step.gain / step.nbytes if step.nbytes else float("-inf"))
     chosen, bound = _by_steps(steps, len(columns), budget)
     single = _best_single(columns, budget)
-    if single is not None and _more(_gain(columns, single), _gain(columns, chosen)):
+    if single is not None and _more(_total(columns, single).gain, _total(columns, chosen).gain):
         chosen = single
     _fill(columns, chosen, budget)
-    return Choice(tuple(chosen), _nbytes(columns, chosen), _gain(columns, chosen), bound)
+    return Choice(tuple(chosen), *_total(columns, chosen), bound)
 
 
 def _steps(column: int, sizes: Sequence[Size], budget: float) -> Iterator[_Step]:
@@ -209,7 +209,7 @@ def _best_single(columns: Sequence[Sequence[Size]], budget: float) -> list[int |
 def _fill(columns: Sequence[Sequence[Size]], chosen: list[int | None], budget: float) -> None:
     """Exchange sizes for ones that gain more and fit, until there is no such size."""
     while True:
-        rest = budget - _nbytes(columns, chosen)
+        rest = budget - _total(columns, chosen).nbytes
         better = []
         for index, sizes in enumerate(columns):
             at = chosen[index]
@@ -233,9 +233,7 @@ def _more(gain: float, other: float) -> bool:
     return gain - other > _ROUNDING * abs(gain)
 
 
-def _nbytes(columns: Sequence[Sequence[Size]], chosen: Sequence[int | None]) -> float:
-    return sum(sizes[at].nbytes for sizes, at in zip(columns, chosen, strict=True) if at is not None)
-
-
-def _gain(columns: Sequence[Sequence[Size]], chosen: Sequence[int | None]) -> float:
-    return sum(sizes[at].gain for sizes, at in zip(columns, chosen, strict=True) if at is not None)
+def _total(columns: Sequence[Sequence[Size]], chosen: Sequence[int | None]) -> Size:
+    """The bytes and the gain of the chosen sizes."""
+    sizes = [sizes[at] for sizes, at in zip(columns, chosen, strict=True) if at is not None]
+    return Size(sum(size.nbytes for size in sizes), sum(size.gain for size in sizes))

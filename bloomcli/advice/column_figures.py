@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from bloomcli.advice.column_metadata import ColumnMetadata
 from bloomcli.advice.column_samples import ColumnSamples
 from bloomcli.advice.distinct import UnitSketch, distinct, distinct_per_unit
 from bloomcli.advice.lookup_costs import FilterSizes, LookupCosts, Product, summed
-from bloomcli.advice.statistics import SampleSize, ratio
-from bloomcli.advice.weights import saved_at
+from bloomcli.advice.recommend import saved_at
+from bloomcli.advice.statistics import ratio_in_units
 from bloomcli.model.advice import (
     AtRate,
     ColumnAdvice,
@@ -23,8 +22,6 @@ from bloomcli.model.advice import (
     LookupGain,
     PageIndexGain,
 )
-
-_ALL: Final = SampleSize(1, 1)
 
 
 def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None, present_share: float) -> ColumnAdvice:
@@ -95,16 +92,14 @@ def _at_rate(
 
 def _seconds(samples: ColumnSamples) -> Interval | None:
     """The seconds to decode and hash all values on one core, at the speed measured in the sample."""
-    units, metadata = samples.units, samples.metadata
-    known = [
-        (unit.seconds, metadata.units[key].values) for key, unit in samples.units.items() if key in metadata.units
-    ]
-    if not known or not units:
+    units = samples.metadata.units
+    known = [(unit.seconds, units[key].values) for key, unit in samples.units.items() if key in units]
+    if not known:
         return None
     taken, values = (np.array(column, float) for column in zip(*known, strict=True))
     top = float((taken / np.maximum(values, 1)).max()) or 1e-12
-    share = ratio((taken / top)[:, None, None], np.maximum(values, 1)[:, None, None], samples.drawn(len(known)), _ALL)
-    return summed([(1, Product(top * metadata.values, others=(share,)))])
+    share = ratio_in_units(taken / top, np.maximum(values, 1), samples.drawn(len(known)))
+    return summed([(1, Product(top * samples.metadata.values, others=(share,)))])
 
 
 def _page_index(samples: ColumnSamples) -> PageIndexGain | None:

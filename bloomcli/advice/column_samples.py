@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import datasketches
 import numpy as np
 
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey
-from bloomcli.advice.coverage import Coverage
 from bloomcli.advice.lookup_costs import BYTES, NUMBER, FilterSizes, LookupCosts, RateEstimate, filter_sizes
 from bloomcli.advice.plan import Plan
 from bloomcli.advice.statistics import Floats, Ratio, SampleSize
 from bloomcli.commands.advise_options import LookupValues
-from bloomcli.commands.advise_units import datasketches
 from bloomcli.filters.sizing import tight_estimate, upper_bound_bytes
 from bloomcli.model.advice import RATE_SUMS, SUMS, UnitSample
 from bloomcli.values.literals import decode_bound
@@ -209,7 +208,7 @@ class ColumnSamples:
         )
 
     def _distinct_of(self, key: UnitKey) -> float:
-        return float(datasketches().compact_theta_sketch.deserialize(self.value_samples[key].sketch).get_estimate())
+        return float(datasketches.compact_theta_sketch.deserialize(self.value_samples[key].sketch).get_estimate())
 
     def absent(self) -> LookupCosts | None:
         """The costs of lookups of absent values. None without any."""
@@ -217,19 +216,14 @@ class ColumnSamples:
         if not value_units or not self.lookup_samples:
             return None
         sums = self._by_value_unit(value_units, self.parts * len(self.cells.value_units))
-        if not sums.any() and not self._rules_out(value_units):
-            return None
+        left = (self._remaining(self.cells.absent[at])[NUMBER] for at in value_units)
+        if not sums.any() and not any(number < self.metadata.by_number.total for number in left):
+            return None  # min/max excludes no row group for any of them
         remaining = np.array([self._in_parts(self.cells.absent[at]) for at in value_units])
         counts = [len(self.cells.absent[at]) for at in value_units]
         # absent values other than texts are drawn independently of the value units
         drawn = self.drawn(len(value_units)) if self._in_groups else SampleSize(len(value_units), len(value_units))
         return self._from_outside(sums, remaining, drawn, self._shares(counts), counts)
-
-    def _rules_out(self, value_units: Sequence[int]) -> bool:
-        """Whether min/max excludes a row group for some of the values."""
-        return any(
-            self._remaining(self.cells.absent[at])[NUMBER] < self.metadata.by_number.total for at in value_units
-        )
 
     def queried(self) -> LookupCosts | None:
         """The costs of lookups of the queries' literals. None without any."""
@@ -247,7 +241,8 @@ class ColumnSamples:
         """The costs of lookups of values that don't come from a unit. If `value_units` is None, these are all values,
         not a sample of them."""
         count = len(sums)
-        tops = np.array([_highest(self.metadata.by_number), _highest(self.metadata.by_bytes)])
+        coverages = (self.metadata.by_number, self.metadata.by_bytes)
+        tops = np.array([float(coverage.extremes([(None, None)])[1][0]) for coverage in coverages])
         exact = value_units is None
         least = remaining[:, 0] if exact else np.zeros((count, 2))
         most = remaining[:, 0] if exact else np.tile(tops, (count, 1))
@@ -302,8 +297,3 @@ class ColumnSamples:
         tops = {key: float(bound(unit.values, self.rates[rate])) for key, unit in metadata.units.items()}
         most = np.array([tops.get(key, float(size)) for key, size in zip(units, found, strict=True)])
         return filter_sizes(found, most, sum(tops.values()), self.drawn(len(units)), fixed=False)
-
-
-def _highest(coverage: Coverage) -> float:
-    _, most = coverage.extremes([(None, None)])
-    return float(most[0])

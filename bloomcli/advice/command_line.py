@@ -81,13 +81,14 @@ def add_lines(columns: Iterable[ColumnAdvice], source: Source, size: str = POWER
         if column.recommended and column.fpp is not None:
             groups.setdefault((column.fpp, _replaces(column, single=source.single)), []).append(column.column)
     return [
-        _joined(
-            [
-                *("bloom", "add", *source.words, "--columns", ",".join(map(listed, names)), "--fpp", f"{fpp:g}"),
-                *(("--replace",) if replaces else ()),
-                *(("--size", size) if size != POWER_OF_TWO else ()),
-                *(*source.readers, *source.engine, *source.target),
-            ]
+        _line(
+            "add",
+            source,
+            names,
+            *("--fpp", f"{fpp:g}"),
+            *(("--replace",) if replaces else ()),
+            *(("--size", size) if size != POWER_OF_TWO else ()),
+            *source.readers,
         )
         for (fpp, replaces), names in sorted(groups.items())
     ]
@@ -98,8 +99,7 @@ def page_index_line(columns: Iterable[ColumnAdvice], source: Source) -> str | No
     names = [column.column for column in columns if column.page_index is not None and column.page_index.pays]
     if not names:
         return None
-    words = ("--add", "page-index", "--columns", ",".join(map(listed, names)))
-    return _joined(["bloom", "repair", *source.words, *words, *source.engine, *source.target])
+    return _line("repair", replace(source, words=(*source.words, "--add", "page-index")), names)
 
 
 def upkeep_lines(columns: Iterable[ColumnAdvice], source: Source, fpp: float) -> list[str]:
@@ -109,16 +109,7 @@ def upkeep_lines(columns: Iterable[ColumnAdvice], source: Source, fpp: float) ->
         if column.existing is not None and not column.recommended:
             judged.setdefault(column.existing.judgement, []).append(column.column)
     commands = (("fold", judged.get("foldable"), ("--fpp", f"{fpp:g}")), ("remove", judged.get("not-worth"), ()))
-    return [
-        _joined(
-            [
-                *("bloom", command, *source.words, "--columns", ",".join(map(listed, names)), *options),
-                *(*source.engine, *source.target),
-            ]
-        )
-        for command, names, options in commands
-        if names
-    ]
+    return [_line(command, source, names, *options) for command, names, options in commands if names]
 
 
 def _replaces(column: ColumnAdvice, *, single: bool) -> bool:
@@ -130,7 +121,9 @@ def _replaces(column: ColumnAdvice, *, single: bool) -> bool:
     return single or short or existing.judgement in {"saturated", "unreadable"}
 
 
-def _joined(words: Iterable[str]) -> str:
+def _line(command: str, source: Source, columns: Iterable[str], *options: str) -> str:
+    names = ",".join(map(listed, columns))
+    words = ("bloom", command, *source.words, "--columns", names, *options, *source.engine, *source.target)
     return " ".join(map(_quoted, words))
 
 

@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from bloomcli.advice.budget import Choice, Size, choose
-from bloomcli.advice.recommend import Request, encoded, recommend, with_reads
-from bloomcli.advice.weights import saved_at
+from bloomcli.advice.recommend import Request, encoded, recommend, saved_at, with_reads
 from bloomcli.commands.sampling import Budget
 from bloomcli.model.advice import SELDOM, AdviseReport, AdviseTotal, AtRate, ColumnAdvice, LookupCost, LookupGain
-from bloomcli.model.queries import QueryLog
 from bloomcli.model.reader_use import ReaderUse
 from bloomcli.rules.filter_use import current, uses
 from bloomcli.rules.readers import reader
@@ -53,7 +51,9 @@ def decide(figures: AdviseReport, *, budget: Budget | None = None, named: Collec
         budget_bytes=limit,
         budget_used=None if limit is None else round(sum(_bytes(c) for c in recommended)),
         budget_gap=gap,
-        queries=None if log is None else _without_values(log),
+        queries=None
+        if log is None  # a report must not contain the values of the queries
+        else replace(log, columns=tuple(replace(column, literals=()) for column in log.columns)),
     )
 
 
@@ -161,8 +161,3 @@ def _saved(column: ColumnAdvice) -> float:
 
 def _bytes(column: ColumnAdvice) -> float:
     return 0.0 if column.filter_bytes is None else column.filter_bytes.estimate
-
-
-def _without_values(log: QueryLog) -> QueryLog:
-    """The log without the values of the queries, which a report must not contain."""
-    return replace(log, columns=tuple(replace(column, literals=()) for column in log.columns))

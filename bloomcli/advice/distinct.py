@@ -23,11 +23,11 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+import datasketches
 import numpy as np
 from numpy.typing import NDArray
 
-from bloomcli.advice.statistics import Ratio, SampleSize, ratio
-from bloomcli.commands.advise_units import datasketches
+from bloomcli.advice.statistics import SampleSize, ratio_in_units
 from bloomcli.model.advice import Interval
 
 _ALPHA: Final = 0.05
@@ -68,9 +68,8 @@ def distinct(units: Sequence[UnitSketch], population: int, most: int) -> Interva
         population: the number of all units.
         most: the number of values of all units.
     """
-    found = datasketches()
-    sketches = [found.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
-    union = found.theta_union(max(8, math.ceil(math.log2(max(s.num_retained for s in sketches) + 1)) + 1))
+    sketches = [datasketches.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
+    union = datasketches.theta_union(max(8, math.ceil(math.log2(max(s.num_retained for s in sketches) + 1)) + 1))
     for sketch in sketches:
         union.update(sketch)
     all_ = union.get_result()
@@ -126,27 +125,16 @@ def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: in
     alone = incidence.occurs & (incidence.occurs.sum(axis=1) == 1)[:, None]
     once = alone.sum(axis=0) * incidence.scale
     values = np.array([max(unit.values, 1) for unit in units], float)
-    found = ratio(
-        np.minimum(once, values)[:, None, None],
-        values[:, None, None],
-        SampleSize(population, len(units)),
-        SampleSize(1, 1),
-    )
+    found = ratio_in_units(once, values, SampleSize(population, len(units)))
     return found.interval(_ALPHA)[1] * most
 
 
 def distinct_per_unit(units: Sequence[UnitSketch], population: int, most: int, sketch_bits: int) -> Interval:
     """The mean number of distinct values of a unit."""
-    found = datasketches()
-    sketches = [found.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
+    sketches = [datasketches.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
     counts = np.array([s.get_estimate() for s in sketches])
     values = np.array([max(unit.values, 1) for unit in units], float)
-    share: Ratio = ratio(
-        np.minimum(counts, values)[:, None, None],
-        values[:, None, None],
-        SampleSize(population, len(units)),
-        SampleSize(1, 1),
-    )
+    share = ratio_in_units(counts, values, SampleSize(population, len(units)))
     error = _NORMAL / math.sqrt(1 << sketch_bits) if any(s.is_estimation_mode() for s in sketches) else 0.0
     low, high = share.interval(_ALPHA)
     mean = most / max(population, 1)

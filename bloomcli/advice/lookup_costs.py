@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bloomcli.advice.column_metadata import ColumnMetadata
-from bloomcli.advice.statistics import EXACTLY_ONE, UNKNOWN, Floats, Ratio, SampleSize, ratio
+from bloomcli.advice.statistics import EXACTLY_ONE, UNKNOWN, Floats, Ratio, SampleSize, ratio, ratio_in_units
 from bloomcli.model.advice import RATE_SUMS, SUMS, Interval, LookupCost
 
 ALPHA: Final = 0.05
@@ -246,5 +246,4 @@ def filter_sizes(found: Floats, most: Floats, all_most: float, units: SampleSize
         return FilterSizes(most=all_most, share=EXACTLY_ONE)
     if not len(found):
         return FilterSizes(most=all_most, share=UNKNOWN)
-    share = ratio(np.minimum(found, most)[:, None, None], most[:, None, None], units, _ONE, np.zeros(len(found)))
-    return FilterSizes(most=all_most, share=share)
+    return FilterSizes(most=all_most, share=ratio_in_units(found, most, units))

@@ -6,7 +6,7 @@ list files -> read metadata -> draw units -> sample values of some units -> look
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +14,6 @@ from bloomcli.advice.absent_values import absent_values
 from bloomcli.advice.column_figures import column_advice, unmeasured
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey, all_columns
 from bloomcli.advice.column_samples import Cells, ColumnSamples
-from bloomcli.advice.engine_filters import too_large
 from bloomcli.advice.plan import Plan, plan, some_files
 from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
 from bloomcli.commands.advise_units import literals
@@ -26,9 +25,9 @@ from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnreadableE
 from bloomcli.formats.format import Sizes
 from bloomcli.formats.registry import format_named
 from bloomcli.hints import quoted
-from bloomcli.model.advice import AdviseReport, ColumnAdvice, SampledRow, UnitSample
+from bloomcli.model.advice import AdviseReport, ColumnAdvice, EngineFilterAdvice, SampledRow, UnitSample
 from bloomcli.model.dataset import FileRow, Status
-from bloomcli.model.file import POWER_OF_TWO, TIGHT, Column
+from bloomcli.model.file import POWER_OF_TWO, TIGHT, Column, EngineFilterFacts
 from bloomcli.model.paths import shown
 from bloomcli.model.queries import QueryLog
 from bloomcli.policy.policy import Policy
@@ -130,12 +129,7 @@ def measure(
         raise _no_files_error(run)
     drawn = plan({at: tasks[at].path for at in files}, files, options.sample, options.seed)
     found = all_columns(files.items())
-    for name in options.columns:
-        if not any(is_named([name], replace(one.typed, path=path)) for path, one in found.items()):
-            raise UnknownColumn(
-                f"no column {name!r} in any of the files",
-                hint=f"`bloom inspect {quoted(tasks[min(files)].path)}` lists a file's columns",
-            )
+    _check_names(options.columns, found, tasks[min(files)].path)
     run = replace(run, tight=_tight(policy, {file.format for file in files.values()}))
     columns = _columns(run, found, drawn, log)
     sampled = {tasks[at].path for at in (*drawn.value_units, *drawn.lookup_units)}
@@ -159,11 +153,23 @@ def measure(
         readers=tuple(policy.whole.readers or ()),
         policy=policy.path,
         columns=tuple(columns),
-        engine_filters=too_large((one for file in files.values() for one in file.engine_filters), scale),
+        engine_filters=_too_large_engine_filters(
+            (one for file in files.values() for one in file.engine_filters), scale
+        ),
         failed=tuple((path, row.error or "") for path, row in run.failed.items()),
         unverified=round(scale * sum(f.unverified for f in files.values())),
         seconds=time.perf_counter() - started,
     )
+
+
+def _check_names(names: Sequence[str], found: Mapping[str, ColumnMetadata], path: str) -> None:
+    """Raise UnknownColumn for a name of no column; `path` is that of a file."""
+    for name in names:
+        if not any(is_named([name], replace(one.typed, path=leaf)) for leaf, one in found.items()):
+            raise UnknownColumn(
+                f"no column {name!r} in any of the files",
+                hint=f"`bloom inspect {quoted(path)}` lists a file's columns",
+            )
 
 
 def _no_files_error(run: _Run) -> BloomError:
@@ -297,3 +303,36 @@ def _queried(metadata: ColumnMetadata, log: QueryLog | None) -> list[tuple[bytes
         found += [(encoded, count) for encoded in literal.encodings[:1]]
     total = sum(count for _, count in found)
     return [(value, count / total) for value, count in found]
+
+
+_LEAST_SHARE: Final = 0.8
+"""Filters that would keep more than this share of their bytes aren't reported."""
+
+
+def _too_large_engine_filters(facts: Iterable[EngineFilterFacts], scale: float) -> tuple[EngineFilterAdvice, ...]:
+    """The filters that are larger than the rows of the largest file need, by kind and column.
+
+    A filter's bytes are proportional to the values that it is sized for. `scale`: all files by those with facts.
+    """
+    found: dict[tuple[str, str, str], list[tuple[int, int, int]]] = {}
+    for one in facts:
+        if one.problem is None and one.sized_for and one.length and one.values and one.setting:
+            key = one.kind, one.column, one.setting
+            found.setdefault(key, []).append((one.length, one.sized_for, one.values))
+    advice = []
+    for (kind, column, setting), sizes in found.items():
+        most = max(values for *_, values in sizes)
+        now, right = sum(size for size, *_ in sizes), sum(round(size * most / sized) for size, sized, _ in sizes)
+        if right <= _LEAST_SHARE * now:
+            advice.append(
+                EngineFilterAdvice(
+                    kind=kind,
+                    column=column,
+                    files=round(scale * len(sizes)),
+                    bytes=round(scale * now),
+                    bytes_right=round(scale * right),
+                    values=most,
+                    setting=f"{setting}={most}",
+                )
+            )
+    return tuple(advice)

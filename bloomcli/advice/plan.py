@@ -33,8 +33,6 @@ _SKETCH_BITS: Final = (8, 12)
 class Plan(NamedTuple):
     """The sampled units of a run, and the numbers of values."""
 
-    population: int
-    """The number of all units."""
     value_units: Mapping[int, tuple[int, ...]]
     """The units whose values are sampled, by the positions of their files."""
     lookup_units: Mapping[int, tuple[int, ...]]
@@ -78,20 +76,15 @@ def plan(paths: Mapping[int, str], files: Mapping[int, FileExtents], sample: str
     ]
     count = max(len(drawn[0]), 1)
     columns = max((len(file.columns) for file in files.values()), default=1)
+    of_column = min(_VALUES_MOST, _LOOKUPS // count, _COLUMNS_VALUES // max(columns, 1))
     bits = (_SKETCHES_BYTES // (8 * 2 * count * max(columns, 1))).bit_length() - 1
     return Plan(
-        population=len(units),
         value_units=_by_file(units, drawn[0]),
         lookup_units=_by_file(units, drawn[1]),
-        values=max(_values(count, columns) // count, _VALUES_LEAST),
+        values=max(max(of_column, _VALUES) // count, _VALUES_LEAST),
         sketch_bits=min(max(bits, _SKETCH_BITS[0]), _SKETCH_BITS[1]),
         parts=min(max(_PARTS_IN_ALL // count, _PARTS[0]), _PARTS[1]),
     )
-
-
-def _values(units: int, columns: int) -> int:
-    """The number of values of one column that are sampled in `units` units together."""
-    return max(min(_VALUES_MOST, _LOOKUPS // units, _COLUMNS_VALUES // max(columns, 1)), _VALUES)
 
 
 def _default(units: Sequence[UnitKey], files: Mapping[int, FileExtents]) -> int:

@@ -16,8 +16,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from bloomcli.advice.weights import weights
-from bloomcli.model.advice import SELDOM, ColumnAdvice, ExistingFilters, Interval, LookupGain
+from bloomcli.model.advice import SELDOM, AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain
 from bloomcli.rules.filter_use import DICTIONARIES, GAINS, Encoded, uses
 from bloomcli.rules.reader_table import Reader
 from bloomcli.words import are, plural, rate, size
@@ -296,10 +295,43 @@ def _gains(column: ColumnAdvice, share: float) -> list[tuple[LookupGain, str, fl
     present, absent = (gain if gain is not None and gain.values else None for gain in (column.present, column.absent))
     both = zip(
         ((present, "a value that the column has"), (absent, "one that it doesn't have")),
-        weights(present, absent, share),
+        _weights(present, absent, share),
         strict=True,
     )
     return [(gain, what, weight) for (gain, what), weight in both if gain is not None and weight]
+
+
+def _weights(present: object, absent: object, share: float) -> tuple[float, float]:
+    """The weights of figures of present and of absent values; a figure that is None has the weight 0.
+
+    Args:
+        present, absent: the figures, or None.
+        share: the share of the lookups whose value is present.
+    """
+    if present is None or absent is None:
+        return float(present is not None), float(absent is not None)
+    return share, 1 - share
+
+
+def _mean(present: Interval | None, absent: Interval | None, share: float) -> Interval | None:
+    """The mean of two figures. The ends of the interval are means, too. None if both figures are."""
+    pairs = zip((present, absent), _weights(present, absent, share), strict=True)
+    both = [(one, weight) for one, weight in pairs if one is not None]
+    if not both:
+        return None
+    return Interval(
+        estimate=sum(weight * one.estimate for one, weight in both),
+        low=sum(weight * one.low for one, weight in both),
+        high=sum(weight * one.high for one, weight in both),
+    )
+
+
+def saved_at(rate: AtRate, share: float) -> Interval | None:
+    """The bytes that one lookup reads less with filters of this rate: for the queries' literals; without any, the
+    mean for present and absent values."""
+    if rate.saved_queried is not None:
+        return rate.saved_queried
+    return _mean(rate.saved_present, rate.saved_absent, share)
 
 
 def _saves(column: ColumnAdvice, share: float) -> str:
@@ -307,13 +339,9 @@ def _saves(column: ColumnAdvice, share: float) -> str:
     groups = column.row_groups
     parts = []
     for gain, what, _ in _gains(column, share):
-        after, today = _number(gain.with_filter.row_groups, groups), _number(gain.today.row_groups, groups)
+        after, today = (_count(cost.row_groups.estimate * groups) for cost in (gain.with_filter, gain.today))
         parts.append(f"{after} instead of {today} for {what}")
     return f"of {plural(groups, 'row group')}, a lookup reads {' and '.join(parts)}"
-
-
-def _number(share: Interval, groups: int) -> str:
-    return _count(share.estimate * groups)
 
 
 def _count(value: float) -> str:

@@ -25,7 +25,6 @@ Proportions with Small Expected Number of Positive Counts Estimated from Survey 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -70,19 +69,6 @@ def _fraction(x: float, a: float, b: float) -> float:
     return value
 
 
-def _solved(function: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """The argument at which an increasing function has the value `wanted`, by bisection."""
-    for _ in range(60):
-        middle = (low + high) / 2
-        if function(middle) < wanted:
-            low = middle
-        else:
-            high = middle
-        if high - low <= _PRECISION * high:
-            break
-    return (low + high) / 2
-
-
 def beta_quantile(probability: float, a: float, b: float) -> float:
     """The quantile of the beta distribution, by Newton's method, with bisection where a step leaves the interval."""
     if b == 1:
@@ -106,15 +92,20 @@ def beta_quantile(probability: float, a: float, b: float) -> float:
 
 @lru_cache(maxsize=4096)
 def t_quantile(probability: float, degrees_of_freedom: float) -> float:
-    """The quantile of Student's t distribution, for probabilities of 0.5 and more."""
+    """The quantile of Student's t distribution, by bisection, for probabilities of 0.5 and more."""
 
     def cumulative(t: float) -> float:
         return 1 - incomplete_beta(degrees_of_freedom / (degrees_of_freedom + t * t), degrees_of_freedom / 2, 0.5) / 2
 
-    high = 1.0
+    low, high = 0.0, 1.0
     while cumulative(high) < probability and high < 1e12:
         high *= 2
-    return _solved(cumulative, probability, 0.0, high)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if cumulative(middle) < probability else (low, middle)
+        if high - low <= _PRECISION * high:
+            break
+    return (low + high) / 2
 
 
 @lru_cache(maxsize=1 << 14)
@@ -226,6 +217,16 @@ def ratio(
     elif inner > 0:  # all units are value units: only the choice of their values is random
         degrees_of_freedom.append(kish_rows * (parts - 1))
     return Ratio(estimate, trials, min(degrees_of_freedom))
+
+
+def ratio_in_units(part: Floats, whole: Floats, units: SampleSize) -> Ratio:
+    """The ratio of two sums over units that values come from, which are looked up nowhere. `part` is at most `whole`.
+
+    Args:
+        part, whole: for each unit that was drawn.
+        units: how many units were drawn.
+    """
+    return ratio(np.minimum(part, whole)[:, None, None], whole[:, None, None], units, SampleSize(1, 1))
 
 
 def _spread(sums: Floats) -> float:

@@ -54,7 +54,7 @@ def _of_column(
             "profit-constant",
             f"{_each(len(ranges), 'row group')} with a filter holds one value: min/max says as much",
         )
-    elif len(ranges) >= _ENOUGH and _disjoint(ranges):
+    elif len(ranges) >= _ENOUGH and all(one[1] < other[0] for one, other in pairwise(sorted(ranges))):
         yield _finding(
             spreads,
             column,
@@ -88,11 +88,6 @@ def _ranges(spreads: Sequence[FilterBounds], typed: Column) -> list[tuple[Any, A
             return []
         found.append((low, high))
     return found
-
-
-def _disjoint(ranges: Sequence[tuple[Any, Any]]) -> bool:
-    ordered = sorted(ranges)
-    return all(before[1] < after[0] for before, after in pairwise(ordered))
 
 
 def _finding(

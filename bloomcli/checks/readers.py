@@ -9,7 +9,7 @@ Some faults depend only on a column's type: any sound filter of the column makes
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -213,15 +213,8 @@ _ZEROS: Final = {"FLOAT16": "<e", "FLOAT": "<f", "DOUBLE": "<d"}
 """Types that have a negative zero, with their PLAIN encoding for `struct`. Source: Parquet's Encodings.md."""
 
 
-class Unit(NamedTuple):
-    """The row group of one filter, and its stripe in formats that have stripes."""
-
-    row_group: int
-    stripe: int | None
-
-
-Confirm = Callable[[Column, Unit], bool | None]
-"""Returns whether a column has the value -0.0 in a row group; None if that is unknown."""
+_Unit = tuple[int | None, int]
+"""The stripe, in formats that have stripes, and the row group of one filter."""
 
 
 def readers(
@@ -230,7 +223,6 @@ def readers(
     names: Sequence[str],
     table: TableSchema | None,
     columns: set[int] | None,
-    confirm: Confirm | None = None,
 ) -> Iterator[Finding]:
     """Yield findings about rows that the named readers would lose.
 
@@ -240,7 +232,6 @@ def readers(
         names: readers, by name or alias. Raises UsageError for an unknown one.
         table: the table's types of the file's columns; without it, widened columns aren't found.
         columns: ordinals of the columns to check; None for all with filters.
-        confirm: looks -0.0 up among the values; without it, a filter with only -0.0 results in a note.
     """
     named = known(names, file.format)
     if not named:
@@ -256,7 +247,7 @@ def readers(
         found = usable.get((column.path, column.physical, column.logical))
         if found and (columns is None or column.index in columns):
             looked_at = True
-            yield from _of_column(file, column, found, named, faults, confirm)
+            yield from _of_column(file, column, found, named, faults)
         if column.index in columns if columns is not None else found:
             yield from _null_structs(file, column, [r for r in named if NULL_STRUCTS in r.wrong_about])
     if looked_at:
@@ -300,7 +291,7 @@ def confirmed_zeros(file: FilterFile, zeros: Sequence[Finding], names: Sequence[
     """
     named = known(names, file.format)
     for column in file.columns:
-        units = [Unit(z.row_group or 0, z.stripe) for z in zeros if z.column == column.path]
+        units = [(z.stripe, z.row_group or 0) for z in zeros if z.column == column.path]
         wrong = [r for r in named if r.loses_zeros(_zero_type(file, column), file.format)]
         if units and wrong:
             yield _lone_zero(file, column, units, wrong)
@@ -312,11 +303,10 @@ def _of_column(
     facts: Sequence[FilterFacts],
     named: Sequence[Reader],
     faults: TypeFaults,
-    confirm: Confirm | None,
 ) -> Iterator[Finding]:
     wrong = [r for r in named if r.loses_zeros(_zero_type(file, column), file.format)]
     if wrong:
-        yield from _zeros(file, column, facts, wrong, confirm)
+        yield from _zeros(file, column, facts, wrong)
     wrong = [r for r in named if SINGLE_BLOCK in r.wrong_about]
     single = [fact for fact in facts if fact.blocks == 1]
     if wrong and single:
@@ -325,12 +315,12 @@ def _of_column(
             f"in {_groups(len(single))} the filter has one block: {titles(wrong)} {look(wrong)} half of all values up"
             " in a second one, behind it",
             column,
-            [Unit(fact.row_group, fact.stripe) for fact in single],
+            [(fact.stripe, fact.row_group) for fact in single],
             _adding(file, column, after=" writes a larger one"),
         )
         yield replace(found, offset=single[0].offset)
     yield from _intervals(file, column, [r for r in named if INTERVAL in r.wrong_about])
-    units = list(dict.fromkeys(Unit(fact.row_group, fact.stripe) for fact in facts))
+    units = list(dict.fromkeys((fact.stripe, fact.row_group) for fact in facts))
     for fault in faults.of(column):
         message = f"{fault.message}, in {_groups(len(units))} with a filter"
         yield _finding(fault.rule, message, column, units, fault.hint, fault.severity)
@@ -339,7 +329,7 @@ def _of_column(
 def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Iterator[Finding]:
     """Yield findings about filters without the normal form of intervals. Reads the column; few files have such
     columns."""
-    lost = [Unit(row_group, None) for row_group in file.without_normal_forms(column)] if wrong else []
+    lost: list[_Unit] = [(None, row_group) for row_group in file.without_normal_forms(column)] if wrong else []
     if lost:
         yield _finding(
             INTERVAL,
@@ -353,7 +343,7 @@ def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Ite
 
 def _null_structs(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Iterator[Finding]:
     """Yield a finding about nulls of structs that a field's statistics don't count."""
-    lost = [Unit(row_group, stripe) for stripe, row_group in file.uncounted_nulls(column)] if wrong else []
+    lost = list(file.uncounted_nulls(column)) if wrong else []
     if lost:
         struct_path = column.path.rpartition(".")[0]
         which = f"`{struct_path}`{' or a struct above it' * ('.' in struct_path)}"
@@ -378,24 +368,17 @@ def _zeros(
     column: Column,
     facts: Sequence[FilterFacts],
     wrong: Sequence[Reader],
-    confirm: Confirm | None,
 ) -> Iterator[Finding]:
     """Yield findings about filters that answer "maybe" for -0.0 and "absent" for +0.0, unless statistics exclude
     zero."""
     form = _ZEROS[_zero_type(file, column)]
     literals = [Literal(text=str(z), encodings=(struct.pack(form, z),), order_key=0.0) for z in (-0.0, 0.0)]
-    rates = {Unit(fact.row_group, fact.stripe): fact.fpp for fact in facts}
+    rates = {(fact.stripe, fact.row_group): fact.fpp for fact in facts}
     lone = [
         unit
         for found in file.look_up(column, literals, explain=False)
-        if (unit := Unit(found.row_group, found.stripe)) in rates and _is_lone(*found.answers)
+        if (unit := (found.stripe, found.row_group)) in rates and _is_lone(*found.answers)
     ]
-    answers = {unit: None if confirm is None else confirm(column, unit) for unit in lone}
-    sure = [unit for unit in lone if answers[unit]]
-    if sure:
-        yield _lone_zero(file, column, sure, wrong)
-        return
-    lone = [unit for unit in lone if answers[unit] is None]
     if not lone:
         return
     known = [rate for unit in lone if (rate := rates[unit]) is not None]
@@ -416,7 +399,7 @@ def _is_lone(negative: Answer, positive: Answer) -> bool:
     return there and positive.presence is Presence.ABSENT
 
 
-def _lone_zero(file: FilterFile, column: Column, units: Sequence[Unit], wrong: Sequence[Reader]) -> Finding:
+def _lone_zero(file: FilterFile, column: Column, units: Sequence[_Unit], wrong: Sequence[Reader]) -> Finding:
     return _finding(
         NEGATIVE_ZERO,
         f"-0.0 is among the values and +0.0 not in the filter, in {_groups(len(units))}: {titles(wrong)}"
@@ -428,18 +411,19 @@ def _lone_zero(file: FilterFile, column: Column, units: Sequence[Unit], wrong: S
 
 
 def _finding(
-    rule: str, message: str, column: Column, units: Sequence[Unit], hint: str, severity: Severity = Severity.ERROR
+    rule: str, message: str, column: Column, units: Sequence[_Unit], hint: str, severity: Severity = Severity.ERROR
 ) -> Finding:
     """The finding of a rule about a column in some row groups."""
+    stripe, row_group = units[0]
     return Finding(
         id=rule,
         severity=severity,
         message=message,
-        row_group=units[0].row_group,
-        stripe=units[0].stripe,
+        row_group=row_group,
+        stripe=stripe,
         column=column.path,
         hint=hint,
-        places=group_ranges.of_units((unit.stripe, unit.row_group) for unit in units),
+        places=group_ranges.of_units(units),
     )
 
 

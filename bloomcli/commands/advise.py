@@ -4,11 +4,10 @@ files."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from bloomcli.checks.additions import Readers
 from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
-from bloomcli.commands.advise_units import UnitReader
+from bloomcli.commands.advise_units import unit_samples
 from bloomcli.commands.columns import is_named, type_alone
 from bloomcli.engine_filters.registry import filters_of
 from bloomcli.formats.base import FilterFile
@@ -20,9 +19,7 @@ from bloomcli.model.file import Column
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
-
-_BOUND_BYTES: Final = 64
-"""Bytes of a bound that are kept. A longer bound is truncated, and stays a bound."""
+from bloomcli.values.short_bounds import cut_high, cut_low
 
 
 @convert_os_errors_of_file
@@ -75,11 +72,10 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
     why = column.unfilterable or (None if refusal is None else refusal.reason)
     if why is None and any(extent.doubtful for extent in found):
         why = file.why_unfilterable(column) or file.why_unreadable(column)
-    bytes_like = typed.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"} and not (typed.logical or "").startswith(
-        "DECIMAL"
-    )
+    numbers = not typed.physical.endswith("BYTE_ARRAY") or (typed.logical or "").startswith("DECIMAL")
     nulls = [extent.nulls for extent in found]
     filters = [extent.filter_bytes for extent in found]
+    lows, highs = [extent.low for extent in found], [extent.high for extent in found]
     summed = ColumnExtents(
         column=column.path,
         type=column.logical or column.physical,
@@ -89,8 +85,8 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
         values=tuple(extent.values for extent in found),
         nulls=None if None in nulls else sum(n for n in nulls if n is not None),
         chunk_bytes=sum(extent.chunk_bytes for extent in found),
-        lows=tuple(extent.low and extent.low[:_BOUND_BYTES] if bytes_like else extent.low for extent in found),
-        highs=tuple(_raised(extent.high) if bytes_like else extent.high for extent in found),
+        lows=tuple(low if low is None or numbers else cut_low(low) for low in lows),
+        highs=tuple(high if high is None or numbers else cut_high(high) for high in highs),
         empty=bytes(extent.empty for extent in found),
         dictionary=sum(extent.only_dictionary for extent in found),
         filters=sum(size is not None for size in filters),
@@ -99,15 +95,6 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
         properties=frozenset() if why is not None and refusal is None else file.properties(column),
     )
     return summed, [extent.row_group_bytes for extent in found]
-
-
-def _raised(high: bytes | None) -> bytes | None:
-    """A short upper bound: truncated, with the last byte below 0xFF incremented. Source: parquet.thrift,
-    ColumnIndex."""
-    if high is None or len(high) <= _BOUND_BYTES:
-        return high
-    kept = high[:_BOUND_BYTES].rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 @convert_os_errors_of_file
@@ -119,6 +106,5 @@ def units(path: str, options: UnitOptions) -> SampledRow:
     with open_source(path) as source:
         file = open_file(source, options.names, options.keys)
         smallest = Readers(file.format, _rules(options.policy, path)).smallest()
-        reader = UnitReader(file, options, smallest)
-        found = [sample for unit in options.units.get(path, ()) for sample in reader.samples(unit)]
-        return SampledRow(path=source.path, status=Status.DONE, format=file.format, units=tuple(found))
+        found = tuple(unit_samples(file, options, options.units.get(path, ()), smallest))
+        return SampledRow(path=source.path, status=Status.DONE, format=file.format, units=found)

@@ -12,7 +12,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
+
+import datasketches
+import numpy as np
+from numpy.typing import NDArray
 
 from bloomcli.commands.advise_options import LookupValues, UnitOptions
 from bloomcli.commands.columns import type_alone
@@ -30,14 +34,9 @@ from bloomcli.model.advice import RATE_SUMS, SUMS, ExistingSample, UnitSample
 from bloomcli.model.file import Column, Presence
 from bloomcli.values.literals import Literal, decode_bound, parse, render
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Hashes = NDArray[np.uint64]
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
-
+Hashes = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 _SKETCH_SEED: Final = 9001
 """DataSketches' default seed of hashes."""
@@ -45,20 +44,6 @@ _C1: Final = 0x87C37B91114253D5
 _C2: Final = 0x4CF5AD432745937F
 _F1: Final = 0xFF51AFD7ED558CCD
 _F2: Final = 0xC4CEB9FE1A85EC53
-
-
-def numpy() -> Any:
-    """Import NumPy, which other commands start without."""
-    import numpy as np
-
-    return np
-
-
-def datasketches() -> Any:
-    """Import DataSketches, which other commands start without."""
-    import datasketches as found
-
-    return found
 
 
 def mixed(hashes: Hashes) -> Hashes:
@@ -96,12 +81,10 @@ class Sketch:
     """
 
     def __init__(self, bits: int) -> None:
-        self._sketch = datasketches().update_theta_sketch(bits)
-        self._np = numpy()
+        self._sketch = datasketches.update_theta_sketch(bits)
 
     def add(self, hashes: Hashes) -> None:
         """Add values."""
-        np = self._np
         kept = hashes[sketch_hashes(hashes) < np.uint64(self._sketch.theta64)]
         for value in np.unique(kept).view(np.int64).tolist():
             self._sketch.update(value)
@@ -120,15 +103,13 @@ class ValueSample:
     """
 
     def __init__(self, most: int, seed: int) -> None:
-        self._np = numpy()
         self._most = most
-        self._salt = self._np.uint64(seed & (1 << 64) - 1)
+        self._salt = np.uint64(seed & (1 << 64) - 1)
         self._kept: dict[int, object] = {}
-        self._limit = self._np.uint64((1 << 64) - 1)
+        self._limit = np.uint64((1 << 64) - 1)
 
     def add(self, hashes: Hashes, key: Callable[[int], object]) -> None:
         """Add values. `key` returns the value at a position."""
-        np = self._np
         ranks = mixed(hashes ^ self._salt)
         places = np.flatnonzero(ranks <= self._limit)
         if not len(places):
@@ -157,24 +138,24 @@ Built = list[list[BuiltFilter]]
 """For each row group, a filter for each rate."""
 
 
-class UnitReader:
-    """Reads units of one file."""
+def unit_samples(file: FilterFile, options: UnitOptions, units: Iterable[int], least: int) -> Iterator[UnitSample]:
+    """Yield a sample of each column of each unit. Raises CorruptFile, UnsupportedError.
 
-    def __init__(self, file: FilterFile, options: UnitOptions, least: int) -> None:
-        self._file, self._options, self._least = file, options, least
-        by_path: dict[str, Column] = {}
-        for column in file.leaves:
-            if not column.not_in_table:
-                by_path.setdefault(column.path, column)
-        self._columns = [(by_path[path], wanted) for path, wanted in options.columns.items() if path in by_path]
-
-    def samples(self, unit: int) -> Iterator[UnitSample]:
-        """Yield a sample of each column of a unit. Raises CorruptFile, UnsupportedError."""
-        wanted = {column.index: looked_up for column, looked_up in self._columns}
-        columns = [column for column, _ in self._columns]
-        options = self._options
-        for found in self._file.unit_values(columns, unit, options.rates, self._least, Stop()):
-            yield _Column(self._file, options, unit, found, wanted[found.column.index], self._least).sample()
+    Args:
+        file: an open file.
+        options: the columns, and what is sampled and looked up in them.
+        units: the numbers of the units.
+        least: bytes of the smallest filter.
+    """
+    by_path: dict[str, Column] = {}
+    for column in file.leaves:
+        if not column.not_in_table:
+            by_path.setdefault(column.path, column)
+    wanted = {by_path[path].index: looked_up for path, looked_up in options.columns.items() if path in by_path}
+    columns = [by_path[path] for path in options.columns if path in by_path]
+    for unit in units:
+        for found in file.unit_values(columns, unit, options.rates, least, Stop()):
+            yield _Column(file, options, unit, found, wanted[found.column.index], least).sample()
 
 
 class _Column:
@@ -189,12 +170,11 @@ class _Column:
         wanted: LookupValues | None,
         least: int,
     ) -> None:
-        self._np, self._least = numpy(), least
+        self._least = least
         self._file, self._options, self._unit, self._values, self._wanted = file, options, unit, values, wanted
         self._typed = file.literal_column(values.column)
         self._literals = [] if wanted is None else literals(wanted.values, wanted.typed, self._typed)
         self._facts = self._units(self._literals)
-        self._hashed = 0
         self._any_size = format_named(file.format).sizes is Sizes.ANY
         self._tight: Built = []
         self._fixed = False
@@ -222,7 +202,7 @@ class _Column:
             self._facts = self._units(own)
             lookups = Lookups(own, self._facts, own=True)
             cells = _own(values, self._typed, options.parts)
-        sums = self._np.zeros((cells.cell_count if cells else 0, SUMS + RATE_SUMS * len(options.rates)))
+        sums = np.zeros((cells.cell_count if cells else 0, SUMS + RATE_SUMS * len(options.rates)))
         if cells is not None and cells.values:
             counted = lookups.counted(cells)
             for facts, filters in zip(self._facts, built, strict=True):
@@ -231,7 +211,6 @@ class _Column:
             column=self._values.column.path,
             unit=self._unit,
             typed=type_alone(self._typed),
-            hashed=self._hashed,
             sketch=sketch.packed(),
             filter_bytes=tuple(sum(done[at].nbytes for done in built) for at in range(len(options.rates))),
             filter_fpp=tuple(sum(done[at].fpp for done in built) for at in range(len(options.rates))),
@@ -248,11 +227,10 @@ class _Column:
 
     def _read(self, sketch: Sketch, chosen: ValueSample | None, lookups: Lookups) -> Built:
         """Pass the values on, and build the filters."""
-        np, options = self._np, self._options
+        options = self._options
         built: Built = []
         for filters, batches in self._values.row_groups:
             for batch in batches:
-                self._hashed += batch.hashed
                 filters.insert(batch.hashes, batch.hashed)
                 if batch.more:
                     filters.insert(batch.more, len(batch.more) // 8)
@@ -276,11 +254,8 @@ def tight(built: Sequence[BuiltFilter], rates: Sequence[float], least: int) -> l
         rates: the false-positive rates.
         least: bytes of the smallest filter.
     """
-    largest = max(
-        (done.bits for done in built if isinstance(done.bits, SplitBlockFilter)),
-        key=lambda bits: bits.nbytes,
-        default=None,
-    )
+    blocks = (done.bits for done in built if isinstance(done.bits, SplitBlockFilter))
+    largest = max(blocks, key=lambda bits: bits.nbytes, default=None)
     values = None if largest is None else largest.ndv_estimate
     if values is None:
         return list(built)
@@ -372,7 +347,6 @@ class Lookups:
     """Values that are looked up in the row groups of a unit."""
 
     def __init__(self, wanted: Sequence[Literal], facts: Sequence[UnitFacts], *, own: bool = False) -> None:
-        self._np = np = numpy()
         self._count = len(wanted)
         hashed = facts[0].lookups if facts else ()
         flat = [(value, at) for at, lookup in enumerate(hashed) for value in lookup.hashes]
@@ -391,13 +365,11 @@ class Lookups:
         if self._bits is not None and count:
             flags = bytearray(count)
             if self._bits.check_hashes(hashes, count, flags) < count:
-                np = self._np
                 maybe = np.frombuffer(hashes, np.uint64, count)[np.frombuffer(flags, bool)]
                 self._found.update(np.unique(maybe).tolist())
 
     def counted(self, cells: LookupValues) -> Flags:
         """Which values count in the unit: all except values that were assumed to be absent and aren't."""
-        np = self._np
         places = np.array(cells.cells, np.intp)
         absent = (places >= cells.absent_from) & (places < cells.absent_to)
         here = np.full(self._count, self._own)
@@ -417,7 +389,6 @@ class Lookups:
         dictionary: bool,
     ) -> Floats:
         """The bytes and row groups that the lookups read in one row group, summed by cell."""
-        np = self._np
         passed = counted.copy()
         if facts.contents is not Contents.VALUES:
             passed[:] = False
@@ -442,7 +413,7 @@ class Lookups:
         today = passed.copy()
         if not facts.has_filter and excludes is None:
             return today
-        places = self._np.flatnonzero(passed).tolist()
+        places = np.flatnonzero(passed).tolist()
         if not places:
             return today
         chosen = facts._replace(
@@ -461,19 +432,18 @@ class Lookups:
             return bits
         flags = bytearray(len(self._hashes))
         bits.check_hashes(self._hashes.tobytes(), len(flags), flags)
-        return _LookupResults(bits, frozenset(self._hashes[self._np.frombuffer(flags, bool)].tolist()))
+        return _LookupResults(bits, frozenset(self._hashes[np.frombuffer(flags, bool)].tolist()))
 
     def _kept(self, built: BuiltFilter) -> Floats:
         """For each value, the probability that a filter doesn't exclude the row group; 0 or 1 if the filter was
         built."""
         if built.bits is not None:
             return self._maybe(built.bits).astype(float)
-        kept: Floats = self._np.where(self._here | self._blind, 1.0, built.fpp)
+        kept: Floats = np.where(self._here | self._blind, 1.0, built.fpp)
         return kept
 
     def _maybe(self, bits: SplitBlockFilter | KirschMitzenmacherFilter) -> Flags:
         """Which values a filter answers with "maybe"."""
-        np = self._np
         flags = bytearray(len(self._hashes))
         if flags:
             bits.check_hashes(self._hashes.tobytes(), len(flags), flags)
@@ -484,25 +454,11 @@ class Lookups:
 
 def existing(facts: Sequence[UnitFacts], fpp: float) -> ExistingSample:
     """Measure the existing filters that were read completely."""
-    filters = unreadable = nbytes = foldable = 0
-    rates: list[float] = []
-    for one in facts:
-        filters += one.has_filter
-        unreadable += one.problem is not None
-        bits = one.bits
-        if isinstance(bits, SplitBlockFilter):
-            nbytes += bits.nbytes
-            rates.append(bits.fpp)
-            if bits.fpp <= fpp:
-                foldable += bits.nbytes - bits.folded_to(fpp).nbytes
-        elif isinstance(bits, KirschMitzenmacherFilter):
-            nbytes += bits.bits // 8
-            rates.append(bits.fpp)
+    read = [one.bits for one in facts if isinstance(one.bits, SplitBlockFilter | KirschMitzenmacherFilter)]
+    blocks = [bits for bits in read if isinstance(bits, SplitBlockFilter) and bits.fpp <= fpp]
     return ExistingSample(
-        filters=filters,
-        unreadable=unreadable,
-        measured=len(rates),
-        bitset_bytes=nbytes,
-        foldable_bytes=foldable,
-        max_fpp=max(rates, default=None),
+        unreadable=sum(one.problem is not None for one in facts),
+        measured=len(read),
+        foldable_bytes=sum(bits.nbytes - bits.folded_to(fpp).nbytes for bits in blocks),
+        max_fpp=max((bits.fpp for bits in read), default=None),
     )

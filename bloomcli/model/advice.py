@@ -8,9 +8,8 @@ confidence interval; the modules of bloomcli/advice have the formulas and their 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import POWER_OF_TWO, Column, EngineFilterFacts
@@ -91,11 +90,9 @@ class EngineFilterAdvice:
 class ExistingSample:
     """The existing filters of a column in a sampled unit, read and measured."""
 
-    filters: int = 0
     unreadable: int = 0
     measured: int = 0
     """Filters that were read completely. The following fields describe only these."""
-    bitset_bytes: int = 0
     foldable_bytes: int = 0
     max_fpp: float | None = None
 
@@ -107,8 +104,6 @@ class UnitSample:
     column: str
     unit: int
     typed: Column
-    hashed: int
-    """Number of hashed values: equal neighbours count once, and so does each entry of a dictionary."""
     sketch: bytes
     """A theta sketch of the values' hashes, as DataSketches serializes it."""
     filter_bytes: tuple[int, ...]
@@ -314,6 +309,8 @@ class AdviseTotal:
 class AdviseReport(Rows):
     """The advice on a file, or on all files of a dataset or a table."""
 
+    rows_in: ClassVar = (ColumnAdvice, "columns")
+
     paths: tuple[str, ...]
     files: int
     row_groups: int
@@ -374,6 +371,3 @@ class AdviseReport(Rows):
     def exit_code(self) -> int:
         """3 if a file couldn't be read, otherwise 0."""
         return 3 if self.failed else 0
-
-    def _rows(self) -> tuple[type, Sequence[ColumnAdvice]]:
-        return ColumnAdvice, self.columns

@@ -5,18 +5,18 @@ Sizes are bytes, rates are probabilities in [0, 1].
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from bloomcli.model.file import EngineFilterFacts, FilterFacts
 from bloomcli.model.paths import shown
 from bloomcli.model.probe import ValueTotals
 from bloomcli.model.report import Brief, Rows
 from bloomcli.model.table_statistics import FileStatistics
-from bloomcli.model.traffic import SummedTraffic, Traffic, traffic_of
+from bloomcli.model.traffic import Traffic, traffic_of
 from bloomcli.model.validate import Finding
 
 
@@ -79,13 +79,11 @@ class ColumnSums:
     """Running totals of the columns of many files."""
 
     def __init__(self) -> None:
-        self._found: dict[str, _Sum] = {}
+        self._found: defaultdict[str, _Sum] = defaultdict(_Sum)
 
     def add(self, columns: Iterable[ColumnFilters]) -> None:
         """Add a file's columns."""
         for column in columns:
-            if column.column not in self._found:
-                self._found[column.column] = _Sum()
             self._found[column.column].add(column)
 
     @property
@@ -316,11 +314,13 @@ class RowTotals:
         self.by_column = columns.columns
 
 
-class ReportOnFiles(SummedTraffic):
+class ReportOnFiles:
     """A report with a row for each file."""
 
     __slots__ = ("_totals",)
 
+    besides: Traffic | None
+    """The traffic that belongs to no row."""
     rows: Sequence[FileRow]
     _totals: RowTotals
 
@@ -330,13 +330,43 @@ class ReportOnFiles(SummedTraffic):
             object.__setattr__(self, "_totals", RowTotals(self.rows))
         return self._totals
 
-    def _of_rows(self) -> Traffic | None:
-        return self.row_totals().traffic
+    def _traffic(self) -> Traffic | None:
+        total = self.row_totals().traffic
+        if self.besides is None:
+            return total
+        return self.besides if total is None else total + self.besides
+
+    @property
+    def requests(self) -> int | None:
+        """Requests to object stores, retries included: those of `rows` and of `besides`; None if all files are local.
+        In a dry run of a change, this and the following properties are estimates."""
+        total = self._traffic()
+        return None if total is None else total.requests
+
+    @property
+    def bytes_downloaded(self) -> int | None:
+        """Bytes of objects that came from the stores."""
+        total = self._traffic()
+        return None if total is None else total.bytes_downloaded
+
+    @property
+    def bytes_uploaded(self) -> int | None:
+        """Bytes of objects that went to the stores."""
+        total = self._traffic()
+        return None if total is None else total.bytes_uploaded
+
+    @property
+    def bytes_copied_by_store(self) -> int | None:
+        """Bytes that the stores copied from object to object, and that didn't pass through this machine."""
+        total = self._traffic()
+        return None if total is None else total.bytes_copied_by_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DatasetReport(ReportOnFiles, Rows):
     """The report of a command on many files."""
+
+    rows_in: ClassVar = (FileRow, "rows")
 
     command: str
     engine: str
@@ -404,6 +434,3 @@ class DatasetReport(ReportOnFiles, Rows):
             answers = codes.get(Status.DONE, set())
             return gravest(codes.get(Status.FAILED, set()) | (answers if answers == {1} else set()))
         return gravest(set().union(*codes.values()))
-
-    def _rows(self) -> tuple[type, Sequence[FileRow]]:
-        return FileRow, self.rows

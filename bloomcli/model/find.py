@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bloomcli.model.report import Rows
 
@@ -61,6 +61,8 @@ class ValueFound:
 class FindReport(Rows):
     """What `find` did."""
 
+    rows_in: ClassVar = (ValueFound, "by_value")
+
     column: str
     values: int
     """Values that were looked up, with repetitions."""
@@ -116,6 +118,3 @@ class FindReport(Rows):
     """Files that failed."""
     exit_code: int = 1
     """0: found, 1: nothing found, 4: nothing found, but `other_types`; else the exit code of the gravest error."""
-
-    def _rows(self) -> tuple[type, Sequence[ValueFound]]:
-        return ValueFound, self.by_value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bloomcli.model.dataset import FileRow, ReportOnFiles, Status, TableFacts, gravest
 from bloomcli.model.file import Severity
@@ -27,6 +28,8 @@ class Sample:
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GateReport(ReportOnFiles, Rows):
     """The findings of `validate`, and the files that it checked."""
+
+    rows_in: ClassVar = (Finding, "findings")
 
     engine: str
     jobs: int
@@ -138,6 +141,3 @@ class GateReport(ReportOnFiles, Rows):
         if any(f.counts for f in self.findings):
             codes.add(1)
         return gravest(codes)
-
-    def _rows(self) -> tuple[type, Sequence[Finding]]:
-        return Finding, self.findings

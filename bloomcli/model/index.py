@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Column
@@ -133,6 +133,8 @@ class IndexedColumnFacts:
 class IndexFacts(Rows):
     """What `index inspect` reports."""
 
+    rows_in: ClassVar = (IndexedColumnFacts, "columns")
+
     path: str
     bytes: int
     created_by: str
@@ -145,9 +147,6 @@ class IndexFacts(Rows):
     """Bytes of the indexed files."""
     columns: Sequence[IndexedColumnFacts]
     blobs: Sequence[BlobFacts]
-
-    def _rows(self) -> tuple[type, Sequence[IndexedColumnFacts]]:
-        return IndexedColumnFacts, self.columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.model.report import Brief, Rows
@@ -43,6 +42,8 @@ class FilterSummary:
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class InspectReport(Rows):
     """A file, its columns, and every filter in it."""
+
+    rows_in: ClassVar = (FilterFacts, "filters")
 
     path: str
     format: str
@@ -97,9 +98,6 @@ class InspectReport(Rows):
     def unreadable(self) -> int:
         """Filters that can't be read."""
         return sum(f.problem is not None for f in self.filters)
-
-    def _rows(self) -> tuple[type, Sequence[FilterFacts]]:
-        return FilterFacts, self.filters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

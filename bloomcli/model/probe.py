@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bloomcli.model.file import Presence
 from bloomcli.model.report import Rows
@@ -95,6 +95,8 @@ class ValueTotals:
 class ProbeReport(Rows):
     """The answers of one file's filters for the values that were looked up."""
 
+    rows_in: ClassVar = (Verdict, "verdicts")
+
     path: str
     format: str
     column: str
@@ -124,6 +126,3 @@ class ProbeReport(Rows):
     def absent_everywhere(self) -> bool:
         """Whether filters, min/max statistics and dictionaries together rule out every value in every row group."""
         return all(t.answer is Presence.ABSENT for t in self.totals)
-
-    def _rows(self) -> tuple[type, Sequence[Verdict]]:
-        return Verdict, self.verdicts

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bloomcli.model.find import FileFound
 from bloomcli.model.report import Rows
@@ -63,6 +63,8 @@ class Certificate:
 class ReachableReport(Rows):
     """What was found in all that a table reaches."""
 
+    rows_in: ClassVar = (Place, "places")
+
     table: str
     location: str
     """The table's directory."""
@@ -97,6 +99,3 @@ class ReachableReport(Rows):
     """Set if everything else could be looked at, and nothing was found."""
     exit_code: int = 1
     """0: nothing is left; 1: something is; else the exit code of the gravest error."""
-
-    def _rows(self) -> tuple[type, Sequence[Place]]:
-        return Place, self.places

@@ -68,9 +68,13 @@ class Rows(Report):
 
     __slots__ = ()
 
+    rows_in: ClassVar[tuple[type, str]]
+    """The dataclass of the rows, and the field that has them."""
+
     def _rows(self) -> tuple[type, Sequence[Any]]:
         """The dataclass of the rows, and the rows."""
-        raise NotImplementedError
+        kind, name = self.rows_in
+        return kind, getattr(self, name)
 
     def to_arrow(self) -> pa.Table:
         """The rows as a `pyarrow.Table`, with a column for each field, named as in JSON.

@@ -96,20 +96,20 @@ class ReaderTrial(Brief):
     """Whether the reader looks up values in filters at all."""
     uses: tuple[ReaderUse, ...]
     """What filters of the columns do for the reader, by the facts about it; the lookups are the proof."""
-    comparison: str | None
+    comparison: str | None = None
     """The meaning of "without filters": ``switch`` (the same file, with the reader's option for filters off),
     ``added`` (the file itself; the filters are in a copy), ``removed`` (a copy without the file's filters), ``mixed``
     (several files, compared in different ways). None if nothing was compared."""
-    switch: str | None
+    switch: str | None = None
     """The option of the reader that switches filters off."""
-    reason: str | None
+    reason: str | None = None
     """Why nothing was compared, or why not everything was; the reader's own error if it failed."""
-    hint: str | None
+    hint: str | None = None
     """A remedy, such as the command that installs the reader."""
-    lookups: tuple[TrialLookups, ...]
+    lookups: tuple[TrialLookups, ...] = ()
     """By column, in the order of the options, and by kind."""
-    differences: tuple[RowDifference, ...]
-    seconds: float
+    differences: tuple[RowDifference, ...] = ()
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

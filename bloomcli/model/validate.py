@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bloomcli.model.file import Severity
 from bloomcli.model.report import Rows
@@ -44,6 +44,8 @@ class Finding:
 class ValidateReport(Rows):
     """The findings in one file, and how much of it was checked."""
 
+    rows_in: ClassVar = (Finding, "findings")
+
     path: str
     format: str
     row_groups: int
@@ -60,6 +62,3 @@ class ValidateReport(Rows):
     def ok(self) -> bool:
         """No finding counts. See `row_groups_read` for how much of the file was read."""
         return not any(f.counts for f in self.findings)
-
-    def _rows(self) -> tuple[type, Sequence[Finding]]:
-        return Finding, self.findings

@@ -218,7 +218,6 @@ def _merge(parts: Sequence[Part], *, advice: bool) -> FilePolicy:
 def with_options(
     policy: Policy,
     *,
-    require: Sequence[str] = (),
     max_fpp: float | None = None,
     max_oversize: float | None = None,
     readers: Sequence[str] = (),
@@ -228,8 +227,8 @@ def with_options(
     """Return the policy with the options of one run applied.
 
     A limit, readers, a size or a table's schema replace those of the policy in every part, for all files, some files
-    and columns. Required columns are added to the policy's, for all files. Excluded files, severities and rules that
-    are switched off stay unchanged, because their reasons still apply.
+    and columns. Excluded files, required columns, severities and rules that are switched off stay unchanged, because
+    their reasons still apply.
 
     Raises:
         UsageError: a limit is out of range, or a reader is unknown.
@@ -244,7 +243,6 @@ def with_options(
 
     def part(old: Part, first: bool) -> Part:
         return old._replace(
-            require=tuple(dict.fromkeys((*old.require, *require))) if first else old.require,
             max_fpp=_override(old.max_fpp, max_fpp, first),
             max_oversize=_override(old.max_oversize, max_oversize, first),
             readers=_override(old.readers, engines, first),

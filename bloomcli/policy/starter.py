@@ -28,6 +28,14 @@ from bloomcli.words import plural
 _WIDEST: Final = 100
 
 
+_ABOUT_KEYS: Final = (
+    "#",
+    "# Remove the # to enable other keys. `bloom validate --explain RULE` explains a rule, and without RULE",
+    "# lists all rules. Columns are leaf paths or globs. Paths are globs as in .gitignore, relative to this",
+    "# file's directory.",
+    "",
+)
+"""The end of a policy's head."""
 REST: Final = (
     "# Files that are not checked.",
     '# exclude = ["**/staging/**"]',
@@ -138,11 +146,6 @@ class _Columns:
                 self.worst = (column.max_fpp, name, path)
 
     @property
-    def any_filter(self) -> bool:
-        """Whether any of the files has a filter."""
-        return self.filters.total() > 0
-
-    @property
     def limit(self) -> float | None:
         """The highest measured rate, rounded up to a limit of `_RATES`; None without rates, or if it is too high."""
         return None if self.worst is None else next((rate for rate in _RATES if rate >= self.worst[0]), None)
@@ -199,16 +202,16 @@ def starter_policy(
     for row, glob in zip(done, _globs([row.path for row in done], base), strict=True):
         if glob is not None:
             folders[glob].add(row)
-    parts = {glob: part for glob, part in sorted(folders.items()) if _has_more(part, whole)}
+    parts = {
+        glob: part
+        for glob, part in sorted(folders.items())
+        if set(part.required) - set(whole.required) or _lower(part, whole)
+    }
     lines = [*_head(whole, formats, failed, of_files), *_failing(done), *_require(whole, parts), *_limits(whole)]
     lines += [*reader_lines(readers, table_schema), *REST]
     for glob, part in parts.items():
         lines += _part(glob, part, whole)
     return "\n".join(lines) + "\n"
-
-
-def _has_more(part: _Columns, whole: _Columns) -> bool:
-    return bool(set(part.required) - set(whole.required)) or _lower(part, whole)
 
 
 def _lower(part: _Columns, whole: _Columns) -> bool:
@@ -220,16 +223,12 @@ def _head(whole: _Columns, formats: Counter[str], failed: Sequence[FileRow], of_
     kinds = ", ".join(f"{n:,} {name}" for name, n in sorted(formats.items()))
     yield "# The requirements of `bloom validate` for the Bloom filters of these files."
     yield f"# Written by `bloom validate --init` from {plural(files, 'file')}{f' ({kinds})' if kinds else ''}:"
-    yield "# it requires the filters that they have." if whole.any_filter else NOTHING_REQUIRED
+    yield "# it requires the filters that they have." if whole.filters.total() else NOTHING_REQUIRED
     if of_files is not None:
         yield f"# They are a sample of {plural(of_files, 'file')}: the others may have fewer filters."
     if failed:
         yield f"# {plural(len(failed), 'more file')} could not be read, the first: {comment(failed[0].path)}"
-    yield "#"
-    yield "# Remove the # to enable other keys. `bloom validate --explain RULE` explains a rule, and without RULE"
-    yield "# lists all rules. Columns are leaf paths or globs. Paths are globs as in .gitignore, relative to this"
-    yield "# file's directory."
-    yield ""
+    yield from _ABOUT_KEYS
 
 
 def _failing(rows: Sequence[FileRow]) -> Iterator[str]:
@@ -385,11 +384,7 @@ def _lines(
     yield "# The Bloom filters that these files need, for `bloom add` and `bloom validate`."
     yield f"# Written by `bloom advise` for {plural(files, 'file')}: it requires the filters that are worth their"
     yield "# bytes."
-    yield "#"
-    yield "# Remove the # to enable other keys. `bloom validate --explain RULE` explains a rule, and without RULE"
-    yield "# lists all rules. Columns are leaf paths or globs. Paths are globs as in .gitignore, relative to this"
-    yield "# file's directory."
-    yield ""
+    yield from _ABOUT_KEYS
     yield "# Columns that must have a filter in every row group with values (rule filter-required)."
     yield "require = ["
     for one in required:

@@ -137,15 +137,11 @@ class TableSchema:
         Names are compared exactly, then without regard to case, as in Spark and Hive. None if the table has no such
         column, or if the path matches several of different types.
         """
-        for fold in (_same, str.lower):
+        for fold in (str, str.lower):
             found = set(_walk(self.root, fold(path), fold))
             if found:
                 return found.pop() if len(found) == 1 else None
         return None
-
-
-def _same(text: str) -> str:
-    return text
 
 
 def _walk(root: AnyType, path: str, fold: Callable[[str], str]) -> Iterator[TableType]:

@@ -47,12 +47,6 @@ class Detection(StrEnum):
     ALWAYS = "never relied on, whoever wrote it"
 
 
-def every(column: Column) -> bool:
-    """Whether a fault concerns a column: all of them."""
-    del column
-    return True
-
-
 class WriterFault(NamedTuple):
     """One part of the metadata that a writer gets wrong."""
 
@@ -67,7 +61,7 @@ class WriterFault(NamedTuple):
     None if files don't name the writer. It decides whether the part is believed only where `detection` is WRITER."""
     before: Version | None = None
     """The first version without the fault; None: all versions, or the name has none."""
-    columns: Callable[[Column], bool] = every
+    columns: Callable[[Column], bool] = lambda _: True
     """Whether the fault concerns a column."""
     which: str = "all"
     """The columns that it concerns, in words."""
@@ -81,40 +75,16 @@ class WriterFault(NamedTuple):
 
 
 _BYTES: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
-_WIDE: Final = 16
-"""Bytes of a 128-bit integer."""
-
-
-def _in_bytes(column: Column) -> bool:
-    return column.physical in _BYTES
+_FIXED_16: Final = ("FIXED_LEN_BYTE_ARRAY", 16, None)
+"""The type of a 128-bit integer, which has no logical type."""
 
 
 def _decimal_in_bytes(column: Column) -> bool:
     return column.physical in _BYTES and (column.logical or "").startswith("DECIMAL")
 
 
-def _decimal_in_byte_array(column: Column) -> bool:
-    return column.physical == "BYTE_ARRAY" and _decimal_in_bytes(column)
-
-
-def _wide_integer(column: Column) -> bool:
-    return column.physical == "FIXED_LEN_BYTE_ARRAY" and column.type_length == _WIDE and column.logical is None
-
-
-def _byte_array(column: Column) -> bool:
-    return column.physical == "BYTE_ARRAY" and not _decimal_in_bytes(column)
-
-
 def _text(column: Column) -> bool:
     return column.logical == "STRING"
-
-
-def _repeated(column: Column) -> bool:
-    return column.max_repetition_level > 0
-
-
-def _date(column: Column) -> bool:
-    return column.logical == "DATE"
 
 
 def _local_timestamp(column: Column) -> bool:
@@ -186,7 +156,7 @@ ROWS: Final = (
         ),
         detection=Detection.WRITER,
         created_by=r"Polars ",
-        columns=_wide_integer,
+        columns=lambda column: (column.physical, column.type_length, column.logical) == _FIXED_16,
         which="fixed 16 bytes without a logical type",
     ),
     WriterFault(
@@ -199,7 +169,7 @@ ROWS: Final = (
         ),
         detection=Detection.WRITER,
         created_by=_POLARS_1,
-        columns=_byte_array,
+        columns=lambda column: column.physical == "BYTE_ARRAY" and not _decimal_in_bytes(column),
         which="BYTE_ARRAY",
     ),
     WriterFault(
@@ -278,7 +248,7 @@ ROWS: Final = (
         detection=Detection.ALWAYS,
         created_by=_PARQUET_CPP_ARROW,
         before=(26,),
-        columns=_repeated,
+        columns=lambda column: column.max_repetition_level > 0,
         which="columns in lists and maps",
     ),
     WriterFault(
@@ -361,7 +331,7 @@ ROWS: Final = (
         ),
         detection=Detection.WRITER,
         created_by=_PARQUET_RS,
-        columns=_decimal_in_byte_array,
+        columns=lambda column: column.physical == "BYTE_ARRAY" and _decimal_in_bytes(column),
         which="decimals in BYTE_ARRAY",
     ),
     WriterFault(
@@ -386,7 +356,7 @@ ROWS: Final = (
         ),
         detection=Detection.WRITER,
         created_by=r"github\.com/segmentio/parquet-go",
-        columns=_in_bytes,
+        columns=lambda column: column.physical in _BYTES,
         which="BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY",
     ),
     WriterFault(
@@ -570,7 +540,7 @@ ROWS: Final = (
         ),
         detection=Detection.WRITER,
         created_by=_ORC_ORIGINAL,
-        columns=lambda column: _text(column) or _date(column),
+        columns=lambda column: column.logical in {"STRING", "DATE"},
         which="texts and dates",
     ),
     WriterFault(

@@ -95,20 +95,14 @@ def _outcome(
         seconds = []
         for run in range(runs):
             yield Progress(name)
-            seconds.append(_timed(reader, lookups, first=bool(run % 2)))
+            # one directly after the other, and every other time the one with filters first
+            order = (True, False) if run % 2 else (False, True)
+            taken = {filters: reader.seconds(lookups[filters]) for filters in order}
+            seconds.append((taken[False], taken[True]))
     except Exception as error:  # noqa: BLE001
         yield Outcome(*place, without, _text(error), counted=counted)
         return
     yield Outcome(*place, without, found, tuple(seconds), counted)
-
-
-def _timed(reader: Reader, lookups: list[Lookup], *, first: bool) -> tuple[float, float]:
-    """Time both lookups, one directly after the other: (seconds without filters, seconds with filters).
-
-    If `first` is true, the lookup with filters runs first.
-    """
-    seconds = {filters: reader.seconds(lookups[filters]) for filters in (first, not first)}
-    return seconds[False], seconds[True]
 
 
 def _lookup(file: TrialFile, column: TrialColumn, lookup_value: LookupValue, *, filters: bool, whole: bool) -> Lookup:

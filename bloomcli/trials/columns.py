@@ -45,14 +45,6 @@ class Leaf(NamedTuple):
         return None
 
 
-class Values(NamedTuple):
-    """Some values of a column, without nulls."""
-
-    row_group: int
-    array: pa.Array
-    """Its type is one that all Arrow functions support."""
-
-
 class ColumnFile:
     """A local Parquet or ORC file, read by Arrow."""
 
@@ -82,14 +74,15 @@ class ColumnFile:
         reason = "several columns have this name" if found else "no query compares single values of a list or a map"
         raise UsageError(f"column {column.path} can't be looked up: {reason}", path=self._path)
 
-    def values(self, leaf: Leaf) -> Iterator[Values]:
-        """Yield all values in batches, without nulls. Raises CorruptFile."""
+    def values(self, leaf: Leaf) -> Iterator[tuple[int, pa.Array]]:
+        """Yield the row group and the values of each batch, without nulls, in a type that all Arrow functions
+        support. Raises CorruptFile."""
         try:
             for row_group, batch in self._batches(".".join(leaf.names)):
                 array = batch.column(0)
                 for name in leaf.names[1:]:
                     array = pc.struct_field(_storage(array), name)
-                yield Values(row_group, comparable(_storage(array)).drop_null())
+                yield row_group, comparable(_storage(array)).drop_null()
         except (pa.ArrowException, OSError) as error:  # Arrow raises OSError for encrypted pages
             raise CorruptFile(f"Arrow can't read column {leaf.column.path}: {error}", path=self._path) from None
 

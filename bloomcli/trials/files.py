@@ -238,10 +238,11 @@ def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: Qu
         known = {column.path for column in file.leaves}
         names = [queried.column for queried in log.columns if queried.column in known and queried.literals]
         if not names:
+            logs = " ".join(f"--queries {quoted(one)}" for one in taken_paths("queries", options.queries))
             raise UsageError(
                 "the queries look up no column of the file",
                 path=path,
-                hint=_look_at(taken_paths("queries", options.queries), path),
+                hint=f"`bloom advise {quoted(path)} {logs}` lists the predicates that filters can't serve",
             )
     if not names:
         found = [column for column in file.leaves if column.index in filtered]
@@ -251,12 +252,6 @@ def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: Qu
             )
         return found
     return list(select(file.leaves, names, path=path, exclude=options.exclude, why_not=file.why_unfilterable))
-
-
-def _look_at(logs: Sequence[str], path: str) -> str:
-    """A hint: the command that lists the queries' predicates, and why filters can't serve them."""
-    names = " ".join(f"--queries {quoted(log)}" for log in logs)
-    return f"`bloom advise {quoted(path)} {names}` lists the predicates that filters can't serve"
 
 
 def _literals(file: FilterFile, leaf: Leaf, log: QueryLog, most: int) -> list[pa.Scalar]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 
 from bloomcli.commands import validate
@@ -29,11 +30,14 @@ def reader_row_not_run(
     and never looks at filters."""
     if version is not None and formats & entry.formats and not formats & entry.probes:
         (never,) = uses(entry.known, formats, columns)[:1]
-        return _row(entry, version, "not-run", formats, columns, reason=f"{never.reason}; --readers names it")
+        return replace(
+            _row(entry, version, "not-run", formats, columns), reason=f"{never.reason}; --readers names it"
+        )
     if version is None:
-        return _row(entry, None, "not-installed", formats, columns, reason="not installed", hint=entry.install)
+        row = _row(entry, None, "not-installed", formats, columns)
+        return replace(row, reason="not installed", hint=entry.install)
     names = " and ".join(format_named(name).title for name in sorted(formats))
-    return _row(entry, version, "unsupported", formats, columns, reason=f"it doesn't read {names} files")
+    return replace(_row(entry, version, "unsupported", formats, columns), reason=f"it doesn't read {names} files")
 
 
 def reader_row(
@@ -64,12 +68,8 @@ def reader_row(
     else:
         status = "equal" if compared else "unsupported"
     comparisons = {file.comparison for file in job.files}
-    return _row(
-        entry,
-        version,
-        status,
-        {file.format for file in job.files},
-        columns,
+    return replace(
+        _row(entry, version, status, {file.format for file in job.files}, columns),
         comparison=(comparisons.pop() if len(comparisons) == 1 else "mixed") if compared else None,
         reason="; ".join(_reasons(job, outcomes, end)) or None,
         hint=end.hint,
@@ -80,19 +80,9 @@ def reader_row(
 
 
 def _row(
-    entry: Entry,
-    version: str | None,
-    status: str,
-    formats: set[str],
-    columns: Sequence[Encoded],
-    *,
-    comparison: str | None = None,
-    reason: str | None = None,
-    hint: str | None = None,
-    lookups: tuple[TrialLookups, ...] = (),
-    differences: tuple[RowDifference, ...] = (),
-    seconds: float = 0.0,
+    entry: Entry, version: str | None, status: str, formats: set[str], columns: Sequence[Encoded]
 ) -> ReaderTrial:
+    """The row of a reader, without its lookups."""
     return ReaderTrial(
         reader=entry.name,
         title=entry.title,
@@ -100,13 +90,7 @@ def _row(
         status=status,
         uses_filters=bool(formats & entry.probes),
         uses=uses(entry.known, formats, columns),
-        comparison=comparison,
         switch=next((entry.switches[name] for name in sorted(formats) if name in entry.switches), None),
-        reason=reason,
-        hint=hint,
-        lookups=lookups,
-        differences=differences,
-        seconds=seconds,
     )
 
 

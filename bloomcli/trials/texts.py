@@ -15,8 +15,6 @@ _NANOS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Nanoseconds of each of Arrow's units."""
 _PER_UNIT: Final = {"MILLIS": 10**6, "MICROS": 10**3, "NANOS": 1}
 """Nanoseconds of each unit of a column."""
-_JULIAN_EPOCH: Final = 2440588
-"""Julian day of 1970-01-01, which INT96 timestamps count from."""
 
 
 def storage_of(kind: pa.DataType) -> pa.DataType:
@@ -68,14 +66,9 @@ def sql_text(value: pa.Scalar) -> str:
     if pa.types.is_decimal(kind):
         return f"{value.as_py():f}"
     if pa.types.is_floating(kind):
-        return repr(pc.cast(value, pa.float64()).as_py() if kind != pa.float32() else _shortest(value))
+        # of a FLOAT, the double with the fewest digits that rounds to it
+        return repr(float(pc.cast(value, pa.string() if kind == pa.float32() else pa.float64()).as_py()))
     return str(value.as_py()).lower() if pa.types.is_boolean(kind) else str(value.as_py())
-
-
-def _shortest(value: pa.Scalar) -> float:
-    """A FLOAT as the double with the fewest digits that rounds to it."""
-    text = pc.cast(value, pa.string()).as_py()
-    return float(text)
 
 
 def from_text(text: str, column: Column, kind: pa.DataType) -> pa.Scalar | None:
@@ -102,17 +95,13 @@ def from_text(text: str, column: Column, kind: pa.DataType) -> pa.Scalar | None:
     if pa.types.is_decimal(kind):
         return pa.scalar(Decimal(text), kind)
     if column.physical == "INT96":
-        return _in_unit(int.from_bytes(data[:8], "little") + _days(data[8:]) * calendar.DAY_NANOS, kind)
+        days = int.from_bytes(data[8:], "little", signed=True) - literals.JULIAN_EPOCH
+        return _in_unit(int.from_bytes(data[:8], "little") + days * calendar.DAY_NANOS, kind)
     number = int.from_bytes(data, "little", signed=column.signed)
     if pa.types.is_timestamp(kind):
         return _in_unit(number * _PER_UNIT[column.unit or "NANOS"], kind)
     whole = pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64()
     return pa.scalar(number, whole if pa.types.is_temporal(kind) else kind).cast(kind)
-
-
-def _days(data: bytes) -> int:
-    """Convert the Julian day of an INT96 to days since 1970."""
-    return int.from_bytes(data, "little", signed=True) - _JULIAN_EPOCH
 
 
 def _in_unit(nanos: int, kind: pa.TimestampType) -> pa.Scalar:

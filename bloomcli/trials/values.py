@@ -27,21 +27,23 @@ _BYTES_OF_TEXT: Final = 1 << 10
 """Characters, or bytes, of the longest candidate; longer samples are cut."""
 
 
+_Range = tuple[pa.Scalar, pa.Scalar]
+"""The least and the greatest value."""
+
+
 def absent_candidates(
-    low: pa.Scalar | None, high: pa.Scalar | None, samples: Sequence[pa.Scalar], count: int, rng: random.Random
+    bounds: _Range | None, samples: Sequence[pa.Scalar], count: int, rng: random.Random
 ) -> list[pa.Scalar]:
     """Values that a column may not have: half of them between its bounds, and half beyond or longer, in case it has
     all of the others.
 
     Args:
-        low, high: the bounds; None for a column without values.
+        bounds: the least and the greatest value; None for a column without values.
         samples: values of the column.
         count: the most values to return.
         rng: the seeded source of random numbers.
     """
-    if low is None or high is None:
-        return []
-    make = _maker(low, high, samples, rng)
+    make = None if bounds is None else _maker(*bounds, samples, rng)
     return [] if make is None else [value for at in range(count) if (value := make(at >= count // 2)) is not None]
 
 
@@ -139,9 +141,9 @@ class ColumnSample(NamedTuple):
 
     extremes: list[pa.Scalar]
     others: list[pa.Scalar]
-    low: pa.Scalar | None
-    high: pa.Scalar | None
-    ranges: list[tuple[pa.Scalar, pa.Scalar]]
+    whole: _Range | None
+    """Minimum and maximum; None for a column without values."""
+    ranges: list[_Range]
     """Minimum and maximum of each row group that has values."""
 
 
@@ -157,7 +159,7 @@ def sampled_values(file: ColumnFile, leaf: Leaf, rows: int, count: int, seed: in
     rng = random.Random(f"{seed} {leaf.column.path}")  # noqa: S311  a sample, not a secret
     sample = _sample(file, leaf, rows, count, rng)
     in_column = _first_of_each([*sample.extremes, *sample.others], leaf)
-    candidates = absent_candidates(sample.low, sample.high, sample.others, count * _CANDIDATES, rng)
+    candidates = absent_candidates(sample.whole, sample.others, count * _CANDIDATES, rng)
     made = _first_of_each(_inner_first(candidates, sample), leaf)
     counts = count_rows(file, leaf, [*in_column.values(), *made.values()])
     present = [value for value in _lookup_values(in_column, counts, leaf) if value.rows]
@@ -211,8 +213,8 @@ def count_rows(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> dic
     known = pa.array([_plus_zero(value) for value in values], kind)
     places = known.unique()
     totals = [0] * len(places)
-    for part in file.values(leaf):
-        array = pc.add(part.array, pa.scalar(0, kind)) if pa.types.is_floating(kind) else part.array
+    for _, part in file.values(leaf):
+        array = pc.add(part, pa.scalar(0, kind)) if pa.types.is_floating(kind) else part
         for entry in pc.value_counts(pc.index_in(array, value_set=places).drop_null()).to_pylist():
             totals[entry["values"]] += entry["counts"]
     for text, place in zip(texts, pc.index_in(known, value_set=places).to_pylist(), strict=True):
@@ -230,9 +232,8 @@ def _sample(file: ColumnFile, leaf: Leaf, rows: int, count: int, rng: random.Ran
     specials: dict[str, pa.Scalar] = {}
     ends: dict[int, list[pa.Scalar]] = {}
     others: list[pa.Scalar] = []
-    low: pa.Scalar | None = None
-    high: pa.Scalar | None = None
-    ranges: dict[int, tuple[pa.Scalar, pa.Scalar]] = {}
+    whole: _Range | None = None
+    ranges: dict[int, _Range] = {}
     at = 0
     for row_group, array in file.values(leaf):
         if not len(array):
@@ -244,13 +245,12 @@ def _sample(file: ColumnFile, leaf: Leaf, rows: int, count: int, rng: random.Ran
             specials.setdefault(text_of(value), value)
         ends[row_group] = [ends.get(row_group, [array[0]])[0], array[-1]]
         bounds = pc.min_max(array) if not pa.types.is_boolean(array.type) else {"min": array[0], "max": array[-1]}
-        low, high = _lower(low, bounds["min"]), _higher(high, bounds["max"])
-        least, most = ranges.get(row_group, (None, None))
-        ranges[row_group] = _lower(least, bounds["min"]), _higher(most, bounds["max"])
+        whole = _widened(whole, bounds["min"], bounds["max"])
+        ranges[row_group] = _widened(ranges.get(row_group), bounds["min"], bounds["max"])
     some = sorted(rng.sample(sorted(ends), min(len(ends), _MOST_ROW_GROUPS)))
     rng.shuffle(others)
-    extremes = [*specials.values(), *(v for v in (low, high) if v is not None), *(v for g in some for v in ends[g])]
-    return ColumnSample(extremes, others, low, high, list(ranges.values()))
+    extremes = [*specials.values(), *(whole or ()), *(value for group in some for value in ends[group])]
+    return ColumnSample(extremes, others, whole, list(ranges.values()))
 
 
 def _specials(array: pa.Array) -> list[pa.Scalar]:
@@ -267,16 +267,8 @@ def _specials(array: pa.Array) -> list[pa.Scalar]:
     return []
 
 
-def _lower(one: pa.Scalar | None, other: pa.Scalar) -> pa.Scalar | None:
-    return _bound(one, other, lower=True)
-
-
-def _higher(one: pa.Scalar | None, other: pa.Scalar) -> pa.Scalar | None:
-    return _bound(one, other, lower=False)
-
-
-def _bound(one: pa.Scalar | None, other: pa.Scalar, *, lower: bool) -> pa.Scalar | None:
-    if one is None or not other.is_valid:
-        return other if other.is_valid else one
-    less: Any = pc.less(other, one).as_py()
-    return other if less == lower else one
+def _widened(ends: _Range | None, low: pa.Scalar, high: pa.Scalar) -> _Range:
+    """The range that has all values of two ranges."""
+    if ends is None:
+        return low, high
+    return (low if pc.less(low, ends[0]).as_py() else ends[0], ends[1] if pc.less(high, ends[1]).as_py() else high)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from bloomcli.commands.options import GateOptions, policy_of
 from bloomcli.commands.sampling import chosen_files, share
@@ -28,9 +27,6 @@ from bloomcli.storage.registry import open_source, path_exists
 from bloomcli.validation import baseline as known
 from bloomcli.validation.baseline import Coverage, save
 from bloomcli.words import plural
-
-if TYPE_CHECKING:
-    from bloomcli.validation import baseline as known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,12 +209,7 @@ def run(
     on_row: Callable[[FileRow], None] | None = None,
 ) -> GateReport:
     """Validate many files with an options object. Raises: as `bloomcli.gate`."""
-    return _run(paths, request(options), engine, on_row)
-
-
-def _run(
-    paths: Sequence[str], wanted: GateRequest, engine: Engine, on_row: Callable[[FileRow], None] | None
-) -> GateReport:
+    wanted = request(options)
     chosen = wanted.choose(engine.find(paths, wanted.options), paths)
     done = engine.run(engine.plan(chosen.files, wanted.options), on_row=on_row)
     found = results(wanted, chosen, done)

@@ -19,11 +19,11 @@ from support import blooms, footers, orcfiles
 from support.tables import write
 
 import bloomcli
-from bloomcli.checks.readers import Confirm, Unit, confirmed_zeros, readers
+from bloomcli.checks.readers import confirmed_zeros, readers
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.model.file import Column, Severity
+from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
 from bloomcli.policy.table_schema import TableSchema, parse
 from bloomcli.rules.readers import READERS
@@ -46,12 +46,11 @@ def check(
     names: Sequence[str] = EVERYONE,
     table: TableSchema | str | None = None,
     columns: set[int] | None = None,
-    confirm: Confirm | None = None,
 ) -> list[Finding]:
     """The findings."""
     schema = parse(table, "t") if isinstance(table, str) else table
     with opened(path) as file:
-        return list(readers(file, list(file.facts(None)), names, schema, columns, confirm))
+        return list(readers(file, list(file.facts(None)), names, schema, columns))
 
 
 def brief(findings: list[Finding]) -> list[tuple[str, str, str | None, int | None, int | None]]:
@@ -127,28 +126,6 @@ def blooms_hold(bitset: bytes, plain: bytes) -> bool:
     block, bits = blooms.positions(blooms.hash_of(plain), len(bitset) // 32)
     words = struct.unpack_from("<8I", bitset, block * 32)
     return all(word >> bit & 1 for word, bit in zip(words, bits, strict=True))
-
-
-def test_who_has_read_the_values_decides(tmp_path: Path) -> None:
-    path = floats(tmp_path / "f", MINUS, PLUS, MINUS, MINUS)
-    asked: list[tuple[str, Unit]] = []
-
-    def says(*answers: bool | None) -> Confirm:
-        rest = list(answers)
-
-        def confirm(column: Column, unit: Unit) -> bool | None:
-            asked.append((column.path, unit))
-            return rest.pop(0)
-
-        return confirm
-
-    (sure,) = check(path, ["spark"], confirm=says(False, True, True))
-    assert brief([sure]) == [(ZERO, "error", "c", None, 2)]
-    assert "in 2 row groups: Spark loses its rows" in sure.message
-    assert asked == [("c", Unit(0, None)), ("c", Unit(2, None)), ("c", Unit(3, None))]
-    (note,) = check(path, ["spark"], confirm=says(False, None, None))
-    assert brief([note]) == [(ZERO, "note", "c", None, 2)]
-    assert check(path, ["spark"], confirm=says(False, False, False)) == []
 
 
 def test_what_deep_found_is_an_error_of_the_readers_that_are_wrong(tmp_path: Path) -> None:

@@ -289,12 +289,6 @@ def test_a_limit_that_is_typed_goes_before_the_policys_everywhere() -> None:
     assert with_options(POLICY, max_fpp=0.2).for_file(f"{BASE}/orders/a.orc").max_oversize == 4
 
 
-def test_required_columns_that_are_typed_come_on_top_for_all_files() -> None:
-    policy = with_options(POLICY, require=["id", "tags"])
-    assert policy.for_file("/a.orc").required() == ("id", "tags")
-    assert policy.for_file(f"{BASE}/orders/new/a.orc").required() == ("id", "tags", "user.email", "user.name")
-
-
 def test_readers_and_a_table_that_are_typed_take_the_place_of_the_policys() -> None:
     other = parse('{"type": "struct", "fields": []}', "other.json")
     policy = with_options(POLICY, readers=["duckdb", "duckdb"], table=other)
@@ -305,7 +299,7 @@ def test_readers_and_a_table_that_are_typed_take_the_place_of_the_policys() -> N
 
 def test_what_is_not_typed_stays() -> None:
     assert with_options(POLICY) == POLICY
-    changed = with_options(POLICY, max_fpp=0.2, require=["a"], readers=["spark"])
+    changed = with_options(POLICY, max_fpp=0.2, readers=["spark"])
     assert changed.path == POLICY.path
     for path in ("/a.orc", f"{BASE}/orders/new/a.orc"):
         assert changed.for_file(path).severity == POLICY.for_file(path).severity
@@ -332,5 +326,5 @@ def test_an_unknown_reader_is_refused() -> None:
 
 
 def test_options_alone_make_a_policy() -> None:
-    policy = with_options(Policy(), require=["id"], max_fpp=0.1)
-    assert policy.for_file(os.devnull) == FilePolicy(require=("id",), max_fpp=0.1)
+    policy = with_options(Policy(), max_fpp=0.1)
+    assert policy.for_file(os.devnull) == FilePolicy(max_fpp=0.1)

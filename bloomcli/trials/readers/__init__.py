@@ -30,8 +30,6 @@ class Entry(NamedTuple):
     """The extra of bloomcli that installs it; empty for a package that bloomcli always needs."""
     formats: frozenset[str]
     """Formats that it reads."""
-    probes: frozenset[str]
-    """Formats whose filters it uses."""
     rules: tuple[str, ...]
     """Its names in the table of readers: first that of the current release, then those of older releases, each with a
     colon and the first later version that it doesn't apply to."""
@@ -58,13 +56,18 @@ class Entry(NamedTuple):
         return known_reader(self.rules[0])
 
     @property
+    def probes(self) -> frozenset[str]:
+        """The formats in whose filters it looks up values by itself."""
+        return self.known.probes
+
+    @property
     def install(self) -> str:
         """The command that installs it."""
         return install(self.extra, self.package) if self.extra else f"pip install {self.package}"
 
     def reader(self) -> Reader:
         """Start the reader in this process. Raises ImportError, BloomError, and any exception of the reader."""
-        made: Reader = import_module(f"bloomcli.trials.readers.{self.name}").start()
+        made: Reader = import_module(f"bloomcli.trials.readers.{self.name}").InstalledReader()
         return made
 
 
@@ -75,7 +78,6 @@ ENTRIES: Final = (
         "duckdb",
         "trial",
         formats=frozenset({_PARQUET}),
-        probes=frozenset({_PARQUET}),
         rules=("duckdb", "duckdb-1:2"),
     ),
     Entry(
@@ -84,7 +86,6 @@ ENTRIES: Final = (
         "pyspark",
         "spark",
         formats=frozenset({_PARQUET, _ORC}),
-        probes=frozenset({_PARQUET, _ORC}),
         rules=("spark",),
         switches={_PARQUET: "parquet.filter.bloom.enabled"},
         aliases=("pyspark",),
@@ -95,7 +96,6 @@ ENTRIES: Final = (
         "datafusion",
         "trial",
         formats=frozenset({_PARQUET}),
-        probes=frozenset({_PARQUET}),
         rules=("datafusion", "datafusion-54:55"),
         switches={_PARQUET: "datafusion.execution.parquet.bloom_filter_on_read"},
     ),
@@ -105,20 +105,16 @@ ENTRIES: Final = (
         "pyarrow",
         "",
         formats=frozenset({_PARQUET, _ORC}),
-        probes=frozenset(),
         rules=("arrow",),
         aliases=("arrow", "arrow-cpp"),
     ),
-    Entry(
-        "polars", "Polars", "polars", "trial", formats=frozenset({_PARQUET}), probes=frozenset(), rules=("polars",)
-    ),
+    Entry("polars", "Polars", "polars", "trial", formats=frozenset({_PARQUET}), rules=("polars",)),
     Entry(
         "chdb",
         "chDB",
         "chdb",
         "trial",
         formats=frozenset({_PARQUET, _ORC}),
-        probes=frozenset({_PARQUET, _ORC}),
         rules=("clickhouse",),
         switches={_PARQUET: "input_format_parquet_bloom_filter_push_down"},
         aliases=("clickhouse",),

@@ -18,7 +18,7 @@ _FORMATS: Final = {"parquet": "Parquet", "orc": "ORC"}
 _NO_CACHE: Final = "use_query_condition_cache = 0"
 
 
-class ChDB(Reader):
+class InstalledReader(Reader):
     """An in-memory session of chDB."""
 
     def __init__(self) -> None:
@@ -89,8 +89,3 @@ def _quoted(text: str) -> str:
 
 def _name(name: str) -> str:
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
-
-
-def start() -> Reader:
-    """Start a session."""
-    return ChDB()

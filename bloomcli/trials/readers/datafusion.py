@@ -17,7 +17,7 @@ _LEFT: Final = re.compile(r"row_groups_pruned_bloom_filter\{[^}]*\}=\d+ total â†
 """Finds the row groups that remain after filters; with filters off, those that remain after statistics."""
 
 
-class DataFusion(Reader):
+class InstalledReader(Reader):
     """Two sessions of DataFusion: one with filters, one without."""
 
     def __init__(self) -> None:
@@ -65,8 +65,3 @@ def _read(frame: Any) -> ReadMetrics:
 
 def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def start() -> Reader:
-    """Start both sessions."""
-    return DataFusion()

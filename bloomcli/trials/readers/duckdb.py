@@ -16,7 +16,7 @@ _ROWS = '"bloom trial"'
 """The alias of the file. It must not be the name of a column."""
 
 
-class DuckDB(Reader):
+class InstalledReader(Reader):
     """An in-memory database of DuckDB."""
 
     def __init__(self) -> None:
@@ -95,8 +95,3 @@ def _name(name: str) -> str:
 
 def _path(names: Sequence[str]) -> str:
     return ".".join((_ROWS, *map(_name, names)))
-
-
-def start() -> Reader:
-    """Open a new database."""
-    return DuckDB()

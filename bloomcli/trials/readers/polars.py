@@ -8,7 +8,7 @@ import pyarrow as pa
 from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows, rows_of
 
 
-class Polars(Reader):
+class InstalledReader(Reader):
     """Runs lazy scans of one file."""
 
     def query(self, lookup: Lookup) -> Query:
@@ -27,8 +27,3 @@ class Polars(Reader):
             return rows_of(frame.collect().to_arrow())
 
         return Query(run, ReadMetrics)
-
-
-def start() -> Reader:
-    """Return the reader."""
-    return Polars()

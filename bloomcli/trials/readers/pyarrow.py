@@ -7,7 +7,7 @@ import pyarrow.dataset as ds
 from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows, rows_of
 
 
-class PyArrow(Reader):
+class InstalledReader(Reader):
     """Runs scans of one file."""
 
     def query(self, lookup: Lookup) -> Query:
@@ -21,8 +21,3 @@ class PyArrow(Reader):
             return rows_of(data.to_table(filter=condition))
 
         return Query(run, ReadMetrics)
-
-
-def start() -> Reader:
-    """Return the reader."""
-    return PyArrow()

@@ -16,7 +16,7 @@ _CONF: Final = {
 }
 
 
-class Spark(Reader):
+class InstalledReader(Reader):
     """A local session of Spark."""
 
     def __init__(self) -> None:
@@ -95,8 +95,3 @@ def _quoted(text: str) -> str:
 
 def _name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def start() -> Reader:
-    """Start a session. Raises UnsupportedError if Spark doesn't start."""
-    return Spark()
