@@ -25,7 +25,7 @@ MUTATIONS_EACH = 1
 
 
 def half(files: list[Path], config: pytest.Config) -> list[Path]:
-    """Every second file, in CI the others on the next day; all with --full. A file has always the same mutations."""
+    """Every second file, with an odd seed the others; all with --full. A file has always the same mutations."""
     return files if config.getoption("full") else files[config.getoption("seed") % 2 :: 2]
 
 

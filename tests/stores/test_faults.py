@@ -3,7 +3,7 @@ complete new one, no upload is left unfinished, and exit code and error report w
 
 `bloom` runs as a command that sees a real server through the proxy of ``support/servers``. A first run without
 faults records the kinds of requests. Then each kind is broken in some ways (with ``--full`` in every way,
-with ``--seed N`` in others, and in CI in others every day), once and for good; the process is killed at each request,
+with ``--seed N`` in others), once and for good; the process is killed at each request,
 before the store has it and after; and Ctrl-C and SIGTERM stop it at each request.
 """
 
@@ -59,7 +59,7 @@ _UNANSWERED: Final = {Action.LOSE, Action.TRUNCATE, Action.RESET}
 """The store has carried out the request, and its answer doesn't arrive."""
 _LASTING: Final = (Action.LOSE, Action.ERROR_503, Action.RESET, Action.REFUSE, Action.ERROR_500)
 _ACTIONS: Final = 2
-"""The number of actions for each kind of request, of which CI takes others every day; all with --full."""
+"""The number of actions for each kind of request, of which each seed takes others; all with --full."""
 
 
 @dataclass(frozen=True)

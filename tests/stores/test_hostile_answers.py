@@ -3,7 +3,7 @@ number of requests and bytes.
 
 The endpoint is a real server of the store behind the proxy of ``support/servers``, which changes its answers. Some
 tests make one change each. The last one changes the answers to each kind of request of each operation at random
-(`support/servers/hostile.py`): ``--seed N`` chooses other changes, as CI does every day, ``--full`` more of them.
+(`support/servers/hostile.py`): ``--seed N`` chooses other changes, ``--full`` more of them.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from struct import unpack_from
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -99,6 +99,14 @@ def zigzag(value: int) -> bytes:
 def varint(value: int) -> bytes:
     """An unsigned integer of 64 bits, 7 bits a byte, least significant first."""
     return kernels.encoded_varint(value & (1 << 64) - 1)
+
+
+@cache
+def structures() -> Any:
+    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` and the drafts need them."""
+    import thriftpy2
+
+    return thriftpy2.load(str(IDL), module_name="bloomcli_parquet_thrift")
 
 
 class Span(NamedTuple):

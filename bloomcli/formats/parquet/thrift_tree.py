@@ -1,7 +1,7 @@
 """Decodes a whole Thrift structure to JSON objects: known fields by name, unknown ones by number.
 
-parquet.thrift has the names and types. thriftpy2 drops fields that aren't in it, so the bytes are decoded here.
-Binary values become ``{"hex": "..."}``, and strings text; a string that isn't UTF-8 becomes hex too.
+thriftpy2 provides the names and types, from parquet.thrift. It drops fields that it doesn't know, so the bytes are
+decoded here. Binary values become ``{"hex": "..."}``, and strings text; a string that isn't UTF-8 becomes hex too.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from functools import cache
 from typing import Any, Final
 
 from bloomcli import kernels
+from bloomcli.errors import UnsupportedError
 from bloomcli.formats.base import Tree, binary
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.words import counted
 
-_BOOLEANS: Final = (spec.BOOLEAN_TRUE, spec.BOOLEAN_FALSE)
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2, 3, 7, 8, 9, 10, 11, 12, 13
 _INTEGERS: Final = (4, 5, 6)
-_KINDS: Final = {"bool": _BOOLEANS, "i8": (3,), "i16": (4,), "i32": (5,), "i64": (6,), "double": (7,), "binary": (8,)}
-"""The wire types of the IDL's base types."""
 
 _TEXTS: Final = {"name", "created_by", "path_in_schema", "key", "value", "file_path", "crs"}
 """The fields that are strings in the specification; others of type binary are bytes."""
+
+_NOTHING: Final[dict[int, Any]] = {}
 
 
 def decode(name: str, data: bytes, location: Location) -> dict[str, Tree]:
@@ -38,7 +39,7 @@ def decode(name: str, data: bytes, location: Location) -> dict[str, Tree]:
         kernels.compact_struct(data, 0, parquet_limits.THRIFT_MAX_DEPTH)  # checks every length and the nesting
     except kernels.CompactError as error:
         raise location.fault(error.reason, error.offset) from None
-    return _Reader(data, location).struct(name)
+    return _Reader(data, location).struct(getattr(spec.structures(), name).thrift_spec)
 
 
 class _Reader:
@@ -53,9 +54,12 @@ class _Reader:
     def _count(self, parts: int) -> None:
         self._parts += parts
         if self._parts > parquet_limits.DUMP_MAX_PARTS:
-            raise self._location.unsupported(
+            raise UnsupportedError(
                 f"metadata of more than {parquet_limits.DUMP_MAX_PARTS} parts",
-                "`bloom inspect` without --footer sums them up",
+                path=self._location.path,
+                offset=self._location.base,
+                field=self._location.field or None,
+                hint="`bloom inspect` without --footer sums them up",
             )
 
     def _varint(self) -> int:
@@ -70,9 +74,8 @@ class _Reader:
         self._at += size
         return self._data[self._at - size : self._at]
 
-    def struct(self, name: str | None) -> dict[str, Tree]:
-        """Decode a structure of this name in the IDL; None: of an unknown field."""
-        fields = {} if name is None else _fields(name)
+    def struct(self, fields: dict[int, Any]) -> dict[str, Tree]:
+        """Decode a structure. `fields`: thriftpy2's description of its known fields."""
         found: dict[str, Tree] = {}
         number = 0
         while True:
@@ -83,22 +86,24 @@ class _Reader:
                 return found
             number = number + delta if delta else self._integer()
             self._count(1)
-            field, wanted = fields.get(number, ("", None))
-            if wanted is None or not _fits(kind, wanted):
-                field, wanted = str(number), None
-            if kind in _BOOLEANS:
-                found[field] = kind == spec.BOOLEAN_TRUE
+            known = fields.get(number)
+            if known is None or not _fits(kind, known[0]):
+                value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, None)
+                found[str(number)] = value
             else:
-                found[field] = self._value(kind, wanted, text=field in _TEXTS)
+                described = (known[0], known[2]) if len(known) > 3 else known[0]
+                text = known[1] in _TEXTS
+                value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, described, text=text)
+                found[str(known[1])] = value
 
-    def _value(self, kind: int, wanted: str | None, *, text: bool = False) -> Tree:
-        """Decode a value. `wanted`: its type in the IDL, which fits; None for unknown values."""
+    def _value(self, kind: int, described: Any, *, text: bool = False) -> Tree:
+        detail = described[1] if isinstance(described, tuple) else None
         if kind in _INTEGERS:
             value = self._integer()
-            return spec.enum_name(wanted, value) if wanted in spec.ENUMS else value
+            return value if detail is None else spec.enum_name(detail.__name__, value)
         match kind:
             case 1 | 2:  # of a list
-                return self._take(1)[0] == spec.BOOLEAN_TRUE
+                return self._take(1)[0] == _TRUE
             case 3:
                 return int.from_bytes(self._take(1), "little", signed=True)
             case 7:
@@ -107,22 +112,23 @@ class _Reader:
             case 8:
                 return binary(self._take(self._varint()), text=text)
             case 9 | 10:
-                return self._list(None if wanted is None else wanted[len("list<") : -1], text=text)
+                return self._list(detail, text=text)
             case 11:
                 return self._map()
             case 12:
-                return self.struct(wanted)
+                return self.struct(_NOTHING if detail is None else detail.thrift_spec)
         return binary(self._take(16), text=False)
 
-    def _list(self, wanted: str | None, *, text: bool) -> list[Tree]:
+    def _list(self, element: Any, *, text: bool) -> list[Tree]:
         head = self._data[self._at]
         self._at += 1
         kind, size = head & 0x0F, head >> 4
         if size == 15:
             size = self._varint()
         self._count(size)
-        element = wanted if wanted is not None and size and _fits(kind, wanted) else None
-        return [self._value(kind, element, text=text) for _ in range(size)]
+        wanted = element[0] if isinstance(element, tuple) else element
+        described = element if wanted is not None and size and _fits(kind, wanted) else None
+        return [self._value(kind, described, text=text) for _ in range(size)]
 
     def _map(self) -> list[Tree]:
         size = self._varint()
@@ -134,24 +140,35 @@ class _Reader:
 
 
 @cache
-def _fields(name: str) -> dict[int, tuple[str, str]]:
-    """The fields of a structure of the IDL: (name, type) by id."""
-    return {number: (field, kind) for field, (number, kind) in spec.FIELDS[name].items()}
+def _fits(kind: int, wanted: int) -> bool:
+    """Whether a wire type encodes thriftpy2's type. A field of another type is treated as unknown."""
+    from thriftpy2.thrift import TType
 
-
-def _fits(kind: int, wanted: str) -> bool:
-    """Whether a wire type encodes a type of the IDL. A field of another type is treated as unknown."""
-    if wanted in _KINDS:
-        return kind in _KINDS[wanted]
-    return kind == (spec.I32 if wanted in spec.ENUMS else spec.STRUCT if wanted in spec.FIELDS else spec.LIST)
+    kinds = {
+        TType.BOOL: (_TRUE, _FALSE),
+        TType.BYTE: (_BYTE,),
+        TType.I16: (4,),
+        TType.I32: (5,),
+        TType.I64: (6,),
+        TType.DOUBLE: (_DOUBLE,),
+        TType.STRING: (_BINARY,),
+        TType.BINARY: (_BINARY,),
+        TType.LIST: (_LIST,),
+        TType.SET: (_SET,),
+        TType.MAP: (_MAP,),
+        TType.STRUCT: (_STRUCT,),
+    }
+    return kind in kinds.get(wanted, ())
 
 
 def footer_tree(footer: Any) -> dict[str, Tree]:
     """Decode the whole footer of an open file. Raises CorruptFile, UnsupportedError."""
     if len(footer.raw) > parquet_limits.DUMP_MAX_BYTES:
-        raise footer.location.unsupported(
+        raise UnsupportedError(
             f"a footer of {counted(len(footer.raw), 'byte')}; at most {parquet_limits.DUMP_MAX_BYTES} are written",
-            "`bloom inspect` without --footer sums it up",
+            path=footer.path,
+            offset=footer.start,
+            hint="`bloom inspect` without --footer sums it up",
         )
     return {
         "offset": footer.start,
