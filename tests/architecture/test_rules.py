@@ -121,7 +121,7 @@ def test_findings_have_their_rule_s_usual_severity_or_the_page_says_which() -> N
                 said = f"a {severity.value}" in sections(ids[0])["What it does"]
                 assert severity is RULES[ids[0]].severity or said, f"{path}: {ids[0]}"
                 checked.add(ids[0])
-    assert len(checked) > 12
+    assert len(checked) > 8
 
 
 def test_every_rule_has_a_page_and_every_page_a_rule() -> None:

@@ -11,7 +11,8 @@ ENOMEM, EAGAIN), fails though it was done, or reads or writes half. Afterwards
 - the same command once more ends what was begun, and leaves nothing.
 
 A run of the suite makes a dozen or two of trials a scenario, chosen by a seed among the calls that are about the
-files, and a few of the others. ``--full`` makes all (tens of thousands: most of an hour), ``--seed N`` chooses others:
+files, and a few of the others. ``--full`` makes all (tens of thousands: most of an hour), and ``--seed N`` chooses
+others:
 
     python -m pytest tests/faults --full
     python -m pytest tests/faults --seed 7 -k add-orc
