@@ -336,7 +336,7 @@ def without_one(path: Path, data: bytes, ordinal: int) -> bytes:
         file: Any = open_file(source)
         if isinstance(file, ParquetFile):
             gone = {p for p in file.filters.filter_keys(None) if p.row_group == ordinal}
-            footer = splice.strip(file.footer, gone)
+            footer = splice._without(file.footer, dict.fromkeys(gone, (splice.OFFSET, splice.LENGTH)))
             return data[: file.footer.start] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
         plan: Any = file.plan_remove(None)
         if file.format == "orc":
