@@ -209,6 +209,15 @@ def test_every_format_is_measured(fixtures: Path, name: str) -> None:
             assert 0 <= interval.low <= interval.estimate <= interval.high
 
 
+def test_values_that_wrong_statistics_deny_are_no_bug(fixtures: Path) -> None:
+    pytest.importorskip("mosaic")
+    report = run(fixtures / "rules" / "statistics-counts" / "broken.mosaic")
+    assert report.failed == ()
+    name = column(report, "name")  # both its row groups have values, and one claims to have only nulls
+    assert name.sampled_row_groups == 2
+    assert name.present is not None
+
+
 def test_advice_without_queries_needs_no_package_of_an_extra(lake: Path) -> None:
     code = f"""
 import sys

@@ -30,7 +30,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
@@ -50,9 +50,6 @@ from bloomcli.formats.orc.values import (
     Values,
 )
 from bloomcli.model.file import Column
-
-if TYPE_CHECKING:
-    pass
 
 _HASH_BYTES: Final = 8
 _NANOS_PER_MILLI: Final = 1_000_000
