@@ -203,8 +203,7 @@ def row_groups(footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) 
     Raises CorruptFile if the stripe can't be decoded, UnsupportedError; Stopped soon after `stop` is set.
     """
     hasher = column_hasher(footer, streams, orc, stop)
-    for group in range(footer.row_groups(streams.stripe)):
-        yield hasher.take(footer.rows_in(streams.stripe, group))
+    yield from map(hasher.take, footer.units(streams.stripe))
 
 
 def memory(streams: StripeFooter, orc: OrcType) -> int:
