@@ -110,7 +110,11 @@ class ColumnSamples:
 
     def present(self) -> LookupCosts | None:
         """The costs of lookups of present values: the sampled ones. None without any."""
-        value_units = [(at, key) for at, key in enumerate(self.cells.value_units) if self.value_samples[key].values]
+        value_units = [
+            (at, key)
+            for at, key in enumerate(self.cells.value_units)
+            if self.value_samples[key].values and key in self.metadata.units  # wrong statistics may deny values
+        ]
         if not value_units or not self.lookup_samples:
             return None
         sums = self._by_value_unit([at for at, _ in value_units], 0)

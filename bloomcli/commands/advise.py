@@ -19,7 +19,7 @@ from bloomcli.model.file import Column
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
-from bloomcli.values.short_bounds import cut_high, cut_low
+from bloomcli.values.short_bounds import LONGEST_BOUND, cut_high, cut_low
 
 
 @convert_os_errors_of_file
@@ -86,7 +86,7 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
         nulls=None if None in nulls else sum(n for n in nulls if n is not None),
         chunk_bytes=sum(extent.chunk_bytes for extent in found),
         lows=tuple(low if low is None or numbers else cut_low(low) for low in lows),
-        highs=tuple(high if high is None or numbers else cut_high(high) for high in highs),
+        highs=tuple(high if high is None or numbers else _short(cut_high(high)) for high in highs),
         empty=bytes(extent.empty for extent in found),
         dictionary=sum(extent.only_dictionary for extent in found),
         filters=sum(size is not None for size in filters),
@@ -95,6 +95,11 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
         properties=frozenset() if why is not None and refusal is None else file.properties(column),
     )
     return summed, [extent.row_group_bytes for extent in found]
+
+
+def _short(bound: bytes) -> bytes | None:
+    """An upper bound, or None if it couldn't be cut: those of all files are held in memory."""
+    return bound if len(bound) <= LONGEST_BOUND else None
 
 
 @convert_os_errors_of_file

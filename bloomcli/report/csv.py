@@ -125,7 +125,7 @@ def write_rows(report: DatasetReport, stream: TextIO, *, every: bool = False) ->
     if report.command == "probe":
         _write_answers(report, stream)
         return
-    write_table(ROW_HEADER, ([getattr(row, name) for name in ROW_HEADER] for row in report.rows), stream)
+    write_table(ROW_HEADER, ([_plain(getattr(row, name)) for name in ROW_HEADER] for row in report.rows), stream)
 
 
 def _filter_rows(report: DatasetReport) -> Iterator[list[object]]:

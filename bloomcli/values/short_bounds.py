@@ -13,6 +13,8 @@ from typing import Final
 
 BOUND_BYTES: Final = 64
 """The maximum length of a minimum, and of nearly every maximum, that may be cut."""
+LONGEST_BOUND: Final = BOUND_BYTES + 1
+"""The maximum length of a maximum that was cut: its incremented character may take a byte more."""
 _LAST_CHARACTER: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
 

@@ -16,6 +16,8 @@ from conftest import ROOT
 
 import bloomcli
 from bloomcli.advice.measure import measure
+from bloomcli.commands.advise import extents
+from bloomcli.commands.advise_options import ExtentOptions
 from bloomcli.commands.options import AdviseOptions
 from bloomcli.datasets.engine import choose_engine
 from bloomcli.errors import UnknownColumn, UnreadableError, UsageError
@@ -207,6 +209,25 @@ def test_every_format_is_measured(fixtures: Path, name: str) -> None:
         assert one.filter_bytes is not None
         for interval in (one.present.today.bytes, one.present.with_filter.bytes, one.distinct, one.filter_bytes):
             assert 0 <= interval.low <= interval.estimate <= interval.high
+
+
+def test_values_that_wrong_statistics_deny_are_no_bug(fixtures: Path) -> None:
+    pytest.importorskip("mosaic")
+    report = run(fixtures / "rules" / "statistics-counts" / "broken.mosaic")
+    assert report.failed == ()
+    name = column(report, "name")  # both its row groups have values, and one claims to have only nulls
+    assert name.sampled_row_groups == 2
+    assert name.present is not None
+
+
+def test_bounds_that_cannot_be_cut_are_not_held_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"raw": [b"\xff" * 3000, b"a"], "name": ["ü" * 40, "b" * 900]}), path)
+    found = extents(str(path), ExtentOptions()).extents
+    assert found is not None
+    raw, name = found.columns
+    assert (raw.lows, raw.highs) == ((b"a",), (None,))
+    assert (name.lows, name.highs) == ((b"b" * 64,), (("ü" * 31 + "ý").encode(),))
 
 
 def test_advice_without_queries_needs_no_package_of_an_extra(lake: Path) -> None:

@@ -11,7 +11,8 @@ from functools import partial
 import pytest
 from support.processes import wait_until
 
-from bloomcli.formats.filters_in_flight import BuildQueue, Job
+from bloomcli.concurrency.threads import Stop
+from bloomcli.formats.filters_in_flight import BuildQueue, Job, in_order
 
 MIB = 1 << 20
 
@@ -99,3 +100,35 @@ def test_an_error_is_reported_at_once_and_raised_in_its_turn() -> None:
         with pytest.raises(ValueError, match="this one"):
             ahead.take()
         assert ahead.failed()
+
+
+def test_a_caller_that_ends_early_ends_the_jobs_that_run() -> None:
+    stop, ended = Stop(), threading.Event()
+
+    def endless() -> int:
+        while not stop.requested:
+            time.sleep(0.001)
+        ended.set()
+        stop.check()
+        return 0
+
+    def caller() -> None:
+        for found in in_order([Job(0, lambda: 7), Job(0, endless), Job(0, endless)], 2, stop):
+            raise ValueError(f"at {found}")
+
+    with pytest.raises(ValueError, match="at 7"):
+        caller()
+    assert stop.requested
+    assert ended.is_set(), "the threads were waited for"
+
+
+def test_results_come_in_the_order_of_the_jobs_until_one_fails() -> None:
+    def broken() -> int:
+        raise ValueError("this one")
+
+    stop, found = Stop(), []
+    with pytest.raises(ValueError, match="this one"):
+        for one in in_order([*(Job(0, partial(int, n)) for n in range(20)), Job(0, broken)], 3, stop):
+            found.append(one)  # noqa: PERF402  the error comes after some
+    assert found == list(range(20))
+    assert stop.requested

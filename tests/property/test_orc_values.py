@@ -112,8 +112,8 @@ def compared(path: Path, columns: dict[str, list[Any]]) -> int:
                 continue
             row = 0
             for stripe in footer.stripes:
-                for group, hashed in enumerate(row_groups(footer, stripe, orc)):
-                    rows = footer.rows_in(stripe, group)
+                groups = zip(footer.units(stripe), row_groups(footer, stripe, orc), strict=True)
+                for group, (rows, hashed) in enumerate(groups):
                     values = expected(columns[orc.steps[0]][row : row + rows], orc.path, orc.kind)
                     row += rows
                     assert hashed.hashes == packed(map(HASHES[orc.kind], values)), (orc.path, stripe.ordinal, group)

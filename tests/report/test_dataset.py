@@ -250,6 +250,7 @@ def test_csv_has_a_row_a_file_under_the_names_of_the_fields() -> None:
     assert rows[0]["filters"] == "6"
     assert rows[1]["filters"] == ""
     assert rows[2]["exit_code"] == "3"
+    assert {r["seen"] for r in rows} == {""}, "no tuple as Python writes it"
     nested = ("findings", "totals", "by_column", "filter_facts", "engine_filters")
     assert list(rows[0]) == [f.name for f in fields(FileRow) if f.name not in nested]
     assert "\r" not in stream.getvalue()

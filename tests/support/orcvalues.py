@@ -35,9 +35,9 @@ def row_groups(footer: Footer, stripe: Stripe, orc: OrcType) -> Iterator[Hashed]
     """Yield every row group of a stripe, with its batches merged."""
     streams = footer.stripe_footer(stripe)
     hasher = column_hasher(footer, streams, orc, Stop())
-    for group in range(footer.row_groups(stripe)):
+    for rows in footer.units(stripe):
         found = Hashed(0, b"", has_zero=False, shifted=b"", owners=[], texts=[])
-        for batch in hasher.take(footer.rows_in(stripe, group)):
+        for batch in hasher.take(rows):
             text = partial(hasher.leaf.text, _held(batch.values))
             found.texts += [partial(text, at) for at in range(batch.count)]
             found.owners += [found.count + n for n in memoryview(batch.owners).cast("q")]

@@ -98,11 +98,7 @@ class Layout:
         self._moves: list[tuple[int, int]] = []
         self._entries: dict[int, list[tuple[int, int, int]]] = {}
         self._written: list[tuple[int, int, int]] = []
-        """(row group, offset,                 reason = "the filter overlaps something else or lies outside the data:"
-                raise problem(footer, location, f"{reason} it can't stay in a changed file", "filter-offset")
-                reason = "the filter overlaps something else or lies outside the data:"
-                raise problem(footer, location, f"{reason} it can't stay in a changed file", "filter-offset")
-H64 of the bitset) of each new filter. The bits aren't kept, to save memory."""
+        """(row group, offset, XXH64 of the bitset) of each new filter. The bits aren't kept, to save memory."""
         self._index = b""
 
     @property

@@ -205,15 +205,11 @@ class Footer:
         """The number of row groups of a stripe."""
         return -(-stripe.rows // self.stride) if self.stride else 0
 
-    def rows_in(self, stripe: Stripe, row_group: int) -> int:
-        """Rows of one row group of a stripe."""
-        return min(self.stride, stripe.rows - row_group * self.stride)
-
     def units(self, stripe: Stripe) -> Sequence[int]:
         """The rows of each row group of a stripe. Without a row index, a stripe with rows is one unit."""
-        if not self.stride:
-            return [stripe.rows] if stripe.rows else []
-        return [self.rows_in(stripe, group) for group in range(self.row_groups(stripe))]
+        stride = self.stride or stripe.rows
+        whole, rest = divmod(stripe.rows, stride) if stride else (0, 0)
+        return [stride] * whole + [rest] * (rest > 0)
 
     def place(self, stripe: Stripe, part: str = "") -> dict[str, Any]:
         """Where a stripe, or a part of it, is: the path, offset and field of an error about it."""

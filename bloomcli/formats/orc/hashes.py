@@ -30,7 +30,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
@@ -50,9 +50,6 @@ from bloomcli.formats.orc.values import (
     Values,
 )
 from bloomcli.model.file import Column
-
-if TYPE_CHECKING:
-    pass
 
 _HASH_BYTES: Final = 8
 _NANOS_PER_MILLI: Final = 1_000_000
@@ -206,8 +203,7 @@ def row_groups(footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) 
     Raises CorruptFile if the stripe can't be decoded, UnsupportedError; Stopped soon after `stop` is set.
     """
     hasher = column_hasher(footer, streams, orc, stop)
-    for group in range(footer.row_groups(streams.stripe)):
-        yield hasher.take(footer.rows_in(streams.stripe, group))
+    yield from map(hasher.take, footer.units(streams.stripe))
 
 
 def memory(streams: StripeFooter, orc: OrcType) -> int:

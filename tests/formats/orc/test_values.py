@@ -88,3 +88,18 @@ def test_an_entry_of_a_dictionary_is_read_once_for_the_texts_of_equal_values(tmp
         calls = work.calls(lambda: texts.update(hasher.leaf.text(batch.values, at) for at in range(rows)))
         assert texts == {"same"}
         assert calls < 4 * rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "stride", "units"),
+    [(0, 0, []), (7, 0, [7]), (0, 3, []), (7, 3, [3, 3, 1]), (6, 3, [3, 3]), (2, 3, [2])],
+)
+def test_a_stripe_is_divided_by_the_stride_and_is_one_unit_without_it(
+    fixtures: Path, rows: int, stride: int, units: list[int]
+) -> None:
+    with open_source(fixtures / "orc" / "java_types.orc") as source:
+        footer = OrcFile(source).footer
+    footer.message.row_index_stride = stride
+    stripe = footer.stripes[0]._replace(rows=rows)
+    assert footer.units(stripe) == units
+    assert footer.row_groups(stripe) == (len(units) if stride else 0)
