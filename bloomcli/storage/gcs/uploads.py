@@ -150,7 +150,7 @@ def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterat
             answer = api.send_once(at, Request("PUT", session, {}, headers, data, len(data)))
             going_on = answer.status == _RESUME_INCOMPLETE
             received = answer.headers.get("Range", "").rpartition("-")[2]
-            whole = not going_on or (received.isdigit() and int(received) + 1 == position)
+            whole = not going_on or received == str(position - 1)
             if going_on != (position < size) or not whole:
                 raise Interrupted(WriteError("can't be written: the store took only part of an upload", path=at.uri))
     except BaseException:

@@ -144,11 +144,12 @@ class WritingGcsClient(GcsClient, WritingClient):
             until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
             if why is None and until and dt.datetime.fromisoformat(until) > dt.datetime.now(dt.UTC):
                 why = f"it has to be retained until {until}"
+            info = info_of(found)
         if why is None and found.get("customerEncryption"):
             why = "it is encrypted with a key of the customer's, which bloom doesn't have"
         if why is not None:
             raise UsageError(f"can't be replaced: {why}", path=at.uri, hint="-o writes a copy")
-        return info_of(found)
+        return info
 
     def writer(self, new: NewObject) -> Writer:
         """A writer that composes the object or uploads it."""

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Future, Stop, Threads
-from bloomcli.errors import BloomError, UnreadableError, WriteError
+from bloomcli.errors import BloomError, SourceChanged, UnreadableError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import STEP_BYTES, SweepResult, output_exists
 from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectNotFound, Precondition
@@ -102,7 +102,8 @@ def time_range(date: str, seconds: float) -> TimeRange:
     """
     try:
         last = parsedate_to_datetime(date).astimezone(UTC)
-    except (ValueError, TypeError, OverflowError):
+        return TimeRange(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
+    except (ValueError, TypeError, OverflowError):  # also of a date at the end of Python's calendar
         last = datetime.now(UTC)
     return TimeRange(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
 
@@ -322,9 +323,15 @@ def _resolve_failure(client: Client, new: NewObject, tail: bytes, error: Excepti
         return  # the answer was lost
     if new.precondition is Precondition.NO_OBJECT:
         raise output_exists(new.path) from None
-    if isinstance(error, BloomError) and new.precondition is Precondition.NONE:
+    if new.in_place:
+        raise Conflict from None
+    if isinstance(error, BloomError):
         raise error
-    raise Conflict from None
+    raise SourceChanged(  # not the source, which `Conflict` is about
+        "the object changed while it was being worked on",
+        path=new.path,
+        hint="something else writes to it; try again when it is done. bloom wrote nothing to it",
+    ) from None
 
 
 def _refused(new: NewObject, error: Exception, state: str) -> WriteError:

@@ -182,7 +182,7 @@ def _value(leaf: Leaf, text: str, local: Mapping[str, int]) -> PartitionValue | 
         return None
     (value,) = statistics_of({"partitionValues": {leaf.names[0]: text}}, [leaf], [leaf.path]).partition
     if leaf.type == "binary":
-        return replace(value, value=text.encode("utf-8", "surrogateescape"))
+        return replace(value, value=text.encode("utf-8", "replace"))
     return replace(value, value=local.get(text, value.value) if has_no_zone(leaf, text) else value.value)
 
 
@@ -250,9 +250,13 @@ def _until(removal: Mapping[str, Any]) -> str:
 
 
 def _text(info: Mapping[str, Any]) -> str:
-    """The conditions of a commit, and what its writer adds. Properties of the table aren't values of a column."""
-    given = {key: value for key, value in (info.get("operationParameters") or {}).items() if key != "properties"}
-    return json.dumps([*given.values(), info.get("userMetadata") or ""], ensure_ascii=False)
+    """The conditions of a commit, and what its writer adds. Properties of the table aren't values of a column.
+
+    Delta's protocol leaves the form of all of it to the writer.
+    """
+    given = info.get("operationParameters") or {}
+    texts = [text for key, text in given.items() if key != "properties"] if isinstance(given, dict) else [given]
+    return json.dumps([*texts, info.get("userMetadata") or ""], ensure_ascii=False)
 
 
 def _entries(path: str) -> Iterator[Entry]:

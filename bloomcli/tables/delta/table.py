@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
-from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, TableChange
+from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, TableChange, valid
 from bloomcli.tables.delta import commits
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
 from bloomcli.tables.delta.reachable import reachable
@@ -178,7 +178,8 @@ class DeltaTable(DeltaSnapshot, Table):
         current = {file.path for file in self.files()}
         try:
             conf = self._table.deltaLog().newDeltaHadoopConf()
-            return reachable(self._jvm, self.name, column, self._location, current, conf)
+            with valid("the Delta log isn't valid", self._location):
+                return reachable(self._jvm, self.name, column, self._location, current, conf)
         except java_errors() as error:
             raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
 

@@ -436,6 +436,16 @@ def test_an_answer_of_another_server_is_an_error(
             assert error.hint
 
 
+def test_an_object_of_an_impossible_time_is_not_replaced(place: GcsPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generation is a number of microseconds, and a time has nanoseconds."""
+    client: Any = place.store.client  # type: ignore[attr-defined]
+    content = b'{"name": "data.bin", "size": "1", "generation": "9223372036854775807"}'
+    monkeypatch.setattr(client.api, "send", lambda *_, **__: Answer(200, {}, content))
+    with pytest.raises(UnreadableError, match="isn't one of") as caught:
+        place.store.check_output(place.path("data.bin"), overwrite=True)
+    assert caught.value.hint
+
+
 @pytest.mark.parametrize("cut", [0, 5], ids=["appended", "changed"])
 def test_a_dry_run_estimates_what_the_server_sees(place: GcsPlace, proxy: Proxy, cut: int) -> None:
     data = random.Random(9).randbytes(20 * MIB)

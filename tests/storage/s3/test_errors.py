@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -14,13 +15,18 @@ import pytest
 from botocore import exceptions
 from botocore.exceptions import ClientError
 from conftest import ROOT
+from support.object_stores import MemoryClient
 from support.s3_place import S3Place
 
 import bloomcli
-from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
-from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
+from bloomcli.errors import BloomError, SourceChanged, UnreadableError, UsageError, WriteError
+from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound, Precondition
+from bloomcli.storage.objects.content import Content
+from bloomcli.storage.objects.source import ObjectSource
+from bloomcli.storage.objects.writing import NewObject
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.s3.errors import PERMISSIONS, converted_error, shown
+from bloomcli.storage.s3.upload import complete_object
 
 AT = Location("s3://lake", "orders/a.parquet")
 
@@ -217,3 +223,23 @@ def check_error(act: Callable[[], object], words: str, name: str) -> str:
     assert caught.value.hint
     assert caught.value.__cause__ is None
     return text
+
+
+def test_an_output_that_another_program_replaces_is_named_and_not_the_source() -> None:
+    client = MemoryClient()
+    client.store("counted://lake/old", b"old")
+    there = client.store("counted://lake/new", b"there")
+    at = client.locate("counted://lake/new")
+
+    def send() -> str:
+        client.store("counted://lake/new", b"theirs")
+        raise ObjectNotFound  # the upload was ended
+
+    source = ObjectSource(client, client.locate("counted://lake/old"), "counted://lake/old")
+    with source, closing(Content(source)) as content:
+        content.add(b"ours")
+        content.finish()
+        new = NewObject(at, "counted://lake/new", content, Precondition.NONE, there, source, None, force=False)
+        with pytest.raises(SourceChanged) as caught:
+            complete_object(client, new, send)
+    assert caught.value.path == "counted://lake/new"

@@ -150,6 +150,13 @@ def test_the_moments_of_a_request_are_by_the_clock_of_the_store() -> None:
     assert when.first == dt.datetime(2026, 11, 22, 7, 0, 5, 500_000, tzinfo=dt.UTC)
 
 
+@pytest.mark.parametrize("date", ["", "today", "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_date_that_is_none_or_ends_the_calendar_is_replaced_by_the_clock_of_this_machine(date: str) -> None:
+    now = dt.datetime.now(dt.UTC)
+    when = uploads.time_range(date, 0)
+    assert when.first - dt.timedelta(minutes=1) < now < when.last + dt.timedelta(minutes=1)
+
+
 def test_a_command_for_an_endpoint_of_amazon_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)

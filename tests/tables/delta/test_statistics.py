@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Kind
-from bloomcli.tables.delta.statistics import corrected, leaves_of, statistics_of
+from bloomcli.tables.delta.reachable import _text, _value
+from bloomcli.tables.delta.statistics import Leaf, corrected, leaves_of, statistics_of
 
 
 def field(name: str, kind: Any, **metadata: Any) -> dict[str, Any]:
@@ -181,3 +182,15 @@ def test_corrections_replace_what_an_entry_has_and_keep_the_digits_of_all_else()
     assert again["at"].low == -501 * 10**6
     assert again["local"].low == 3_661_123 * 10**6
     assert again["ratio"].low == float("-inf")
+
+
+@pytest.mark.parametrize(("text", "value"), [("a\u0001", b"a\x01"), ("\ufffd", b"\xef\xbf\xbd"), ("\ud800", b"?")])
+def test_a_partition_of_bytes_has_those_that_java_makes_of_its_text(text: str, value: bytes) -> None:
+    found = _value(Leaf("raw", ("raw",), "binary", 0), text, {})
+    assert found is not None
+    assert found.value == value
+
+
+@pytest.mark.parametrize("given", [{"predicate": "who = 'x'"}, ["who = 'x'"], "who = 'x'"])
+def test_parameters_of_a_commit_are_searched_in_any_form(given: Any) -> None:
+    assert "who = 'x'" in _text({"operationParameters": given})
