@@ -22,7 +22,7 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, LargeBody, PageBytes, raw_windows
+from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, Feed, LargeBody, PageBytes, raw_windows
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
@@ -135,10 +135,17 @@ class Levels(NamedTuple):
     highest: int
     """The highest level of the column."""
 
-    def number(self, values: int, location: Location, counted: int = -1, marks: bytearray | None = None) -> int:
-        """How many levels of the first `values` ones are `counted`, by default the highest. These are marked. Raises
-        CorruptFile."""
-        feed = self.body.open(self.start)
+    def number(
+        self,
+        values: int,
+        location: Location,
+        counted: int = -1,
+        marks: bytearray | None = None,
+        feed: Feed | None = None,
+    ) -> int:
+        """How many levels of the first `values` ones are `counted`, by default the highest. These are marked. `feed`:
+        the body from the levels on, if it is open already. Raises CorruptFile."""
+        feed = feed or self.body.open(self.start)
         levels = kernels.Levels(values, self.highest, counted, marks)
         try:
             while True:
@@ -513,7 +520,8 @@ def _data_page_v1(page: Page, header: PageHeader, raw: _StoredPage) -> Page:
             raise location.fault("the page's levels run past its end", 0)
         levels = Levels(body, position, position + length, highest)
         if counted:
-            non_null, definition = levels.number(count, location), levels
+            feed.position += 4
+            non_null, definition = levels.number(count, location, feed=feed), levels
         else:
             repetition = levels
         position += length
