@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.errors import CorruptFile, KeyMissing
 from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, Feed, LargeBody, PageBytes, raw_windows
@@ -324,6 +324,17 @@ class ChunkReader:
         return data
 
 
+def refuse_encrypted(source: Source, chunk: ColumnChunk) -> None:
+    """Raise KeyMissing for a chunk that is encrypted and whose key isn't given."""
+    if chunk.encrypted:
+        raise KeyMissing(
+            f"column {chunk.column.path} is encrypted, and its key isn't given",
+            path=source.path,
+            field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
+            hint=chunk.key_hint,
+        )
+
+
 def read_pages(
     source: Source,
     chunk: ColumnChunk,
@@ -341,13 +352,7 @@ def read_pages(
     has `window` bytes. `checked`: compare pages with their checksums, for which skipped pages are read too. `whole`:
     yield pages without values, too, and pages in the chunk after the number of values that its metadata say.
     """
-    if chunk.encrypted:
-        raise UnsupportedError(
-            f"column {chunk.column.path} is encrypted, and its key isn't given",
-            path=source.path,
-            field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
-            hint=chunk.key_hint,
-        )
+    refuse_encrypted(source, chunk)
     reader = ChunkReader(source, chunk, data_end, window, stop, checked=checked)
     seen, end = 0, chunk.data_offset + chunk.compressed_bytes
     while seen < chunk.num_values or (whole and reader.position < end):

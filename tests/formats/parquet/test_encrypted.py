@@ -31,7 +31,7 @@ from support.encrypted import FILES, KEYS, OpenKms, file, rows_by_arrow, write_e
 import bloomcli
 from bloomcli.cli import COMMANDS, run
 from bloomcli.commands.options import InspectOptions
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
+from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedError, UsageError
 from bloomcli.formats.keys import Keys, pairs
 from bloomcli.formats.parquet.decryption import PlainSource
 from bloomcli.formats.parquet.encryption import Algorithm, Cipher, Kind, module_length
@@ -206,7 +206,7 @@ def test_many_files_in_several_processes_and_an_index(tmp_path: Path) -> None:
 
 
 def test_without_keys_the_error_names_the_key() -> None:
-    with pytest.raises(UnsupportedError, match="the footer is encrypted, and its key isn't given") as caught:
+    with pytest.raises(KeyMissing, match="the footer is encrypted, and its key isn't given") as caught:
         bloomcli.inspect(file("java_columns_gcm"))
     assert caught.value.hint == "give its key: --footer-key env:NAME, or by the file's name for it, --key kf=env:NAME"
     with pytest.raises(UnsupportedError) as caught:
