@@ -348,6 +348,22 @@ def test_a_footer_whose_signature_was_cut_off_is_refused_among_many_files_that_f
     )
 
 
+@pytest.mark.parametrize("number", [-5, 0, 3000])
+def test_a_field_of_any_number_in_a_chunk_is_left_out_of_the_plain_metadata(tmp_path: Path, number: int) -> None:
+    name = "java_columns_gcm_plaintext_footer"
+    body, footer = footers.split(file(name).read_bytes())
+    metadata, end = thrift.parse(footer)
+    chunk = footers.chunk(metadata, 0, 0)
+    fields = {number: (thrift.I32, 7), **chunk}
+    chunk.clear()
+    chunk.update(fields)
+    path = tmp_path / "in.parquet"
+    path.write_bytes(footers.join(body, thrift.encode(metadata) + footer[end:]))
+    known = {one: key for one, key in KEYS[name]["keys"].items() if one != "kf"}  # nothing verifies the footer
+    found = bloomcli.inspect(path, keys=Keys(keys=known)).filters
+    assert found == bloomcli.inspect(file(name), keys=Keys(keys=known)).filters
+
+
 def test_keys_for_no_encrypted_column_are_said() -> None:
     name = "java_columns_gcm"
     keys_ = KEYS[name]["keys"]
