@@ -21,8 +21,11 @@ from support.thrift import BINARY, I32, I64, STRUCT, Fields
 import bloomcli
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.parquet import footer
+from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.footer import ChunkKey, read_footer
+from bloomcli.formats.parquet.measured import measured
 from bloomcli.formats.parquet.page_index import column_index, offset_index
+from bloomcli.formats.parquet.proof import measure_of
 from bloomcli.formats.parquet.spec import Struct
 from bloomcli.model.change import ChangeReport, StructureChange
 from bloomcli.storage.registry import open_source
@@ -335,6 +338,21 @@ def test_a_decimal_without_bytes_is_compared_with_bounds_as_0(tmp_path: Path) ->
     assert findings(decimals(tmp_path / "sound", [b"", b"\x07"], low=b"\0")) == []
     (found,) = findings(decimals(tmp_path / "wrong", [b"", b"\x07"], low=b"\x02"))
     assert found.startswith("statistics-bounds d: min_value is 0.02, and a value is")
+
+
+@pytest.mark.parametrize(
+    ("values", "compared"), [([b"", b"\x07"], False), ([b"\x01", b"", b"\x07"], False), ([b"\x01"], True)]
+)
+def test_a_table_s_bounds_are_not_proven_by_decimals_without_bytes(
+    tmp_path: Path, values: list[bytes], compared: bool
+) -> None:
+    path = decimals(tmp_path / "in", values * 300)
+    with open_source(path) as source:
+        filters = ParquetFile(source).filters
+        (key,) = filters.footer.chunk_keys()
+        chunk = filters.footer.chunk(key)
+        found = measured(filters, chunk, measure_of(filters, key, chunk))
+    assert found.of_column(chunk.column).compared == compared
 
 
 def test_zeros_have_the_sign_that_leaves_none_of_them_out(tmp_path: Path) -> None:
