@@ -209,9 +209,15 @@ def with_plain_columns(footer: Footer, encryption: Encryption) -> Footer:
     return plain
 
 
+_ABOUT_ENCRYPTION: Final = 8
+"""ColumnChunk: the first field about encryption, which are its last ones."""
+
+
 def _plain_chunk(chunk: Struct, cipher: Cipher) -> bytes:
-    """A ColumnChunk with its metadata in plain text, and without the fields about encryption. Raises CorruptFile."""
-    fields = {number: (span[0], chunk.data[span[2] : span[3]]) for number, span in chunk.spans.items() if number < 8}
+    """A ColumnChunk with its metadata in plain text, and without the fields about encryption and unknown ones. Raises
+    CorruptFile."""
+    known = {number: span for number, span in chunk.spans.items() if 0 < number < _ABOUT_ENCRYPTION}
+    fields = {number: (kind, chunk.data[start:end]) for number, (kind, _, start, end) in known.items()}
     module = chunk.binary("encrypted_column_metadata")
     if module is not None:
         try:

@@ -99,9 +99,11 @@ class MeasuredChunk(NamedTuple):
     """The extents of geometries; None if they weren't measured."""
 
     def of_column(self, column: Column) -> MeasuredColumn:
-        """The measures that all formats have."""
+        """The measures that all formats have. A decimal without bytes isn't compared."""
         low, high = (None if end is None else key_of(end, column) for end in self.ends)
-        return MeasuredColumn(column.index, self.values, self.nulls, self.nans, low, high, compared=not self.unknown)
+        no_value = self.ordered and (low is None or high is None) and self.low is not None
+        compared = not self.unknown and not no_value
+        return MeasuredColumn(column.index, self.values, self.nulls, self.nans, low, high, compared=compared)
 
 
 def order_of(column: Column, name: str | None) -> int:

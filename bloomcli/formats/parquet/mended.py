@@ -143,7 +143,8 @@ def may_lack(work: Work) -> bool:
         return False
     if OFFSET_INDEX in work.structures and not column.max_repetition_level:
         return False  # a row begins with each value, and so with each page
-    return OFFSET_INDEX in work.structures or has_floats(column)
+    without_bytes = column.physical == "BYTE_ARRAY" and kind_of(column) == "DECIMAL"  # values of it may be
+    return OFFSET_INDEX in work.structures or has_floats(column) or without_bytes
 
 
 class Made(NamedTuple):
@@ -202,6 +203,7 @@ class _NoRightValue(Exception):
 
 
 _TOO_LONG: Final = "a value is too long to be compared"
+_NO_NUMBER: Final = "its least or greatest value is a decimal without bytes, which readers refuse or take for 0"
 
 
 class Maker:
@@ -340,6 +342,8 @@ class Maker:
         reason = self._orders.why_none(column) or (_TOO_LONG if found.unknown else None)
         if reason is None and found.low is None and found.nulls < found.values:
             reason = "its values are all NaN"
+        if reason is None and self._has_no_key(found):
+            reason = _NO_NUMBER
         if mends or (reason is None and None in there.bounds(True, False)):
             for name, bound, cut in (("min", found.low, cut_low), ("max", found.high, cut_high)):
                 whole = None if reason is not None else bound
@@ -382,6 +386,8 @@ class Maker:
             reason = _TOO_LONG
         if reason is None and any(page.low is None and not page.only_nulls for page in self.measured.pages):
             reason = "a page has no value but NaN, for which the format has no bounds"
+        if reason is None and any(map(self._has_no_key, self.measured.pages)):
+            reason = _NO_NUMBER
         if reason is not None:
             raise _NoRightValue(reason)
         pages = self._listed()
@@ -396,6 +402,10 @@ class Maker:
                 if page.low is not None and page.high is not None
             ),
         )
+
+    def _has_no_key(self, found: MeasuredChunk | MeasuredPage) -> bool:
+        """Whether a bound isn't a value of the column's type."""
+        return any(bound is not None and self._key(bound) is None for bound in (found.low, found.high))
 
     def _listed(self) -> Sequence[MeasuredPage]:
         """The pages that the offset index has, the new one or the stored one. Raises _NoRightValue."""

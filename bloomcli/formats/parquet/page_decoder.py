@@ -28,7 +28,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.encodings import slices, unread
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_index import PagePlace
-from bloomcli.formats.parquet.pages import ChunkReader, can_become, read_page
+from bloomcli.formats.parquet.pages import ChunkReader, can_become, read_page, refuse_encrypted
 from bloomcli.formats.parquet.spec import (
     BINARY,
     I32,
@@ -292,12 +292,7 @@ def decoded(
 def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[ChunkPages]:
     """Yield the chosen pages of a chunk, those together that are decoded together."""
     chunk, rows, places, by_headers = chosen
-    if chunk.encrypted:
-        raise UnsupportedError(
-            f"column {chunk.column.path} is encrypted, and its key isn't given",
-            path=source.path,
-            hint=chunk.key_hint,
-        )
+    refuse_encrypted(source, chunk)
     reader = ChunkReader(source, chunk, data_end, checked=True)
     if not codecs.supported(chunk.codec) and chunk.codec != "UNCOMPRESSED":
         raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)

@@ -19,10 +19,10 @@ from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.errors import CorruptFile, KeyMissing
 from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, LargeBody, PageBytes, raw_windows
+from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, Feed, LargeBody, PageBytes, raw_windows
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
@@ -135,10 +135,17 @@ class Levels(NamedTuple):
     highest: int
     """The highest level of the column."""
 
-    def number(self, values: int, location: Location, counted: int = -1, marks: bytearray | None = None) -> int:
-        """How many levels of the first `values` ones are `counted`, by default the highest. These are marked. Raises
-        CorruptFile."""
-        feed = self.body.open(self.start)
+    def number(
+        self,
+        values: int,
+        location: Location,
+        counted: int = -1,
+        marks: bytearray | None = None,
+        feed: Feed | None = None,
+    ) -> int:
+        """How many levels of the first `values` ones are `counted`, by default the highest. These are marked. `feed`:
+        the body from the levels on, if it is open already. Raises CorruptFile."""
+        feed = feed or self.body.open(self.start)
         levels = kernels.Levels(values, self.highest, counted, marks)
         try:
             while True:
@@ -317,6 +324,17 @@ class ChunkReader:
         return data
 
 
+def refuse_encrypted(source: Source, chunk: ColumnChunk) -> None:
+    """Raise KeyMissing for a chunk that is encrypted and whose key isn't given."""
+    if chunk.encrypted:
+        raise KeyMissing(
+            f"column {chunk.column.path} is encrypted, and its key isn't given",
+            path=source.path,
+            field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
+            hint=chunk.key_hint,
+        )
+
+
 def read_pages(
     source: Source,
     chunk: ColumnChunk,
@@ -334,13 +352,7 @@ def read_pages(
     has `window` bytes. `checked`: compare pages with their checksums, for which skipped pages are read too. `whole`:
     yield pages without values, too, and pages in the chunk after the number of values that its metadata say.
     """
-    if chunk.encrypted:
-        raise UnsupportedError(
-            f"column {chunk.column.path} is encrypted, and its key isn't given",
-            path=source.path,
-            field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
-            hint=chunk.key_hint,
-        )
+    refuse_encrypted(source, chunk)
     reader = ChunkReader(source, chunk, data_end, window, stop, checked=checked)
     seen, end = 0, chunk.data_offset + chunk.compressed_bytes
     while seen < chunk.num_values or (whole and reader.position < end):
@@ -513,7 +525,8 @@ def _data_page_v1(page: Page, header: PageHeader, raw: _StoredPage) -> Page:
             raise location.fault("the page's levels run past its end", 0)
         levels = Levels(body, position, position + length, highest)
         if counted:
-            non_null, definition = levels.number(count, location), levels
+            feed.position += 4
+            non_null, definition = levels.number(count, location, feed=feed), levels
         else:
             repetition = levels
         position += length

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import CorruptFile, FilterExists, NoValues, UnsupportedError, UsageError, WriteError
+from bloomcli.errors import CorruptFile, FilterExists, KeyMissing, NoValues, UsageError, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import ChangeResult, Plan, Tick
@@ -100,9 +100,9 @@ def refuse_signed(footer: Footer) -> None:
         raise error
 
 
-def key_missing(footer: Footer, chunk: ColumnChunk) -> UnsupportedError:
+def key_missing(footer: Footer, chunk: ColumnChunk) -> KeyMissing:
     """The error about a change of an encrypted chunk without its key."""
-    return UnsupportedError(
+    return KeyMissing(
         f"column {chunk.column.path} is encrypted in row group {chunk.row_group}, and its key isn't given",
         path=footer.path,
         field=field_of(chunk),

@@ -354,7 +354,7 @@ class _Proof(_Metadata):
         for field, stored, exact in self.bounds():
             is_low = field.startswith("min")
             value = low if is_low else high
-            at, true = self.key_of(stored), self.key_of(value)
+            at, true = self.key_of(stored), self._key_of_value(value)
             text = f"{field} is {_text(stored, self.column)}"
             if at is None:
                 if not statistics.has_nan(stored, None, self.column) or len(stored) != len(value):
@@ -364,6 +364,11 @@ class _Proof(_Metadata):
             elif exact and at != true and not self.measured.unknown:
                 inexact.append(f"{text} and said to be exact, and no value is")
         return wrong, inexact
+
+    def _key_of_value(self, value: bytes) -> Any:
+        """The key of a value that is there. A decimal without bytes is compared as 0, as DuckDB reads it."""
+        found = self.key_of(value)
+        return 0 if found is None else found
 
     def _possible_nulls(self, stored: int, nulls: int, values: int) -> bool:
         """Whether a null count can be right. Writers count empty lists and nulls around a repeated leaf
@@ -527,7 +532,7 @@ class _Proof(_Metadata):
                 ("minimum", low, found[0], page.low, 1),
                 ("maximum", high, found[1], page.high, -1),
             ):
-                true = self.key_of(value)
+                true = self._key_of_value(value)
                 if at is None:
                     if not statistics.has_nan(stored, None, self.column) or len(stored) != len(value):
                         size = counted(len(stored), "byte")

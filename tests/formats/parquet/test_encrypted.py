@@ -31,7 +31,7 @@ from support.encrypted import FILES, KEYS, OpenKms, file, rows_by_arrow, write_e
 import bloomcli
 from bloomcli.cli import COMMANDS, run
 from bloomcli.commands.options import InspectOptions
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
+from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedError, UsageError
 from bloomcli.formats.keys import Keys, pairs
 from bloomcli.formats.parquet.decryption import PlainSource
 from bloomcli.formats.parquet.encryption import Algorithm, Cipher, Kind, module_length
@@ -206,7 +206,7 @@ def test_many_files_in_several_processes_and_an_index(tmp_path: Path) -> None:
 
 
 def test_without_keys_the_error_names_the_key() -> None:
-    with pytest.raises(UnsupportedError, match="the footer is encrypted, and its key isn't given") as caught:
+    with pytest.raises(KeyMissing, match="the footer is encrypted, and its key isn't given") as caught:
         bloomcli.inspect(file("java_columns_gcm"))
     assert caught.value.hint == "give its key: --footer-key env:NAME, or by the file's name for it, --key kf=env:NAME"
     with pytest.raises(UnsupportedError) as caught:
@@ -346,6 +346,22 @@ def test_a_footer_whose_signature_was_cut_off_is_refused_among_many_files_that_f
         "50.parquet",
         True,
     )
+
+
+@pytest.mark.parametrize("number", [-5, 0, 3000])
+def test_a_field_of_any_number_in_a_chunk_is_left_out_of_the_plain_metadata(tmp_path: Path, number: int) -> None:
+    name = "java_columns_gcm_plaintext_footer"
+    body, footer = footers.split(file(name).read_bytes())
+    metadata, end = thrift.parse(footer)
+    chunk = footers.chunk(metadata, 0, 0)
+    fields = {number: (thrift.I32, 7), **chunk}
+    chunk.clear()
+    chunk.update(fields)
+    path = tmp_path / "in.parquet"
+    path.write_bytes(footers.join(body, thrift.encode(metadata) + footer[end:]))
+    known = {one: key for one, key in KEYS[name]["keys"].items() if one != "kf"}  # nothing verifies the footer
+    found = bloomcli.inspect(path, keys=Keys(keys=known)).filters
+    assert found == bloomcli.inspect(file(name), keys=Keys(keys=known)).filters
 
 
 def test_keys_for_no_encrypted_column_are_said() -> None:

@@ -15,7 +15,7 @@ import pytest
 from support.encrypted import MASTERS, LocalKms, OpenKms, WrappingKms, write_encrypted
 
 import bloomcli
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError, WriteError
+from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedError, UsageError, WriteError
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet import sealing
 from bloomcli.formats.parquet.file import ParquetFile
@@ -118,9 +118,7 @@ def test_the_columns_whose_keys_are_given_are_changed_and_the_others_stay(kind: 
     path = write_encrypted(tmp_path / "in.parquet", TABLE, **KINDS[kind])
     bloomcli.add(path, ["name"], in_place=True, keys=ALL, readers=["spark"])
     keys, out = own_keys(path, "id"), tmp_path / "out.parquet"
-    with pytest.raises(
-        UnsupportedError, match="column name is encrypted in row group 0, and its key isn't given"
-    ) as no:
+    with pytest.raises(KeyMissing, match="column name is encrypted in row group 0, and its key isn't given") as no:
         bloomcli.add(path, ["id", "name"], output=out, keys=keys, replace=True)
     assert "--column-key name=env:NAME" in (no.value.hint or "")
     bloomcli.add(path, ["id", "open"], output=out, keys=keys)
@@ -132,9 +130,7 @@ def test_the_columns_whose_keys_are_given_are_changed_and_the_others_stay(kind: 
     for row_group in (0, 1):
         assert (row_group, column) in stored.ciphers
     if kind == "signed":  # of an encrypted footer's, nothing says that `name` has a filter
-        with pytest.raises(
-            UnsupportedError, match="column name is encrypted in row group 0, and its key isn't given"
-        ):
+        with pytest.raises(KeyMissing, match="column name is encrypted in row group 0, and its key isn't given"):
             bloomcli.remove(out, in_place=True, keys=keys)
     bloomcli.remove(out, columns=["id", "open"], in_place=True, keys=keys)
     assert {f.column for f in bloomcli.inspect(out, keys=ALL).filters} == {"name"}

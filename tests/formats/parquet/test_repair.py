@@ -21,8 +21,11 @@ from support.thrift import BINARY, I32, I64, STRUCT, Fields
 import bloomcli
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.parquet import footer
+from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.footer import ChunkKey, read_footer
+from bloomcli.formats.parquet.measured import measured
 from bloomcli.formats.parquet.page_index import column_index, offset_index
+from bloomcli.formats.parquet.proof import measure_of
 from bloomcli.formats.parquet.spec import Struct
 from bloomcli.model.change import ChangeReport, StructureChange
 from bloomcli.storage.registry import open_source
@@ -299,6 +302,57 @@ def test_a_second_run_adds_nothing_where_the_first_found_no_right_value(tmp_path
         assert "there is nothing to add" in again.remarks
         assert again.output is None
     assert path.read_bytes() == before
+
+
+def decimals(path: Path, values: list[bytes], low: bytes | None = None) -> Path:
+    """A file with a decimal of the type BYTE_ARRAY, without statistics or with a minimum."""
+    write(path, pa.table({"d": pa.array(values, pa.binary())}), use_dictionary=False, compression="none")
+
+    def edit(metadata: Fields) -> None:
+        metadata[2][1].values[1][6] = (I32, 5)
+        metadata[2][1].values[1] |= {7: (I32, 2), 8: (I32, 9)}
+        meta = footers.meta(metadata, 0, 0)
+        meta.pop(12, None)
+        if low is not None:
+            meta[12] = (STRUCT, {MAX_VALUE: (BINARY, max(values)), MIN_VALUE: (BINARY, low)})
+
+    return footers.edit_file(path, path, edit)
+
+
+@pytest.mark.parametrize("values", [[b""], [b"", b"\x07"], [b"\xf0", b""]])
+def test_a_decimal_without_bytes_is_no_bound(tmp_path: Path, values: list[bytes]) -> None:
+    path = decimals(tmp_path / "in", values * 300)
+    report = bloomcli.repair(path, add=BOTH, in_place=True)
+    assert actions(report, "statistics") == {("d", "add")}  # the null count
+    assert actions(report, "column_index") == {("d", "keep")}
+    assert actions(report, "offset_index") == {("d", "add")}
+    (reason,) = {one.reason for one in report.structures} - {None}
+    assert "a decimal without bytes" in reason
+    meta = footers.meta(footers.tree(path.read_bytes()), 0, 0)
+    assert {MAX_VALUE, MIN_VALUE}.isdisjoint(meta[12][1])
+    assert findings(path) == []
+    assert "there is nothing to add" in bloomcli.repair(path, add=BOTH, in_place=True).remarks
+
+
+def test_a_decimal_without_bytes_is_compared_with_bounds_as_0(tmp_path: Path) -> None:
+    assert findings(decimals(tmp_path / "sound", [b"", b"\x07"], low=b"\0")) == []
+    (found,) = findings(decimals(tmp_path / "wrong", [b"", b"\x07"], low=b"\x02"))
+    assert found.startswith("statistics-bounds d: min_value is 0.02, and a value is")
+
+
+@pytest.mark.parametrize(
+    ("values", "compared"), [([b"", b"\x07"], False), ([b"\x01", b"", b"\x07"], False), ([b"\x01"], True)]
+)
+def test_a_table_s_bounds_are_not_proven_by_decimals_without_bytes(
+    tmp_path: Path, values: list[bytes], compared: bool
+) -> None:
+    path = decimals(tmp_path / "in", values * 300)
+    with open_source(path) as source:
+        filters = ParquetFile(source).filters
+        (key,) = filters.footer.chunk_keys()
+        chunk = filters.footer.chunk(key)
+        found = measured(filters, chunk, measure_of(filters, key, chunk))
+    assert found.of_column(chunk.column).compared == compared
 
 
 def test_zeros_have_the_sign_that_leaves_none_of_them_out(tmp_path: Path) -> None:

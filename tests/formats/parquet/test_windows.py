@@ -53,6 +53,20 @@ def test_a_large_page_has_the_values_of_a_small_one(
     assert found == case.hashes()
 
 
+@pytest.mark.parametrize("page_version", [1, 2])
+def test_a_large_page_is_opened_once_for_its_levels_and_once_for_its_values(
+    tmp_path: Path, page_version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_limits, "PAGE_AT_ONCE_BYTES", 0)
+    array = pa.array([None if i % 3 else i for i in range(900)], pa.int64())
+    path = write(tmp_path / "f", {"c": array}, dictionary=False, page_version=page_version, compression="zstd")
+    opened = []
+    original = codecs.LargeBody.open
+    monkeypatch.setattr(codecs.LargeBody, "open", lambda body, at: opened.append(at) or original(body, at))
+    assert sum(page.count for page in pages_of(path)) == 300
+    assert len(opened) == 2
+
+
 @pytest.mark.usefixtures("windows")
 @pytest.mark.parametrize("page_version", [1, 2])
 @pytest.mark.parametrize("compression", COMPRESSIONS)
