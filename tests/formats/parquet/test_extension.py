@@ -130,4 +130,4 @@ def test_inspect_of_a_signed_footer_says_so_and_advises_no_change() -> None:
     assert "footer signature" in dict(bloomcli.inspect(path).details)
     bare = replace(bloomcli.inspect(path), filters=())
     assert "adds some" not in "".join(map(str, text_inspect.inspect(bare)))
-    assert "adds some" in "".join(map(str, text_inspect.inspect(replace(bare, details=()))))
+    assert "adds some" in "".join(map(str, text_inspect.inspect(replace(bare, unverified=None))))
