@@ -233,10 +233,11 @@ def index_build(
     """
     from bloomcli.indexing.build import build
 
+    engine = spark_engine(spark)
     of_index, of_target = split_keywords((IndexOptions, IndexTarget), options)
     chosen = IndexOptions(columns=columns, **of_index)
     target = IndexTarget(**of_target).checked(dry_run=chosen.dry_run)
-    return build(spark_engine(spark), taken_paths("paths", paths), chosen, target)
+    return build(engine, taken_paths("paths", paths), chosen, target)
 
 
 @takes_options(IndexOptions, IndexTarget, without=OF_NEW_INDEXES)
