@@ -110,9 +110,11 @@ class LiteralError(UsageError):
         *,
         text: str | None = None,
         path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(reason, path=path, hint=hint)
+        super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
         self.text = text
 
     def of_file(self, path: str) -> LiteralError:

@@ -331,7 +331,7 @@ class _Known:
                         if kind in _TIMES:
                             self._cut[int(key) // _MILLI].add(text)
 
-    def of(self, bounds: ColumnStatistics, *, whole: bool) -> tuple[set[str], set[str]]:
+    def of(self, bounds: ColumnStatistics, *, whole: bool = False) -> tuple[set[str], set[str]]:
         """The values that bounds equal, and those of which they have a part. Bounds of times are cut, unless they
         are a value."""
         keys = [key for key in (bounds.low, bounds.high) if key is not None]

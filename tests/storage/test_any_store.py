@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from conftest import ROOT
@@ -17,6 +17,7 @@ from support.memory_store import SCHEME, MemoryStore
 
 import bloomcli
 from bloomcli.errors import UsageError
+from bloomcli.model.traffic import Traffic
 from bloomcli.storage import registry
 from bloomcli.storage.arrow_store import ArrowStore
 from bloomcli.storage.base import Source
@@ -86,7 +87,11 @@ def test_a_source_does_not_expose_its_store() -> None:
 def without_places(report: object) -> dict[str, Any]:
     """A report's fields, except those for paths and durations."""
     fields = dataclasses.asdict(report)  # type: ignore[call-overload]
-    return {name: value for name, value in fields.items() if name not in {"path", "output", "seconds"}}
+    return {name: value for name, value in fields.items() if name not in _OF_PLACE}
+
+
+_OF_PLACE: Final = frozenset({"path", "output", "seconds", *(f.name for f in dataclasses.fields(Traffic))})
+"""The figures of a report that differ from store to store."""
 
 
 @pytest.mark.parametrize("name", FILES)
