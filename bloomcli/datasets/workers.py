@@ -130,7 +130,7 @@ class Workers:
             mine.close()
             raise
         finally:
-            theirs.close()
+            _close(theirs)
         self._all.append(Worker(process, mine))
 
     def give(self, worker: Worker, positions: list[int], tasks: list[Task]) -> None:
@@ -192,6 +192,12 @@ class Workers:
         self._all.clear()
 
 
+def _close(pipe: Connection) -> None:
+    """Close one end of a pipe. It is closed even if the system reports an error, such as an interrupt."""
+    with contextlib.suppress(OSError):
+        pipe.close()
+
+
 # in the worker
 
 _stop: Any = None
@@ -208,8 +214,7 @@ def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stop_by_default()
     for other in inherited:  # otherwise a pipe wouldn't end when its other end is closed
-        with contextlib.suppress(OSError):  # it is closed even if the system reports an interrupt
-            other.close()
+        _close(other)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import bloomcli.engine_filters
 import bloomcli.formats
 from support.faults.scenarios import SCENARIOS, Scenario
 from support.faults.tracing import Tracer
@@ -86,10 +87,11 @@ def _trials(name: str, most: int, seed: int, here: Path, tracer: Tracer) -> dict
 
 
 def _import_formats() -> None:
-    """Import the modules of all formats: some would otherwise be imported in a worker process, and a fault
-    would hit the import."""
-    for module in pkgutil.walk_packages(bloomcli.formats.__path__, "bloomcli.formats."):
-        importlib.import_module(module.name)
+    """Import the modules of all formats and kinds of engines' filters: some would otherwise be imported in a worker
+    process, and a fault would hit the import."""
+    for package in (bloomcli.formats, bloomcli.engine_filters):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
 
 
 def main(arguments: list[str]) -> None:

@@ -98,9 +98,9 @@ def is_sidecar(name: str) -> bool:
 
 
 def said(run: Run) -> str:
-    """Standard output, without the parts that differ between runs, and without the remark that fewer processes than
-    wanted could be started, which did all of the work."""
-    out = re.sub(r'"\d+ of \d+ worker processes could be started[^"]*"(, )?', "", run.out)
+    """Standard output, without the parts that differ between runs, and without the number of processes and the remark
+    that fewer than wanted could be started, which did all of the work."""
+    out = re.sub(r'"\d+ of \d+ worker processes could be started[^"]*"(, )?|"jobs": \d+', "", run.out)
     return re.sub(r'("seconds": )[0-9.e-]+|in [0-9.]+ m?s\b|[0-9.,]+ (m?s|s)\b', r"\1", out)
 
 
