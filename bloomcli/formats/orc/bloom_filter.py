@@ -42,6 +42,8 @@ KINDS: Final = (UTF8, ORIGINAL)
 BLOOM_ENCODING: Final = 1
 """ColumnEncoding.bloomEncoding of columns with a BLOOM_FILTER_UTF8 stream: UTF-8 strings, UTC timestamps."""
 
+PROBED: Final = hashes.READABLE | {"BOOLEAN", "UNION"}
+"""Kinds whose filters can be read. A union's filter holds its tags; a boolean's is never looked up."""
 _HIVE_12055: Final = 3
 _ORC_135: Final = 6
 _FUNCTIONS_MAX: Final = 1024
@@ -233,6 +235,23 @@ class Filters:
             )
         return load(self.footer, streams, stream)
 
+    def usable(self, stripe: Stripe, orc: OrcType) -> tuple[LoadedStream | None, str | None]:
+        """The filters that readers use in a stripe, or why they can't be used; both None without filters."""
+        location = self.location(orc.id, 0, stripe.ordinal)
+        if location is None:
+            return None, None
+        try:
+            loaded = self.load(location)
+        except FilterProblem as error:
+            return None, error.reason
+        if loaded.untrusted is not None:
+            return None, loaded.untrusted
+        if orc.kind not in PROBED:
+            return None, f"how values of {orc.name} are hashed isn't known"
+        if location.stream.kind == ORIGINAL and orc.kind == "TIMESTAMP":
+            return None, "a BLOOM_FILTER stream holds timestamps in the writer's local time"
+        return loaded, None
+
     def columns(self) -> set[int]:
         """Ids of the columns with filters in any stripe; without structs, whose filters are empty."""
         types = self.footer.types
@@ -253,17 +272,27 @@ class Filters:
         return found or [None] * len(self.footer.units(streams.stripe))
 
     def index_entries(self, streams: StripeFooter, column: int) -> Sequence[Any]:
-        """The row index entry of each row group of a column. Empty if there is no readable row index, or if it has
-        another number of entries than the stripe has row groups: its statistics and positions are of other rows."""
+        """The row index entry of each row group of a column. Empty if there is no row index that can be used."""
+        entries, _ = self.stored_index(streams, column)  # statistics are optional
+        statistics.believe((e.statistics for e in entries), self.footer.types[column], self.footer.created_by)
+        return entries
+
+    def stored_index(self, streams: StripeFooter, column: int) -> tuple[Sequence[Any], str | None]:
+        """The row index entries of a column as they are, one for each row group; and why there are none, if readers
+        can't use those in the file. With another number of entries than the stripe has row groups, statistics and
+        positions are of other rows."""
         stream = streams.find("ROW_INDEX", column)
         if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
-            return []  # the index of an encrypted column describes its mask
+            return (), None  # the index of an encrypted column describes its mask
         try:
             entries = self.stored_entries(streams, stream)
-        except (CorruptFile, UnsupportedError):
-            return []  # statistics are optional
-        statistics.believe((e.statistics for e in entries), self.footer.types[column], self.footer.created_by)
-        return entries if len(entries) == self.footer.row_groups(streams.stripe) else []
+        except (CorruptFile, UnsupportedError) as error:
+            return (), f"the row index can't be read: {error.reason}"
+        count, wanted = len(entries), self.footer.row_groups(streams.stripe)
+        if count != wanted:
+            named = "entry" if count == 1 else "entries"
+            return (), f"the row index has {count} {named} for {counted(wanted, 'row group')}"
+        return entries, None
 
     def stored_entries(self, streams: StripeFooter, stream: Stream) -> Sequence[Any]:
         """The entries of a row index as it is. Raises CorruptFile, UnsupportedError."""

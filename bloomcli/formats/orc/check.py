@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cache, partial
 from itertools import compress
 from typing import Final, NamedTuple
 
@@ -53,28 +53,23 @@ class MissingValueReader:
     """Reads a column of a stripe again, row group by row group, in order."""
 
     def __init__(self, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> None:
+        from bloomcli.formats.orc.arrow_forms import texts_of
+
         self._units = footer.units(streams.stripe)
-        self._open = partial(column_hasher, footer, streams, orc, stop, repeats=True)
+        self._hasher = column_hasher(footer, streams, orc, stop, repeats=True)
+        self._texts = texts_of(self._hasher.leaf)
         self._next = 0
 
     def check(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[_FilterCheck]:
         """Check filters of a row group, value by value."""
-        while self._next < group:
-            deque(self._row_group(), maxlen=0)
+        for rows in self._units[self._next : group]:
+            deque(self._hasher.take(rows), maxlen=0)
         checks = [_FilterCheck(bits) for bits in filters]
-        for batch in self._row_group():
+        for batch in self._hasher.take(self._units[group]):
             for check in checks:
-                check.take(batch, partial(self._hasher.leaf.text, batch.values))
+                check.take(batch, self._texts(batch.values))
+        self._next = group + 1
         return checks
-
-    @cached_property
-    def _hasher(self) -> ColumnHasher:
-        return self._open()
-
-    def _row_group(self) -> Iterator[HashBatch]:
-        """The next row group. The rows before it have been read."""
-        group, self._next = self._next, self._next + 1
-        return self._hasher.take(self._units[group])
 
 
 class _FilterCheck:
@@ -353,7 +348,7 @@ def _row_groups(
     filters, footer, stop = check.filters, check.filters.footer, check.stop
     checks: list[DeepCheck] = []
     zeros = memoryview(hashes.zero_hashes()).cast("Q") if orc.kind in FLOATS else ()
-    again = MissingValueReader(footer, streams, orc, stop)
+    again = cache(partial(MissingValueReader, footer, streams, orc, stop))
     reader = ValueReader(footer, streams, orc, Counted, stop)
     column = proof.ColumnProof(check.metadata, filters, streams, orc, reader) if proven else None
     hasher = None
@@ -377,7 +372,7 @@ def _row_groups(
         if column is not None:
             checks += (DeepCheck(finding=one) for one in column.end(group))
         short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.has_missing_bits()]
-        results = iter(again.check(group, short) if short else ())
+        results = iter(again().check(group, short) if short else ())
         for loaded, one in zip(found, rebuilt, strict=True):
             finding = partial(_finding, filters, Location(streams, loaded.stream), row_group=group)
             lost = next(results) if one.has_missing_bits() else None

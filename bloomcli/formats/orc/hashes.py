@@ -197,15 +197,6 @@ def column_hasher(
     return ColumnHasher(ValueReader(footer, streams, orc, Counted, stop), repeats=repeats)
 
 
-def row_groups(footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> Iterator[Iterator[HashBatch]]:
-    """For each row group of a stripe, yield a column's hashes in batches. Consume each before the next.
-
-    Raises CorruptFile if the stripe can't be decoded, UnsupportedError; Stopped soon after `stop` is set.
-    """
-    hasher = column_hasher(footer, streams, orc, stop)
-    yield from map(hasher.take, footer.units(streams.stripe))
-
-
 def memory(streams: StripeFooter, orc: OrcType) -> int:
     """Maximum bytes of memory for reading a column of a stripe, apart from a few windows and batches: those of its
     dictionary's hashes."""

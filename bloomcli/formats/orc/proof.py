@@ -23,8 +23,8 @@ from bloomcli.formats.geospatial import BOX, Claims
 from bloomcli.formats.orc import row_index, spec, statistics, zones
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
-from bloomcli.formats.orc.measured import Extremes, Measured, Measuring
-from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.measured import Extremes, Measured, Measuring, key_of
+from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import (
     FLOATS,
     GEOSPATIAL,
@@ -42,7 +42,7 @@ from bloomcli.formats.orc.values import (
 )
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
-from bloomcli.values import calendar
+from bloomcli.values import keys
 from bloomcli.words import counted
 
 BOUNDS: Final = "statistics-bounds"
@@ -169,17 +169,15 @@ def stored_bounds(found: Any, orc: OrcType, offsets: Offsets | None, *, group: b
         return int(part.count[0] >= found.number_of_values), int(part.count[0] > 0)
     if kind in TIMESTAMPS:
         return _moments(part, offsets)
+    if kind in TEXTS:
+        bounds = statistics.bounds(found, orc)
+        return statistics.unpadded(*bounds) if kind == "CHAR" else bounds
     low, high = (getattr(part, name) if part.HasField(name) else None for name in ("minimum", "maximum"))
     if kind in FLOATS:  # a minimum that is NaN excludes a row group for orc-core; a maximum, nothing for anyone
         nan = low is not None and math.isnan(low)
         return None if nan and not group else low, None if high is None or math.isnan(high) else high
     if kind == "DECIMAL":
         low, high = (None if b is None else _digits(b, orc.scale) for b in (low, high))
-    if kind in STRINGS:
-        low = part.lower_bound if low is None and part.HasField("lower_bound") else low
-        high = part.upper_bound if high is None and part.HasField("upper_bound") else high
-        low, high = (None if b is None else statistics.utf8(b) for b in (low, high))
-        return statistics.unpadded(low, high) if kind == "CHAR" else (low, high)
     return low, high
 
 
@@ -239,15 +237,8 @@ def offsets_of(streams: Sequence[StripeFooter], orc: OrcType) -> Offsets | None:
 
 def text_of(value: Any, orc: OrcType) -> str:
     """A bound or a value, as text."""
-    if isinstance(value, bytes):
-        return repr(value[:SHOWN_BYTES].decode("utf-8", "backslashreplace"))
-    if orc.kind == "DECIMAL":
-        return f"{Decimal(value).scaleb(-orc.scale, statistics.EXACT):f}"
-    if orc.kind == "DATE":
-        return calendar.format_date(value)
-    if orc.kind in TIMESTAMPS:
-        return calendar.format_timestamp(value).replace("T", " ")
-    return str(bool(value)).lower() if orc.kind == "BOOLEAN" else str(value)
+    key = key_of(value[:SHOWN_BYTES] if isinstance(value, bytes) else value, orc)
+    return keys.text_of(key, keys.kind_of_column(literal_column(orc)))
 
 
 def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Offsets | None) -> Iterator[_Fault]:
@@ -369,8 +360,7 @@ class Index:
     def __init__(self, filters: Filters, streams: StripeFooter, orc: OrcType) -> None:
         self._filters, self._streams, self._orc = filters, streams, orc
         self.stream: Stream | None = streams.find("ROW_INDEX", orc.id)
-        self.entries: Sequence[Any] = ()
-        self.problem: str | None = None
+        self.entries, self.problem = filters.stored_index(streams, orc.id)
         footer, columns = filters.footer, streams.message.columns
         self._compressed = footer.codec.name != "NONE"
         self._lengths = {stream.kind: stream.length for stream in streams.of_column(orc.id)}
@@ -379,17 +369,6 @@ class Index:
             encoding = spec.name_of("EncodingKind", columns[orc.id].kind)
             self._layout = row_index.layout_of(streams, orc, encoding)
         self._wanted = row_index.numbers(self._layout or (), compressed=self._compressed)
-        if self.stream is None or not footer.stride or orc.id in footer.encrypted_columns:
-            return
-        try:
-            self.entries = filters.stored_entries(streams, self.stream)
-        except (CorruptFile, UnsupportedError) as error:
-            self.problem = f"the row index can't be read: {error.reason}"
-        wanted = footer.row_groups(streams.stripe)
-        if self.problem is None and len(self.entries) != wanted:
-            entries = "entry" if len(self.entries) == 1 else "entries"
-            self.problem = f"the row index has {len(self.entries)} {entries} for {counted(wanted, 'row group')}"
-            self.entries = ()
 
     def finding(self, fault: _Fault, row_group: int | None) -> Finding:
         """A finding about the row index."""

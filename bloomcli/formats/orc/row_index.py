@@ -20,7 +20,6 @@ from typing import Any, Final
 
 from bloomcli.errors import BloomError
 from bloomcli.formats.answer import ENCRYPTED, WRONG
-from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import statistics
 from bloomcli.formats.orc.bloom_filter import Filters, LoadedStream
@@ -139,20 +138,10 @@ def _entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[IndexEn
     if stream is None:
         return
     entries = filters.stored_entries(found, stream)
-    loaded = _loaded(filters, stripe.ordinal, orc.id)
+    loaded, _ = filters.usable(stripe, orc)
     statistics.believe((entry.statistics for entry in entries), orc, footer.created_by)
     for row_group, entry in enumerate(entries):
         yield _entry(orc, stripe.ordinal, row_group, entry, loaded)
-
-
-def _loaded(filters: Filters, stripe: int, column: int) -> LoadedStream | None:
-    """The filters that readers use in a stripe; None if there are none that can be used."""
-    location = filters.location(column, 0, stripe)
-    try:
-        loaded = None if location is None else filters.load(location)
-    except FilterProblem:
-        return None
-    return None if loaded is None or loaded.untrusted is not None else loaded
 
 
 def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: LoadedStream | None) -> IndexEntry:
