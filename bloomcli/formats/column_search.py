@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,9 +21,6 @@ from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal, decode_bound
-
-if TYPE_CHECKING:
-    from bloomcli.formats.base import FilterFile
 
 
 class Candidates(NamedTuple):
@@ -128,12 +125,12 @@ class ColumnSearch(ABC):
         pages_left_out: data pages of the row groups that were read, which the page index rules out.
 
     Args:
-        file: the open file.
+        file: the open file, a `FilterFile`, whose module imports this one.
         column: one of its leaf columns.
         typed: the column as literals are parsed for it.
     """
 
-    def __init__(self, file: FilterFile, column: Column, typed: Column) -> None:
+    def __init__(self, file: Any, column: Column, typed: Column) -> None:
         self._file = file
         self._column = column
         self._typed = typed

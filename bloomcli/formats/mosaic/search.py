@@ -38,6 +38,8 @@ class MosaicSearch(ColumnSearch):
         UsageError: the column is a list or a map.
     """
 
+    _file: FilterFile
+
     def __init__(
         self, file: FilterFile, filters: Filters, column: Column, facts_of: Callable[[RowGroup, int], UnitFacts]
     ) -> None:

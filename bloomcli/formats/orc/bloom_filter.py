@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import HINT_REPLACE, FilterProblem
+from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import hashes, spec, statistics
 from bloomcli.formats.orc.compression import Codec, Packer
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
@@ -57,45 +57,6 @@ class LoadedStream(NamedTuple):
     """One for each row group."""
     untrusted: str | None
     """Why readers must not use them; None if they may."""
-
-
-def problem(
-    footer: Footer,
-    stream: Stream,
-    stripe: Stripe,
-    reason: str,
-    id: str,  # noqa: A002
-    hint: str = HINT_REPLACE,
-) -> FilterProblem:
-    """The error about a filter stream."""
-    field = f"{stripe.field}.streams[{stream.position}]"
-    return FilterProblem(reason, path=footer.path, offset=stream.offset, field=field, hint=hint, id=id)
-
-
-def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedStream:
-    """Read a filter stream. Raises FilterProblem."""
-    stripe = stripe_footer.stripe
-    wrong = partial(problem, footer, stream, stripe)
-    try:
-        data = footer.read_stream(stream, stripe)
-        index = spec.parse("BloomFilterIndex", data, footer.path, stream.offset, stripe.field)
-    except (CorruptFile, UnsupportedError) as error:
-        raise wrong(f"the stream can't be read: {error.reason}", "filter-header") from None
-    del data  # up to 128 MiB, and the message is as large
-    count, wanted = len(index.bloom_filter), footer.row_groups(stripe)
-    if count != wanted:
-        raise wrong(f"{counted(count, 'filter')} for {counted(wanted, 'row group')}", "filter-count")
-    filters = []
-    for item in index.bloom_filter:
-        bits = item.utf8bitset if stream.kind == UTF8 else array("Q", item.bitset).tobytes()
-        if not bits or len(bits) % 8:
-            size = counted(len(bits), "byte")
-            raise wrong(f"a bitset of {size}; it has to be a positive multiple of 8", "filter-num-bytes")
-        if not 1 <= item.num_hash_functions <= _FUNCTIONS_MAX:
-            raise wrong(f"{item.num_hash_functions} hash functions can't be", "filter-hash-functions")
-        filters.append(KirschMitzenmacherFilter(bits, item.num_hash_functions))
-    untrusted = why_untrusted(footer, stripe_footer, footer.types[stream.column], stream.kind)
-    return LoadedStream(stream, tuple(filters), untrusted)
 
 
 def bad_writer(footer: Footer) -> bool:
@@ -222,18 +183,40 @@ class Filters:
 
     def load(self, location: Location) -> LoadedStream:
         """Read a stream's filters. Raises FilterProblem."""
-        streams, stream = location
-        types, wrong = self.footer.types, partial(problem, self.footer, stream, streams.stripe)
+        footer, (streams, stream) = self.footer, location
+        types, stripe = footer.types, streams.stripe
+        field = f"{stripe.field}.streams[{stream.position}]"
+        wrong = partial(FilterProblem, path=footer.path, offset=stream.offset, field=field)
         if stream.column >= len(types):
-            raise wrong(f"the stream is of column {stream.column}, the file has {len(types)}", "filter-column")
-        if stream.column in self.footer.encrypted_columns:
+            raise wrong(f"the stream is of column {stream.column}, the file has {len(types)}", id="filter-column")
+        if stream.column in footer.encrypted_columns:
             raise wrong(
                 "the column is encrypted, and these filters aren't: anybody can look guesses up, and a reader without"
                 " the key loses rows by them",
-                "filter-plaintext",
-                removing(types[stream.column].label, after=" takes them out, without a key"),
+                id="filter-plaintext",
+                hint=removing(types[stream.column].label, after=" takes them out, without a key"),
             )
-        return load(self.footer, streams, stream)
+        try:
+            data = footer.read_stream(stream, stripe)
+            index = spec.parse("BloomFilterIndex", data, footer.path, stream.offset, stripe.field)
+        except (CorruptFile, UnsupportedError) as error:
+            raise wrong(f"the stream can't be read: {error.reason}") from None
+        del data  # up to 128 MiB, and the message is as large
+        count, wanted = len(index.bloom_filter), footer.row_groups(stripe)
+        if count != wanted:
+            raise wrong(f"{counted(count, 'filter')} for {counted(wanted, 'row group')}", id="filter-count")
+        filters = []
+        for item in index.bloom_filter:
+            bits = item.utf8bitset if stream.kind == UTF8 else array("Q", item.bitset).tobytes()
+            if not bits or len(bits) % 8:
+                size = counted(len(bits), "byte")
+                raise wrong(f"a bitset of {size}; it has to be a positive multiple of 8", id="filter-num-bytes")
+            if not 1 <= item.num_hash_functions <= _FUNCTIONS_MAX:
+                reason = f"{item.num_hash_functions} hash functions can't be"
+                raise wrong(reason, id="filter-hash-functions")
+            filters.append(KirschMitzenmacherFilter(bits, item.num_hash_functions))
+        untrusted = why_untrusted(footer, streams, types[stream.column], stream.kind)
+        return LoadedStream(stream, tuple(filters), untrusted)
 
     def usable(self, stripe: Stripe, orc: OrcType) -> tuple[LoadedStream | None, str | None]:
         """The filters that readers use in a stripe, or why they can't be used; both None without filters."""
@@ -337,15 +320,6 @@ class Filters:
                 found[orc.id] = f"how values of {orc.name} are hashed isn't known"
         return found
 
-    def checkable(self, stream: Stream, columns: set[int] | None) -> bool:
-        """Whether a stream holds filters of these columns (None: all) that can be compared with the values."""
-        return (
-            stream.kind in KINDS
-            and (columns is None or stream.column in columns)
-            and stream.column < len(self.footer.types)
-            and stream.column not in self.footer.encrypted_columns
-        )
-
     def proven(self, columns: set[int] | None) -> set[int]:
         """Ids of the columns whose statistics are checked: these ones, or those with filters if it is None."""
         return self.columns() if columns is None else columns
@@ -354,6 +328,18 @@ class Filters:
         """Whether a column's values are read, to compare them with its filters or its statistics."""
         return column not in self.not_comparable or self.footer.types[column].kind == "BOOLEAN"
 
+    def to_check(
+        self, streams: StripeFooter, columns: set[int] | None, proven: set[int]
+    ) -> dict[int, list[Location]]:
+        """The columns of a stripe with filters of these columns (None: of all), and those whose statistics are
+        `proven`: the filters of each that can be compared with the values."""
+        found: dict[int, list[Location]] = {column: [] for column in sorted(proven)}
+        for stream in streams.streams:
+            known = stream.column < len(self.footer.types) and stream.column not in self.footer.encrypted_columns
+            if stream.kind in KINDS and known and (columns is None or stream.column in columns):
+                found.setdefault(stream.column, []).append(Location(streams, stream))
+        return found
+
     def bytes_to_check(self, streams: StripeFooter, column: int) -> int:
         """Compressed bytes of a column's values in a stripe, which are compared with its filters."""
         return sum(s.length for s in self.value_streams(streams, column)) if self.readable(column) else 0
@@ -361,15 +347,10 @@ class Filters:
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of all values of these columns that are compared with filters or statistics in the stripes
         `units`."""
-        total = 0
         self.footer.will_read_stripes()
-        for stripe in self.footer.stripes:
-            if units is None or stripe.ordinal in units:
-                streams = self.footer.stripe_footer(stripe)
-                wanted = {s.column for s in streams.streams if self.checkable(s, columns)}
-                wanted |= self.proven(columns)
-                total += sum(self.bytes_to_check(streams, column) for column in wanted)
-        return total
+        proven = self.proven(columns)
+        stripes = (self.footer.stripe_footer(s) for s in self.footer.stripes if units is None or s.ordinal in units)
+        return sum(self.bytes_to_check(s, column) for s in stripes for column in self.to_check(s, columns, proven))
 
 
 _ENTRY: Final = b"\x0a"

@@ -36,7 +36,7 @@ from bloomcli.formats.orc.bloom_filter import (
     Location,
     holds_lengths,
 )
-from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.hashes import ColumnHasher, HashBatch, column_hasher
 from bloomcli.formats.orc.measured import Measured
 from bloomcli.formats.orc.measured import memory as measured_memory
@@ -191,7 +191,7 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Faults of statistics and row indexes of these columns (None: of those with filters) that show without
     values."""
-    yield from proof.by_metadata(proof.Metadata(filters), filters, filters.proven(columns))
+    yield from proof.by_metadata(filters, filters.proven(columns))
 
 
 def deep(
@@ -203,7 +203,8 @@ def deep(
     footer = filters.footer
     footer.will_read_stripes()
     filters.source.will_read(_ranges(filters, columns, units))
-    check = _Check(filters, proof.Metadata(filters), columns, filters.proven(columns), stop)
+    _ = footer.of_stripes  # read once, before threads ask for it
+    check = _Check(filters, columns, filters.proven(columns), stop)
     stripes = (s for s in footer.stripes if units is None or s.ordinal in units)
     jobs = (job for s in stripes for job in check.jobs(footer.stripe_footer(s)))
     measured: dict[int, list[Measured]] = {}
@@ -221,9 +222,9 @@ def deep(
         for part in parts:
             yield DeepCheck(measured=part.of_column(footer.types[column]))
         if len(parts) == sum(s.rows > 0 for s in footer.stripes):
-            for finding in proof.of_file(check.metadata, footer.types[column], parts):
+            for finding in proof.of_file(footer, footer.types[column], parts):
                 yield DeepCheck(finding=finding)
-    for finding in proof.by_metadata(check.metadata, filters, check.proven - measured.keys(), units):
+    for finding in proof.by_metadata(filters, check.proven - measured.keys(), units):
         yield DeepCheck(finding=finding)
 
 
@@ -233,11 +234,10 @@ def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | 
     for stripe in filters.footer.stripes:
         if units is None or stripe.ordinal in units:
             streams = filters.footer.stripe_footer(stripe)
-            filtered = [s for s in streams.streams if filters.checkable(s, columns)]
-            yield from (s.range for s in filtered)
-            for column in sorted({*proven, *(s.column for s in filtered)}):
-                if filters.readable(column):
-                    yield from filters.value_ranges(streams, column)
+            wanted = filters.to_check(streams, columns, proven)
+            yield from (location.stream.range for found in wanted.values() for location in found)
+            for column in filter(filters.readable, sorted(wanted)):
+                yield from filters.value_ranges(streams, column)
 
 
 class _Checked(NamedTuple):
@@ -256,7 +256,6 @@ class _Check(NamedTuple):
     whose statistics are."""
 
     filters: Filters
-    metadata: proof.Metadata
     columns: set[int] | None
     proven: set[int]
     stop: Stop
@@ -264,11 +263,7 @@ class _Check(NamedTuple):
     def jobs(self, streams: StripeFooter) -> Iterator[Job[_Checked]]:
         """Yield one job for each column of a stripe."""
         filters = self.filters
-        by_column: dict[int, list[Location]] = {column: [] for column in sorted(self.proven)}
-        for stream in streams.streams:
-            if _holds_nothing(filters, stream, self.columns) or filters.checkable(stream, self.columns):
-                by_column.setdefault(stream.column, []).append(Location(streams, stream))
-        for column, found in by_column.items():
+        for column, found in filters.to_check(streams, self.columns, self.proven).items():
             memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in found)
             memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES)
             orc = filters.footer.types[column]
@@ -297,7 +292,7 @@ def _usable(
     checks: list[DeepCheck] = []
     usable: list[LoadedStream] = []
     for location in found:
-        if _holds_nothing(filters, location.stream, None):
+        if _holds_nothing(filters, orc):
             checks += _stray(filters, location)
             continue
         try:
@@ -317,15 +312,10 @@ def _usable(
     return checks, usable
 
 
-def _holds_nothing(filters: Filters, stream: Stream, columns: set[int] | None) -> bool:
-    """Whether nothing is ever inserted into these filters: structs have no values, and ORC Java hashes no
+def _holds_nothing(filters: Filters, orc: OrcType) -> bool:
+    """Whether nothing is ever inserted into the filters of a column: structs have no values, and ORC Java hashes no
     booleans (ORC C++ does, but no reader looks them up)."""
-    footer = filters.footer
-    if stream.kind not in KINDS or stream.column >= len(footer.types) or stream.column in footer.encrypted_columns:
-        return False
-    kind = footer.types[stream.column].kind
-    nothing = kind == "STRUCT" or (kind == "BOOLEAN" and footer.message.writer == spec.ORC_JAVA)
-    return nothing and (columns is None or stream.column in columns)
+    return orc.kind == "STRUCT" or (orc.kind == "BOOLEAN" and filters.footer.message.writer == spec.ORC_JAVA)
 
 
 def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
@@ -350,7 +340,7 @@ def _row_groups(
     zeros = memoryview(hashes.zero_hashes()).cast("Q") if orc.kind in FLOATS else ()
     again = cache(partial(MissingValueReader, footer, streams, orc, stop))
     reader = ValueReader(footer, streams, orc, Counted, stop)
-    column = proof.ColumnProof(check.metadata, filters, streams, orc, reader) if proven else None
+    column = proof.ColumnProof(filters, streams, orc, reader) if proven else None
     hasher = None
     if found:
         hasher = ColumnHasher(reader, entries=None if column is None else column.entries())

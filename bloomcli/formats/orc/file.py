@@ -32,7 +32,6 @@ class OrcFile(LocatedFile):
     """An open ORC file. Opening reads the tail; stripe footers and filters are read on demand."""
 
     format = "orc"
-    searched = True
     footer: Footer
     filters: Filters
     unfoldable = "ORC's filters are sized by the row index stride and can't be folded"

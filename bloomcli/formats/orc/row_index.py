@@ -29,7 +29,7 @@ from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.streams import Position
 from bloomcli.formats.orc.values import DIRECT, FLOATS, INTEGERS, REPEATED, STRINGS, TEXTS, TIMESTAMPS
 from bloomcli.model.file import IndexEntry
-from bloomcli.values.literals import decode_bound, render
+from bloomcli.values.literals import bound_text
 
 _RAW, _RUNS, _BITS = 0, 1, 2
 """The number of further numbers after the place."""
@@ -68,18 +68,9 @@ def numbers(layout: Layout, *, compressed: bool) -> int:
     return sum((2 if compressed else 1) + more for _, more in layout)
 
 
-def stream_positions(
-    stripe: StripeFooter, orc: OrcType, encoding: str, entry: Sequence[int], *, compressed: bool
-) -> dict[str, Position] | None:
-    """The positions of the column's streams by kind; None if an entry doesn't have the numbers of these streams."""
-    layout = layout_of(stripe, orc, encoding)
-    if layout is None or len(entry) != numbers(layout, compressed=compressed):
-        return None
-    return positions(layout, entry, compressed=compressed)
-
-
 def positions(layout: Layout, entry: Sequence[int], *, compressed: bool) -> dict[str, Position] | None:
-    """The positions in an entry by kind of stream; None if a byte would have more than 8 bits."""
+    """The positions in an entry by kind of stream; None if a byte would have more than 8 bits. The entry has at least
+    the layout's numbers."""
     rest = iter(entry)
     found = {}
     for kind, more in layout:
@@ -160,8 +151,8 @@ def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: Loaded
         stripe=stripe,
         values=int(stats.number_of_values) if known and stats is not None else None,
         has_nulls=bool(stats.has_null) if stats is not None and stats.HasField("has_null") else None,
-        min=None if low is None or decode_bound(low, typed) is None else render(low, typed),
-        max=None if high is None or decode_bound(high, typed) is None else render(high, typed),
+        min=bound_text(low, typed),
+        max=bound_text(high, typed),
         positions=tuple(map(int, entry.positions)),
         problem=problem,
     )

@@ -167,9 +167,10 @@ class StripeColumn:
             if group >= len(entries) or orc.id >= len(columns):
                 return None
             encoding = "DICTIONARY" if orc is self._orc and self.dictionary is not None else "DIRECT"
-            here = row_index.stream_positions(
-                self._stripe, orc, encoding, entries[group].positions, compressed=compressed
-            )
+            layout, entry = row_index.layout_of(self._stripe, orc, encoding), entries[group].positions
+            if layout is None or len(entry) != row_index.numbers(layout, compressed=compressed):
+                return None
+            here = row_index.positions(layout, entry, compressed=compressed)
             if here is None:
                 return None
             found.append(here)
@@ -221,6 +222,8 @@ class OrcSearch(ColumnSearch):
     Raises:
         UsageError: the column is a list, a map or a union.
     """
+
+    _file: FilterFile
 
     def __init__(self, file: FilterFile, filters: Filters, column: Column) -> None:
         self._orc = filters.footer.types[column.index]
