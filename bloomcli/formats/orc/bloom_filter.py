@@ -200,7 +200,7 @@ class Filters:
             data = footer.read_stream(stream, stripe)
             index = spec.parse("BloomFilterIndex", data, footer.path, stream.offset, stripe.field)
         except (CorruptFile, UnsupportedError) as error:
-            raise wrong(f"the stream can't be read: {error.reason}") from None
+            raise wrong(f"the stream can't be read: {error.reason}", id="filter-header") from None
         del data  # up to 128 MiB, and the message is as large
         count, wanted = len(index.bloom_filter), footer.row_groups(stripe)
         if count != wanted:
