@@ -6,9 +6,9 @@ texts -> wanted -> candidates: row groups -> matches: rows -> records
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,9 +21,6 @@ from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal, decode_bound
-
-if TYPE_CHECKING:
-    from bloomcli.storage.base import Source
 
 
 class Candidates(NamedTuple):
@@ -128,17 +125,13 @@ class ColumnSearch(ABC):
         pages_left_out: data pages of the row groups that were read, which the page index rules out.
 
     Args:
-        source: the open file.
-        look_up: `FilterFile.look_up` of the file.
+        file: the open file, a `FilterFile`, whose module imports this one.
         column: one of its leaf columns.
         typed: the column as literals are parsed for it.
     """
 
-    def __init__(
-        self, source: Source, look_up: Callable[..., Iterator[answer.UnitAnswers]], column: Column, typed: Column
-    ) -> None:
-        self._source = source
-        self._look_up = look_up
+    def __init__(self, file: Any, column: Column, typed: Column) -> None:
+        self._file = file
         self._column = column
         self._typed = typed
         self.pages_read = self.pages_left_out = 0
@@ -161,13 +154,13 @@ class ColumnSearch(ABC):
 
     def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
         """Convert values for the column. Raises LiteralError; Stopped soon after `stop` is set."""
-        path = self._source.path
+        path = self._file.source.path
         return wanted_values.wanted(texts, self._typed, self.forms_of, path, self.hashes_of, stop)
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """For each row group, the values that it may have: a few by `FilterFile.look_up`, many in batches."""
         if wanted.literals is not None:
-            units = self._look_up(self._column, wanted.literals, explain=False)
+            units = self._file.look_up(self._column, wanted.literals, explain=False)
             yield from self.of_units(wanted, wanted.literals, units)
             return
         for facts in self.bounded_units(len(wanted.forms)):
@@ -206,12 +199,21 @@ class ColumnSearch(ABC):
         """Split row groups into those that are searched together; by default each is searched alone."""
         return ([candidates] for candidates in several)
 
-    @abstractmethod
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
-        """The rows of row groups that have one of their candidates, in order.
+        """The rows of row groups that have one of their candidates, in order; by default those of `matches_in`.
 
         Raises CorruptFile, UnsupportedError.
         """
+        return ((candidates, found) for candidates in several for found in self.matches_in(wanted, candidates))
+
+    def matches_in(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
+        """The rows of a row group that have one of the candidates, in order, for a format that searches row groups
+        alone. Raises as `matches`."""
+        raise NotImplementedError
+
+    def _chosen(self, columns: Sequence[str]) -> set[int]:
+        """The ordinals of these columns."""
+        return {column.index for column in self._file.columns if column.path in columns}
 
     def prepare(  # noqa: B027  most formats have nothing to announce
         self, wanted: WantedValues, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool

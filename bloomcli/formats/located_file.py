@@ -48,6 +48,7 @@ class LocatedFile(FilterFile):
         filters: the filters that the metadata list.
     """
 
+    searched = indexable = True
     footer: Any
     filters: Any
     chunks_read_whole: int = 0
@@ -190,8 +191,6 @@ class LocatedFile(FilterFile):
         """The whole footer as a JSON object. Raises UnsupportedError if the object would take too much memory."""
         tree: dict[str, Tree] = self.part("footer").footer_tree(self.footer)
         return tree
-
-    indexable = True
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
         """The bits of a column in each row group, from its filter or from its values."""

@@ -92,9 +92,9 @@ def orc_hash_bytes(const unsigned char[::1] data not None):
 
 def orc_hash_long(const unsigned char[::1] values not None, int width, Py_ssize_t offset, Py_ssize_t length,
                   unsigned char[::1] out not None):
-    """Compute ORC's hash of signed integers of 1, 2, 4 or 8 bytes. Writes uint64s in native byte order to `out`."""
+    """Compute ORC's hash of signed integers of 1, 4 or 8 bytes. Writes uint64s in native byte order to `out`."""
     _check_range(offset, length)
-    if width not in (1, 2, 4, 8) or values.shape[0] // width - length < offset:
+    if width not in (1, 4, 8) or values.shape[0] // width - length < offset:
         raise ValueError("fewer values than requested, or not an integer width")
     if out.shape[0] // 8 < length:
         raise ValueError("the output has no room for the hashes")
@@ -111,8 +111,6 @@ def orc_hash_long(const unsigned char[::1] values not None, int width, Py_ssize_
                 value = <int64_t>_load64(p + i * 8)
             elif width == 4:
                 value = <int32_t>_load32(p + i * 4)
-            elif width == 2:
-                value = p[i * 2] + 256 * <int64_t><signed char>p[i * 2 + 1]
             else:
                 value = <signed char>p[i]
             if value != before:

@@ -11,35 +11,20 @@ def orc_extremes(const unsigned char[::1] values not None, int width, Py_ssize_t
         return -1, -1
     cdef const unsigned char* p = &values[0]
     cdef Py_ssize_t i, least = 0, greatest = 0
-    cdef int64_t low, high, value
-    cdef uint64_t low_rest = 0, high_rest = 0, rest = 0
-    cdef int step = width - 8 if width == 16 else 0
+    cdef int64_t low = 0, high = 0, value
+    cdef uint64_t low_rest = 0, high_rest = 0, rest = 0   # the lower 8 of 16 bytes
     with nogil:
-        if width == 1:
-            low = high = <signed char>p[0]
-            for i in range(1, count):
-                value = <signed char>p[i]
-                if value < low:
-                    low, least = value, i
-                elif value > high:
-                    high, greatest = value, i
-        elif width == 8:
-            low = high = <int64_t>_load64(p)
-            for i in range(1, count):
-                value = <int64_t>_load64(p + i * 8)
-                if value < low:
-                    low, least = value, i
-                elif value > high:
-                    high, greatest = value, i
-        else:
-            low = high = <int64_t>_load64(p + step)
-            low_rest = high_rest = _load64(p)
-            for i in range(1, count):
-                value, rest = <int64_t>_load64(p + i * 16 + step), _load64(p + i * 16)
-                if value < low or (value == low and rest < low_rest):
-                    low, low_rest, least = value, rest, i
-                elif value > high or (value == high and rest > high_rest):
-                    high, high_rest, greatest = value, rest, i
+        for i in range(count):
+            if width == 16:
+                value, rest = <int64_t>_load64(p + i * 16 + 8), _load64(p + i * 16)
+            else:
+                value = <int64_t>_load64(p + i * 8) if width == 8 else <signed char>p[i]
+            if i == 0:
+                low, low_rest, high, high_rest = value, rest, value, rest
+            elif value < low or (value == low and rest < low_rest):
+                low, low_rest, least = value, rest, i
+            elif value > high or (value == high and rest > high_rest):
+                high, high_rest, greatest = value, rest, i
     return least, greatest
 
 

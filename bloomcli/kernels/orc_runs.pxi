@@ -390,38 +390,24 @@ def orc_sum(const unsigned char[::1] values not None, Py_ssize_t count):
     return total
 
 
-def orc_hash_lengths(const unsigned char[::1] data not None, Py_ssize_t pos, const unsigned char[::1] lengths not None,
-                     Py_ssize_t first, Py_ssize_t count, unsigned char[::1] out not None):
-    """Compute ORC's hash of contiguous values with int64 lengths, from value `first` at `pos` to value `count`.
-
-    Stops at the first value that isn't complete in `data`, and returns its index and its position.
-    """
-    if pos < 0 or pos > data.shape[0] or not 0 <= first <= count:
-        raise ValueError("a position or a number of values that can't be")
-    if lengths.shape[0] // 8 < count or out.shape[0] // 8 < count:
-        raise ValueError("fewer lengths than values, or no room for the hashes")
-    if count == 0:
-        return 0, pos
-    cdef Py_ssize_t size = data.shape[0]
-    cdef const unsigned char* p = &data[0] if size else <const unsigned char*>b""
-    cdef const unsigned char* ls = &lengths[0]
-    cdef unsigned char* o = &out[0]
-    cdef int64_t length = 0, before = -1   # length of the value with the hash `h`: equal neighbours are hashed once
+def orc_hash_lengths(const unsigned char[::1] data not None, const unsigned char[::1] lengths not None,
+                     Py_ssize_t count, unsigned char[::1] out not None):
+    """Compute ORC's hash of `count` contiguous values with int64 lengths. Equal neighbours are hashed once."""
+    cdef const unsigned char* ls = _lengths(data, lengths, count)
+    if out.shape[0] // 8 < count:
+        raise ValueError("no room for the hashes")
+    cdef const unsigned char* p = &data[0] if data.shape[0] else <const unsigned char*>b""
+    cdef Py_ssize_t i
+    cdef int64_t length, before = -1   # of the value with the hash `h`
     cdef uint64_t h = 0
     with nogil:
-        while first < count:
-            length = <int64_t>_load64(ls + first * 8)
-            if length < 0 or length > size - pos:
-                break
-            if length != before or memcmp(p + pos - length, p + pos, <size_t>length) != 0:
-                h = _orc_murmur(p + pos, length)
+        for i in range(count):
+            length = <int64_t>_load64(ls + i * 8)
+            if length != before or memcmp(p - length, p, <size_t>length) != 0:
+                h = _orc_murmur(p, length)
                 before = length
-            memcpy(o + first * 8, &h, 8)
-            pos += length
-            first += 1
-    if length < 0:
-        raise RunError("a negative length")
-    return first, pos
+            memcpy(&out[i * 8], &h, 8)
+            p += length
 
 
 def orc_gather(const unsigned char[::1] table not None, const unsigned char[::1] indexes not None, Py_ssize_t count,

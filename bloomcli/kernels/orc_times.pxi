@@ -154,7 +154,7 @@ cdef inline bint _equal_moments(const unsigned char* seconds, const unsigned cha
 
 
 def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned char[::1] nanos not None,
-                     Py_ssize_t count, WriterZone zone not None, unsigned char[::1] out not None, bint every=True):
+                     Py_ssize_t count, WriterZone zone not None, unsigned char[::1] out not None, bint every):
     """Compute ORC's hash of timestamps: of the milliseconds in the writer's local time, rounded down.
 
     Equal neighbours are hashed once. Returns the number of values that some reader may read differently, in which
@@ -203,10 +203,9 @@ def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned c
 
 
 def orc_other_moments(const unsigned char[::1] seconds not None, const unsigned char[::1] nanos not None,
-                      Py_ssize_t count, WriterZone zone not None, Py_ssize_t first, unsigned char[::1] owners not None,
-                      unsigned char[::1] out not None, bint every=True):
-    """Compute the hashes of the other timestamps that readers may read, and the index of each one's value, from
-    `first`.
+                      Py_ssize_t count, WriterZone zone not None, unsigned char[::1] owners not None,
+                      unsigned char[::1] out not None, bint every):
+    """Compute the hashes of the other timestamps that readers may read, and the index of each one's value.
 
     Equal neighbours are processed once, unless `every` is true. `out` and `owners` have room for the zone's
     `readings` of each value that `orc_hash_moments` counted. Returns the number of hashes.
@@ -238,7 +237,7 @@ def orc_other_moments(const unsigned char[::1] seconds not None, const unsigned 
             if n + found > room:
                 full = True
                 break
-            owner = <uint64_t>(first + i)
+            owner = <uint64_t>i
             for k in range(found):
                 h = _wang(readings[k])
                 memcpy(&out[n * 8], &h, 8)

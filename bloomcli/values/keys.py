@@ -104,7 +104,7 @@ def parse_key(text: str, kind: Kind, *, float_bytes: int | None = None) -> Key |
     return None if math.isnan(value) else value
 
 
-def text_of(key: Key, kind: Kind) -> str:
+def text_of(key: Key, kind: Kind | None) -> str:
     """A key as text, as `bloom probe` takes values."""
     match key, kind:
         case bytes(), Kind.TEXT:
@@ -121,4 +121,6 @@ def text_of(key: Key, kind: Kind) -> str:
             return calendar.format_timestamp(key)
         case int(), Kind.INSTANT:
             return f"{calendar.format_timestamp(key)}Z"
+        case Decimal(), _:
+            return f"{key:f}"
     return str(key)

@@ -459,6 +459,11 @@ def render(encoded: bytes, column: Column) -> str:
         return "0x" + encoded.hex()
 
 
+def bound_text(bound: bytes | None, column: Column) -> str | None:
+    """A bound in statistics as text; None without one, and for bytes that aren't a value of the column's type."""
+    return None if bound is None or decode_bound(bound, column) is None else render(bound, column)
+
+
 def _decimal_form(unscaled: int, scale: int) -> str:
     """The digits of a decimal, without an exponent. Raises ValueError for a number that `parse` wouldn't accept."""
     if abs(scale) > _MOST_DIGITS:

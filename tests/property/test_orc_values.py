@@ -96,9 +96,21 @@ def expected(rows: list[Any], path: str, kind: str) -> list[Any]:
 
 
 def shown(value: Any) -> str:
-    """As reports have it: of a long text the beginning, and how long it is."""
-    long = isinstance(value, str | bytes) and len(value.encode() if isinstance(value, str) else value) > 1024
-    return f"{value[:1024]}... ({len(value)} bytes)" if long else str(value)
+    """As reports have it, and `bloom probe` takes it: of a long text the beginning, and how long it is."""
+    if not isinstance(value, str | bytes):
+        return str(value).replace(" ", "T")  # of a date and a time
+    size = len(value.encode() if isinstance(value, str) else value)
+    text = value[:1024] if isinstance(value, str) else as_text(value[:1024])
+    return f"{text}... ({size} bytes)" if size > 1024 else text
+
+
+def as_text(value: bytes) -> str:
+    """Bytes as text if they are some, else in hexadecimal digits."""
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    return text if text.isprintable() else f"0x{value.hex()}"
 
 
 def compared(path: Path, columns: dict[str, list[Any]]) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from bloomcli.concurrency.threads import Stop
+from bloomcli.formats.orc.arrow_forms import texts_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.hashes import column_hasher
 from bloomcli.formats.orc.schema import OrcType
@@ -35,10 +36,11 @@ def row_groups(footer: Footer, stripe: Stripe, orc: OrcType) -> Iterator[Hashed]
     """Yield every row group of a stripe, with its batches merged."""
     streams = footer.stripe_footer(stripe)
     hasher = column_hasher(footer, streams, orc, Stop())
+    texts = texts_of(hasher.leaf)
     for rows in footer.units(stripe):
         found = Hashed(0, b"", has_zero=False, shifted=b"", owners=[], texts=[])
         for batch in hasher.take(rows):
-            text = partial(hasher.leaf.text, _held(batch.values))
+            text = texts(_held(batch.values))
             found.texts += [partial(text, at) for at in range(batch.count)]
             found.owners += [found.count + n for n in memoryview(batch.owners).cast("q")]
             found.count += batch.count

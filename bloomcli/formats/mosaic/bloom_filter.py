@@ -69,12 +69,6 @@ def column_of(footer: Footer, location: FilterLocation) -> MosaicColumn | None:
     return footer.columns[location.column] if location.column < len(footer.columns) else None
 
 
-def load(footer: Footer, location: FilterLocation) -> LoadedFilter:
-    """Read a filter in one read. Raises FilterProblem."""
-    data, start, size = _start(footer, location, bits=True)
-    return LoadedFilter(location=location, header_raw=data[:start], bits=SplitBlockFilter(data[start : start + size]))
-
-
 def ranges_for(location: FilterLocation, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the offset and length of what `load_for` reads."""
     # a header has 5 to 9 bytes and a bitset a multiple of 32, so the length of both determines each
@@ -184,8 +178,10 @@ class Filters:
         return self.preferred(self.footer.row_groups[row_group], column)
 
     def load(self, location: FilterLocation) -> LoadedFilter:
-        """Read a filter. Raises FilterProblem."""
-        return load(self.footer, location)
+        """Read a filter in one read. Raises FilterProblem."""
+        data, start, size = _start(self.footer, location, bits=True)
+        bits = SplitBlockFilter(data[start : start + size])
+        return LoadedFilter(location=location, header_raw=data[:start], bits=bits)
 
     def load_for(self, location: FilterLocation, hashes: int) -> Bits:
         """The bits of a filter for looking up `hashes` hashes. Blocks are read one by one if these are fewer bytes.

@@ -66,7 +66,7 @@ class _Process:
         self._process.kill()
 
     def close(self, *, at_once: bool = False) -> int | None:
-        """End the process. Returns the number of the signal that ended it earlier, if any."""
+        """End the process, if it hasn't ended. Returns the number of the signal that ended it before, if any."""
         code = self._process.poll()
         if at_once:
             self._process.kill()
@@ -80,12 +80,6 @@ class _Process:
             ended = self._process.wait()
         code = ended if code is None and not at_once else code
         return -code if code is not None and code < 0 else None
-
-    def ended_with(self) -> int | None:
-        """Wait for the end of a process that closed its pipe. Returns the number of the signal that ended it."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_ENDING_SECONDS)
-        return self.close()
 
     def disown(self) -> None:
         """After a fork, in the child: release the process, which belongs to the parent."""
@@ -119,7 +113,7 @@ class _Pool:
         try:
             kind, data = receive(process.replies)
         except EOFError:
-            error = _ended_error(process.ended_with())
+            error = _ended_error(process.close())
             error.path = path
             raise error from None
         except BaseException:
@@ -136,16 +130,12 @@ class _Pool:
             self._taken.append(process)
         return process
 
-    def give_back(self, process: _Process) -> None:
-        """Make a process without open requests available for the next file."""
+    def release(self, process: _Process, *, reusable: bool) -> None:
+        """Remove a process from the busy ones. One without open requests is kept for the next file."""
         with self._lock:
             self._taken.remove(process)
-            self._idle.append(process)
-
-    def drop(self, process: _Process) -> None:
-        """Remove a process from the busy ones."""
-        with self._lock:
-            self._taken.remove(process)
+            if reusable:
+                self._idle.append(process)
 
     def close_idle(self) -> None:
         """End the idle processes."""
@@ -175,7 +165,7 @@ if hasattr(os, "register_at_fork"):
 
 def check(path: str) -> None:
     """Check that columns can be decoded. Raises UnsupportedError if the package isn't installed, UnreadableError."""
-    POOL.give_back(POOL.take(path))
+    POOL.release(POOL.take(path), reusable=True)
 
 
 class Decoder:
@@ -225,7 +215,7 @@ class Decoder:
             self._abandon(process)
         else:
             self._process = None
-            POOL.give_back(process)
+            POOL.release(process, reusable=True)
 
     def _request(self, kind: bytes, data: bytes) -> Any:
         process = self._process
@@ -237,8 +227,8 @@ class Decoder:
             return self._reply(process)
         except (EOFError, BrokenPipeError):
             self._process = None
-            POOL.drop(process)
-            raise _ended_error(process.ended_with()) from None
+            POOL.release(process, reusable=False)
+            raise _ended_error(process.close()) from None
         except _PackageError as error:
             raise CorruptFile(str(error)) from None
         except BaseException:  # the request has no reply
@@ -249,7 +239,7 @@ class Decoder:
 
     def _abandon(self, process: _Process) -> None:
         self._process = None
-        POOL.drop(process)
+        POOL.release(process, reusable=False)
         process.close(at_once=True)
 
     def _reply(self, process: _Process) -> Any:

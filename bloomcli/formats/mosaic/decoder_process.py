@@ -5,7 +5,7 @@ starts this module, and answers its reads. Frames in both directions: a byte for
 number of bytes, and these bytes.
 
     to this process     O size and columns (JSON)    G number of a row group (u32)    S no rows of all columns
-                        D requested bytes            X those bytes can't be read
+                        D requested bytes
     from this process   H ready, or why not    K done    R offset and length (2 x u64)    E what went wrong
                         B an Arrow stream of one batch follows
 """
@@ -45,77 +45,60 @@ def _whole(stream: IO[bytes], size: int) -> bytes:
     return data
 
 
-class _Server:
-    """Replies to requests until the sender ends."""
-
-    def __init__(self, requests: IO[bytes], replies: IO[bytes], package: Any) -> None:
-        self._requests = requests
-        self._replies = replies
-        self._package = package
-        self._reading = threading.Lock()
-        self._reader: Any = None
-
-    def run(self) -> None:
-        """Reply to requests until the sender ends."""
-        while True:
-            try:
-                kind, data = receive(self._requests)
-            except EOFError:
-                return
-            try:
-                if kind == b"O":
-                    self._open(**json.loads(data))
-                    send(self._replies, b"K")
-                elif kind == b"S":
-                    self._send_no_rows()
-                else:
-                    self._send(self._reader.read_row_group(*NUMBER.unpack(data)))
-            except (RuntimeError, ValueError, OSError, MemoryError) as error:
-                send(self._replies, b"E", (str(error) or type(error).__name__).encode("utf-8", "replace"))
-
-    def _read_at(self, offset: int, length: int) -> bytes:
-        with self._reading:  # the package may call from several threads
-            send(self._replies, b"R", RANGE.pack(offset, length))
-            kind, data = receive(self._requests)
-        if kind != b"D":
-            raise OSError("it can't be read")
-        return data
-
-    def _open(self, size: int, columns: list[str]) -> None:
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
-        self._reader = self._package.MosaicReader.from_input_file(self._read_at, size)
-        self._reader.project(columns)
-
-    def _send_no_rows(self) -> None:
-        import pyarrow as pa
-
-        schema = self._reader.schema
-        self._send(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema))
-
-    def _send(self, batch: Any) -> None:
-        import pyarrow as pa
-
-        batch.validate()
-        send(self._replies, b"B")
-        with pa.ipc.new_stream(self._replies, batch.schema) as stream:
-            stream.write_batch(batch)
-        self._replies.flush()
-
-
 def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     """Report whether the package can be imported, then reply to requests until the sender ends."""
     try:
         import mosaic
 
-        found: Any = mosaic.MosaicReader
+        package: Any = mosaic.MosaicReader
     except (ImportError, AttributeError, OSError):  # not installed, another package of this name, no native library
         send(replies, b"H", b"no package")
         return
-    del found
     send(replies, b"H")
-    _Server(requests, replies, mosaic).run()
+    reading = threading.Lock()
+    reader: Any = None
+
+    def read_at(offset: int, length: int) -> bytes:
+        with reading:  # the package may call from several threads
+            send(replies, b"R", RANGE.pack(offset, length))
+            return receive(requests)[1]
+
+    while True:
+        try:
+            kind, data = receive(requests)
+        except EOFError:
+            return
+        try:
+            if kind == b"O":
+                opened = json.loads(data)
+                if reader is not None:
+                    reader.close()
+                    reader = None
+                reader = package.from_input_file(read_at, opened["size"])
+                reader.project(opened["columns"])
+                send(replies, b"K")
+            elif kind == b"S":
+                _send_batch(replies, _no_rows(reader.schema))
+            else:
+                _send_batch(replies, reader.read_row_group(*NUMBER.unpack(data)))
+        except (RuntimeError, ValueError, OSError, MemoryError) as error:
+            send(replies, b"E", (str(error) or type(error).__name__).encode("utf-8", "replace"))
+
+
+def _no_rows(schema: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
+def _send_batch(replies: IO[bytes], batch: Any) -> None:
+    import pyarrow as pa
+
+    batch.validate()
+    send(replies, b"B")
+    with pa.ipc.new_stream(replies, batch.schema) as stream:
+        stream.write_batch(batch)
+    replies.flush()
 
 
 def main() -> None:

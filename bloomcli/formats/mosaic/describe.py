@@ -14,7 +14,7 @@ from bloomcli.formats.mosaic.footer import Bucket, FilterLocation, Footer, RowGr
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn, literal_column
 from bloomcli.formats.mosaic.schema import column_of as shown_column
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, PageFacts
-from bloomcli.values.literals import decode_bound, render
+from bloomcli.values.literals import bound_text
 from bloomcli.words import counted, noun
 
 
@@ -143,15 +143,9 @@ def index(footer: Footer, column: int) -> Iterator[IndexEntry]:
                 values=group.rows,
                 nulls=found.nulls,
                 only_nulls=found.nulls >= group.rows,
-                min=_text(low, typed),
-                max=_text(high, typed),
+                min=None if typed is None else bound_text(low, typed),
+                max=None if typed is None else bound_text(high, typed),
             )
-
-
-def _text(bound: bytes | None, typed: Column | None) -> str | None:
-    if bound is None or typed is None or decode_bound(bound, typed) is None:
-        return None
-    return render(bound, typed)
 
 
 def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFacts]:

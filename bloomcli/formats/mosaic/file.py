@@ -29,7 +29,6 @@ class MosaicFile(LocatedFile):
     """An open Mosaic file. Opening reads footer, schema and row-group index; filters are read on demand."""
 
     format = "mosaic"
-    searched = True
     footer: Footer
     filters: Filters
 

@@ -38,6 +38,8 @@ class MosaicSearch(ColumnSearch):
         UsageError: the column is a list or a map.
     """
 
+    _file: FilterFile
+
     def __init__(
         self, file: FilterFile, filters: Filters, column: Column, facts_of: Callable[[RowGroup, int], UnitFacts]
     ) -> None:
@@ -45,8 +47,7 @@ class MosaicSearch(ColumnSearch):
         typed = schema.literal_column(self._mosaic)
         if self._mosaic.kind == "DECIMAL":  # the same form for all precisions
             typed = replace(typed, physical="BYTE_ARRAY")
-        super().__init__(file.source, file.look_up, column, typed)
-        self._file = file
+        super().__init__(file, column, typed)
         self._filters = filters
         self._facts_of = facts_of
         if self._mosaic.kind in COMPOUND:
@@ -75,13 +76,7 @@ class MosaicSearch(ColumnSearch):
             low, high = (end if end is None or not small else end[::-1] for end in (facts.low, facts.high))
             yield facts._replace(low=low, high=high)
 
-    def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
-        """The rows of row groups that have one of their candidates."""
-        for candidates in several:
-            for matches in self._matches(wanted, candidates):
-                yield candidates, matches
-
-    def _matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
+    def matches_in(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates. The column is decoded as a whole."""
         found = self._decoded(candidates.row_group, [self._mosaic]).column(0)
         chosen = wanted.forms.take(candidates.forms)
@@ -96,16 +91,16 @@ class MosaicSearch(ColumnSearch):
     def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Rows of row groups. Columns have the order that the writer was given."""
         for candidates, rows in found:
-            whole = self._decoded(candidates.row_group, self._chosen(columns))
+            whole = self._decoded(candidates.row_group, self._in_order(columns))
             for first in range(0, len(rows), _ROWS_AT_ONCE):
                 yield whole.take(rows[first : first + _ROWS_AT_ONCE])
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as paimon-mosaic reads them."""
-        with closing(values.ColumnReader(self._filters.footer, self._chosen(columns))) as reader:
+        with closing(values.ColumnReader(self._filters.footer, self._in_order(columns))) as reader:
             return reader.no_rows()
 
-    def _chosen(self, columns: Sequence[str] | None) -> list[MosaicColumn]:
+    def _in_order(self, columns: Sequence[str] | None) -> list[MosaicColumn]:
         """Columns in the order that the writer was given."""
         footer = self._filters.footer
         order = [footer.columns[index] for index in footer.schema.order]

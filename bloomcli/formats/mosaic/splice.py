@@ -18,7 +18,7 @@ from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.mosaic import spec
-from bloomcli.formats.mosaic.bloom_filter import in_data, load, problem, write_header
+from bloomcli.formats.mosaic.bloom_filter import Filters, in_data, problem, write_header
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
 from bloomcli.storage.base import KeptRange, Piece, Source
 from bloomcli.words import counted, were
@@ -202,10 +202,11 @@ class Layout:
         again = Footer(written)
         if written.read_at(again.index_at, again.footer_at - again.index_at) != self._index:
             raise WriteError("the index that was written isn't the one that was planned")
-        locations = {(group.ordinal, f.offset): f for group in again.row_groups for f in group.filters}
+        filters = Filters(again)
+        locations = {(f.row_group, f.offset): f for f in again.filters}
         for ordinal, offset, digest in self._written:
             location = locations[ordinal, offset]
-            if kernels.xxh64(load(again, location).bits.bitset) != digest:
+            if kernels.xxh64(filters.load(location).bits.bitset) != digest:
                 raise WriteError(f"the filter at {location.offset} isn't the one that was built")
 
 

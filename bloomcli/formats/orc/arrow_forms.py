@@ -1,7 +1,7 @@
 """Values as Arrow arrays, in the forms that `find` compares (`wanted_values.WantedValues.forms`) and an index has:
 integers, floating point unchanged, strings without the blanks that a CHAR ends with, decimals as 16 bytes
 (little-endian, in the column's scale), timestamps as 12 (milliseconds on the writer's wall clock and the nanoseconds
-above them).
+above them). Samples have values as PLAIN bytes, and reports as text: both are made of these forms.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, Self
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache, lru_cache, partial
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,18 +19,35 @@ import pyarrow.compute as pc
 from bloomcli import kernels, limits
 from bloomcli.formats import arrays
 from bloomcli.formats.orc import hashes
-from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.streams import Bits
-from bloomcli.formats.orc.values import DECIMAL_BYTES, FLOATS, INTEGERS, TIMESTAMPS, Counted, LeafReader, Values
+from bloomcli.formats.orc.values import (
+    DECIMAL_BYTES,
+    FLOATS,
+    INTEGERS,
+    REPEATED,
+    SHOWN_BYTES,
+    TIMESTAMPS,
+    Counted,
+    LeafReader,
+    Values,
+)
 from bloomcli.formats.wanted_values import without_blanks
 from bloomcli.model.file import Column
-from bloomcli.values.literals import Literal
+from bloomcli.values.literals import Literal, render
+from bloomcli.words import counted
 
 MOMENT: Final = struct.Struct("<qi")
 """A timestamp's form."""
 _NANOS_PER_MILLI: Final = 1_000_000
 _HASH_BYTES: Final = 8
 _FLOATS: Final = {"FLOAT": pa.float32(), "DOUBLE": pa.float64()}
+_KEPT_BYTES: Final = 1 << 16
+"""Maximum bytes of a value whose PLAIN bytes are asked for."""
+_TEXTS_HELD: Final = 64
+"""Texts of a dictionary's entries that are kept: equal values are often missing together."""
+
+T = TypeVar("T")
 
 
 class Numbered(Counted):
@@ -94,8 +112,10 @@ def forms_of(values: Values, leaf: LeafReader) -> pa.Array:
     orc, count = leaf.orc, values.count
     if orc.kind == "BOOLEAN":
         return _array(pa.uint8(), values.data, count)
-    if orc.kind in INTEGERS:
-        return _array(pa.int64(), values.data, count).cast(pa.int64() if INTEGERS[orc.kind] == 8 else pa.int32())
+    if orc.kind in {*INTEGERS, *REPEATED}:
+        return _array(pa.int64(), values.data, count).cast(
+            pa.int64() if INTEGERS.get(orc.kind, 8) == 8 else pa.int32()
+        )
     if orc.kind == "BYTE":
         return _array(pa.int8(), values.data, count).cast(pa.int32())
     if orc.kind in FLOATS:
@@ -186,4 +206,67 @@ def _plain(form: bytes, orc: OrcType) -> bytes:
         millis, rest = MOMENT.unpack(form)
         nanos: int = millis * _NANOS_PER_MILLI + rest
         return nanos.to_bytes(16, "little", signed=True)
-    return form[::-1] if orc.kind == "DECIMAL" else form
+    if orc.kind == "DECIMAL":
+        number = int.from_bytes(form, "little", signed=True)
+        return number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
+    return form
+
+
+class PlainValues:
+    """Some of a column's values as PLAIN bytes (see `schema.literal_column`) and as text.
+
+    Args:
+        values: the values or, with a dictionary, entries; valid as long as they are asked for.
+        leaf: the column's values.
+    """
+
+    def __init__(self, values: Values, leaf: LeafReader) -> None:
+        self._values, self._orc, self._typed = values, leaf.orc, literal_column(leaf.orc)
+        self._forms = cache(partial(forms_of, values, leaf))
+
+    def plain(self, at: int) -> bytes | None:
+        """The bytes of a value; None for a string of more than 64 KiB."""
+        found, size = self._start(at)
+        return found if len(found) == size <= _KEPT_BYTES else None
+
+    def text(self, at: int) -> str:
+        """A value as `bloom probe` takes it; a long string is cut off."""
+        found, size = self._start(at)
+        text = render(found[:SHOWN_BYTES], self._typed)
+        return text if size <= SHOWN_BYTES else f"{text}... ({counted(size, 'byte')})"
+
+    def _start(self, at: int) -> tuple[bytes, int]:
+        """A value and its size; of a string that was cut off, its start."""
+        if self._values.cut:
+            return bytes(self._values.data), memoryview(self._values.lengths or b"").cast("q")[0]
+        forms = self._forms()
+        if pa.types.is_large_binary(forms.type):
+            found = _plain(forms[at].as_py(), self._orc)
+        else:
+            width = forms.type.bit_width // 8
+            found = bytes(memoryview(forms.buffers()[1])[at * width : (at + 1) * width])
+        return found, len(found)
+
+
+def entries_of(leaf: LeafReader, indexes: Collection[int], form: Callable[[PlainValues, int], T]) -> dict[int, T]:
+    """A form of the entries of a dictionary with these indexes. Raises CorruptFile, UnsupportedError, Stopped."""
+    found: dict[int, T] = {}
+    first = 0
+    for part in leaf.dictionary():
+        values = PlainValues(part, leaf)
+        found |= {index: form(values, index - first) for index in indexes if first <= index < first + part.count}
+        first += part.count
+    return found
+
+
+def texts_of(leaf: LeafReader) -> Callable[[Values], Callable[[int], str]]:
+    """The function that returns, for values that `leaf.take` gave, the function that returns a value's text."""
+    entry = lru_cache(maxsize=_TEXTS_HELD)(lambda index: entries_of(leaf, [index], PlainValues.text)[index])
+
+    def texts(values: Values) -> Callable[[int], str]:
+        if leaf.entries is None:
+            return PlainValues(values, leaf).text
+        indexes = memoryview(values.data).cast("q")
+        return lambda at: entry(indexes[at])
+
+    return texts

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import HINT_REPLACE, FilterProblem
+from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import hashes, spec, statistics
 from bloomcli.formats.orc.compression import Codec, Packer
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
@@ -42,6 +42,8 @@ KINDS: Final = (UTF8, ORIGINAL)
 BLOOM_ENCODING: Final = 1
 """ColumnEncoding.bloomEncoding of columns with a BLOOM_FILTER_UTF8 stream: UTF-8 strings, UTC timestamps."""
 
+PROBED: Final = hashes.READABLE | {"BOOLEAN", "UNION"}
+"""Kinds whose filters can be read. A union's filter holds its tags; a boolean's is never looked up."""
 _HIVE_12055: Final = 3
 _ORC_135: Final = 6
 _FUNCTIONS_MAX: Final = 1024
@@ -55,45 +57,6 @@ class LoadedStream(NamedTuple):
     """One for each row group."""
     untrusted: str | None
     """Why readers must not use them; None if they may."""
-
-
-def problem(
-    footer: Footer,
-    stream: Stream,
-    stripe: Stripe,
-    reason: str,
-    id: str,  # noqa: A002
-    hint: str = HINT_REPLACE,
-) -> FilterProblem:
-    """The error about a filter stream."""
-    field = f"{stripe.field}.streams[{stream.position}]"
-    return FilterProblem(reason, path=footer.path, offset=stream.offset, field=field, hint=hint, id=id)
-
-
-def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedStream:
-    """Read a filter stream. Raises FilterProblem."""
-    stripe = stripe_footer.stripe
-    wrong = partial(problem, footer, stream, stripe)
-    try:
-        data = footer.read_stream(stream, stripe)
-        index = spec.parse("BloomFilterIndex", data, footer.path, stream.offset, stripe.field)
-    except (CorruptFile, UnsupportedError) as error:
-        raise wrong(f"the stream can't be read: {error.reason}", "filter-header") from None
-    del data  # up to 128 MiB, and the message is as large
-    count, wanted = len(index.bloom_filter), footer.row_groups(stripe)
-    if count != wanted:
-        raise wrong(f"{counted(count, 'filter')} for {counted(wanted, 'row group')}", "filter-count")
-    filters = []
-    for item in index.bloom_filter:
-        bits = item.utf8bitset if stream.kind == UTF8 else array("Q", item.bitset).tobytes()
-        if not bits or len(bits) % 8:
-            size = counted(len(bits), "byte")
-            raise wrong(f"a bitset of {size}; it has to be a positive multiple of 8", "filter-num-bytes")
-        if not 1 <= item.num_hash_functions <= _FUNCTIONS_MAX:
-            raise wrong(f"{item.num_hash_functions} hash functions can't be", "filter-hash-functions")
-        filters.append(KirschMitzenmacherFilter(bits, item.num_hash_functions))
-    untrusted = why_untrusted(footer, stripe_footer, footer.types[stream.column], stream.kind)
-    return LoadedStream(stream, tuple(filters), untrusted)
 
 
 def bad_writer(footer: Footer) -> bool:
@@ -220,18 +183,57 @@ class Filters:
 
     def load(self, location: Location) -> LoadedStream:
         """Read a stream's filters. Raises FilterProblem."""
-        streams, stream = location
-        types, wrong = self.footer.types, partial(problem, self.footer, stream, streams.stripe)
+        footer, (streams, stream) = self.footer, location
+        types, stripe = footer.types, streams.stripe
+        field = f"{stripe.field}.streams[{stream.position}]"
+        wrong = partial(FilterProblem, path=footer.path, offset=stream.offset, field=field)
         if stream.column >= len(types):
-            raise wrong(f"the stream is of column {stream.column}, the file has {len(types)}", "filter-column")
-        if stream.column in self.footer.encrypted_columns:
+            raise wrong(f"the stream is of column {stream.column}, the file has {len(types)}", id="filter-column")
+        if stream.column in footer.encrypted_columns:
             raise wrong(
                 "the column is encrypted, and these filters aren't: anybody can look guesses up, and a reader without"
                 " the key loses rows by them",
-                "filter-plaintext",
-                removing(types[stream.column].label, after=" takes them out, without a key"),
+                id="filter-plaintext",
+                hint=removing(types[stream.column].label, after=" takes them out, without a key"),
             )
-        return load(self.footer, streams, stream)
+        try:
+            data = footer.read_stream(stream, stripe)
+            index = spec.parse("BloomFilterIndex", data, footer.path, stream.offset, stripe.field)
+        except (CorruptFile, UnsupportedError) as error:
+            raise wrong(f"the stream can't be read: {error.reason}", id="filter-header") from None
+        del data  # up to 128 MiB, and the message is as large
+        count, wanted = len(index.bloom_filter), footer.row_groups(stripe)
+        if count != wanted:
+            raise wrong(f"{counted(count, 'filter')} for {counted(wanted, 'row group')}", id="filter-count")
+        filters = []
+        for item in index.bloom_filter:
+            bits = item.utf8bitset if stream.kind == UTF8 else array("Q", item.bitset).tobytes()
+            if not bits or len(bits) % 8:
+                size = counted(len(bits), "byte")
+                raise wrong(f"a bitset of {size}; it has to be a positive multiple of 8", id="filter-num-bytes")
+            if not 1 <= item.num_hash_functions <= _FUNCTIONS_MAX:
+                reason = f"{item.num_hash_functions} hash functions can't be"
+                raise wrong(reason, id="filter-hash-functions")
+            filters.append(KirschMitzenmacherFilter(bits, item.num_hash_functions))
+        untrusted = why_untrusted(footer, streams, types[stream.column], stream.kind)
+        return LoadedStream(stream, tuple(filters), untrusted)
+
+    def usable(self, stripe: Stripe, orc: OrcType) -> tuple[LoadedStream | None, str | None]:
+        """The filters that readers use in a stripe, or why they can't be used; both None without filters."""
+        location = self.location(orc.id, 0, stripe.ordinal)
+        if location is None:
+            return None, None
+        try:
+            loaded = self.load(location)
+        except FilterProblem as error:
+            return None, error.reason
+        if loaded.untrusted is not None:
+            return None, loaded.untrusted
+        if orc.kind not in PROBED:
+            return None, f"how values of {orc.name} are hashed isn't known"
+        if location.stream.kind == ORIGINAL and orc.kind == "TIMESTAMP":
+            return None, "a BLOOM_FILTER stream holds timestamps in the writer's local time"
+        return loaded, None
 
     def columns(self) -> set[int]:
         """Ids of the columns with filters in any stripe; without structs, whose filters are empty."""
@@ -253,17 +255,27 @@ class Filters:
         return found or [None] * len(self.footer.units(streams.stripe))
 
     def index_entries(self, streams: StripeFooter, column: int) -> Sequence[Any]:
-        """The row index entry of each row group of a column. Empty if there is no readable row index, or if it has
-        another number of entries than the stripe has row groups: its statistics and positions are of other rows."""
+        """The row index entry of each row group of a column. Empty if there is no row index that can be used."""
+        entries, _ = self.stored_index(streams, column)  # statistics are optional
+        statistics.believe((e.statistics for e in entries), self.footer.types[column], self.footer.created_by)
+        return entries
+
+    def stored_index(self, streams: StripeFooter, column: int) -> tuple[Sequence[Any], str | None]:
+        """The row index entries of a column as they are, one for each row group; and why there are none, if readers
+        can't use those in the file. With another number of entries than the stripe has row groups, statistics and
+        positions are of other rows."""
         stream = streams.find("ROW_INDEX", column)
         if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
-            return []  # the index of an encrypted column describes its mask
+            return (), None  # the index of an encrypted column describes its mask
         try:
             entries = self.stored_entries(streams, stream)
-        except (CorruptFile, UnsupportedError):
-            return []  # statistics are optional
-        statistics.believe((e.statistics for e in entries), self.footer.types[column], self.footer.created_by)
-        return entries if len(entries) == self.footer.row_groups(streams.stripe) else []
+        except (CorruptFile, UnsupportedError) as error:
+            return (), f"the row index can't be read: {error.reason}"
+        count, wanted = len(entries), self.footer.row_groups(streams.stripe)
+        if count != wanted:
+            named = "entry" if count == 1 else "entries"
+            return (), f"the row index has {count} {named} for {counted(wanted, 'row group')}"
+        return entries, None
 
     def stored_entries(self, streams: StripeFooter, stream: Stream) -> Sequence[Any]:
         """The entries of a row index as it is. Raises CorruptFile, UnsupportedError."""
@@ -308,15 +320,6 @@ class Filters:
                 found[orc.id] = f"how values of {orc.name} are hashed isn't known"
         return found
 
-    def checkable(self, stream: Stream, columns: set[int] | None) -> bool:
-        """Whether a stream holds filters of these columns (None: all) that can be compared with the values."""
-        return (
-            stream.kind in KINDS
-            and (columns is None or stream.column in columns)
-            and stream.column < len(self.footer.types)
-            and stream.column not in self.footer.encrypted_columns
-        )
-
     def proven(self, columns: set[int] | None) -> set[int]:
         """Ids of the columns whose statistics are checked: these ones, or those with filters if it is None."""
         return self.columns() if columns is None else columns
@@ -325,6 +328,18 @@ class Filters:
         """Whether a column's values are read, to compare them with its filters or its statistics."""
         return column not in self.not_comparable or self.footer.types[column].kind == "BOOLEAN"
 
+    def to_check(
+        self, streams: StripeFooter, columns: set[int] | None, proven: set[int]
+    ) -> dict[int, list[Location]]:
+        """The columns of a stripe with filters of these columns (None: of all), and those whose statistics are
+        `proven`: the filters of each that can be compared with the values."""
+        found: dict[int, list[Location]] = {column: [] for column in sorted(proven)}
+        for stream in streams.streams:
+            known = stream.column < len(self.footer.types) and stream.column not in self.footer.encrypted_columns
+            if stream.kind in KINDS and known and (columns is None or stream.column in columns):
+                found.setdefault(stream.column, []).append(Location(streams, stream))
+        return found
+
     def bytes_to_check(self, streams: StripeFooter, column: int) -> int:
         """Compressed bytes of a column's values in a stripe, which are compared with its filters."""
         return sum(s.length for s in self.value_streams(streams, column)) if self.readable(column) else 0
@@ -332,15 +347,10 @@ class Filters:
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of all values of these columns that are compared with filters or statistics in the stripes
         `units`."""
-        total = 0
         self.footer.will_read_stripes()
-        for stripe in self.footer.stripes:
-            if units is None or stripe.ordinal in units:
-                streams = self.footer.stripe_footer(stripe)
-                wanted = {s.column for s in streams.streams if self.checkable(s, columns)}
-                wanted |= self.proven(columns)
-                total += sum(self.bytes_to_check(streams, column) for column in wanted)
-        return total
+        proven = self.proven(columns)
+        stripes = (self.footer.stripe_footer(s) for s in self.footer.stripes if units is None or s.ordinal in units)
+        return sum(self.bytes_to_check(s, column) for s in stripes for column in self.to_check(s, columns, proven))
 
 
 _ENTRY: Final = b"\x0a"

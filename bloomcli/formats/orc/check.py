@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cache, partial
 from itertools import compress
 from typing import Final, NamedTuple
 
@@ -36,7 +36,7 @@ from bloomcli.formats.orc.bloom_filter import (
     Location,
     holds_lengths,
 )
-from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.hashes import ColumnHasher, HashBatch, column_hasher
 from bloomcli.formats.orc.measured import Measured
 from bloomcli.formats.orc.measured import memory as measured_memory
@@ -53,28 +53,23 @@ class MissingValueReader:
     """Reads a column of a stripe again, row group by row group, in order."""
 
     def __init__(self, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> None:
+        from bloomcli.formats.orc.arrow_forms import texts_of
+
         self._units = footer.units(streams.stripe)
-        self._open = partial(column_hasher, footer, streams, orc, stop, repeats=True)
+        self._hasher = column_hasher(footer, streams, orc, stop, repeats=True)
+        self._texts = texts_of(self._hasher.leaf)
         self._next = 0
 
     def check(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[_FilterCheck]:
         """Check filters of a row group, value by value."""
-        while self._next < group:
-            deque(self._row_group(), maxlen=0)
+        for rows in self._units[self._next : group]:
+            deque(self._hasher.take(rows), maxlen=0)
         checks = [_FilterCheck(bits) for bits in filters]
-        for batch in self._row_group():
+        for batch in self._hasher.take(self._units[group]):
             for check in checks:
-                check.take(batch, partial(self._hasher.leaf.text, batch.values))
+                check.take(batch, self._texts(batch.values))
+        self._next = group + 1
         return checks
-
-    @cached_property
-    def _hasher(self) -> ColumnHasher:
-        return self._open()
-
-    def _row_group(self) -> Iterator[HashBatch]:
-        """The next row group. The rows before it have been read."""
-        group, self._next = self._next, self._next + 1
-        return self._hasher.take(self._units[group])
 
 
 class _FilterCheck:
@@ -196,7 +191,7 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Faults of statistics and row indexes of these columns (None: of those with filters) that show without
     values."""
-    yield from proof.by_metadata(proof.Metadata(filters), filters, filters.proven(columns))
+    yield from proof.by_metadata(filters, filters.proven(columns))
 
 
 def deep(
@@ -208,7 +203,8 @@ def deep(
     footer = filters.footer
     footer.will_read_stripes()
     filters.source.will_read(_ranges(filters, columns, units))
-    check = _Check(filters, proof.Metadata(filters), columns, filters.proven(columns), stop)
+    _ = footer.of_stripes  # read once, before threads ask for it
+    check = _Check(filters, columns, filters.proven(columns), stop)
     stripes = (s for s in footer.stripes if units is None or s.ordinal in units)
     jobs = (job for s in stripes for job in check.jobs(footer.stripe_footer(s)))
     measured: dict[int, list[Measured]] = {}
@@ -226,9 +222,9 @@ def deep(
         for part in parts:
             yield DeepCheck(measured=part.of_column(footer.types[column]))
         if len(parts) == sum(s.rows > 0 for s in footer.stripes):
-            for finding in proof.of_file(check.metadata, footer.types[column], parts):
+            for finding in proof.of_file(footer, footer.types[column], parts):
                 yield DeepCheck(finding=finding)
-    for finding in proof.by_metadata(check.metadata, filters, check.proven - measured.keys(), units):
+    for finding in proof.by_metadata(filters, check.proven - measured.keys(), units):
         yield DeepCheck(finding=finding)
 
 
@@ -238,11 +234,10 @@ def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | 
     for stripe in filters.footer.stripes:
         if units is None or stripe.ordinal in units:
             streams = filters.footer.stripe_footer(stripe)
-            filtered = [s for s in streams.streams if filters.checkable(s, columns)]
-            yield from (s.range for s in filtered)
-            for column in sorted({*proven, *(s.column for s in filtered)}):
-                if filters.readable(column):
-                    yield from filters.value_ranges(streams, column)
+            wanted = filters.to_check(streams, columns, proven)
+            yield from (location.stream.range for found in wanted.values() for location in found)
+            for column in filter(filters.readable, sorted(wanted)):
+                yield from filters.value_ranges(streams, column)
 
 
 class _Checked(NamedTuple):
@@ -261,7 +256,6 @@ class _Check(NamedTuple):
     whose statistics are."""
 
     filters: Filters
-    metadata: proof.Metadata
     columns: set[int] | None
     proven: set[int]
     stop: Stop
@@ -269,11 +263,7 @@ class _Check(NamedTuple):
     def jobs(self, streams: StripeFooter) -> Iterator[Job[_Checked]]:
         """Yield one job for each column of a stripe."""
         filters = self.filters
-        by_column: dict[int, list[Location]] = {column: [] for column in sorted(self.proven)}
-        for stream in streams.streams:
-            if _holds_nothing(filters, stream, self.columns) or filters.checkable(stream, self.columns):
-                by_column.setdefault(stream.column, []).append(Location(streams, stream))
-        for column, found in by_column.items():
+        for column, found in filters.to_check(streams, self.columns, self.proven).items():
             memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in found)
             memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES)
             orc = filters.footer.types[column]
@@ -302,7 +292,7 @@ def _usable(
     checks: list[DeepCheck] = []
     usable: list[LoadedStream] = []
     for location in found:
-        if _holds_nothing(filters, location.stream, None):
+        if _holds_nothing(filters, orc):
             checks += _stray(filters, location)
             continue
         try:
@@ -322,15 +312,10 @@ def _usable(
     return checks, usable
 
 
-def _holds_nothing(filters: Filters, stream: Stream, columns: set[int] | None) -> bool:
-    """Whether nothing is ever inserted into these filters: structs have no values, and ORC Java hashes no
+def _holds_nothing(filters: Filters, orc: OrcType) -> bool:
+    """Whether nothing is ever inserted into the filters of a column: structs have no values, and ORC Java hashes no
     booleans (ORC C++ does, but no reader looks them up)."""
-    footer = filters.footer
-    if stream.kind not in KINDS or stream.column >= len(footer.types) or stream.column in footer.encrypted_columns:
-        return False
-    kind = footer.types[stream.column].kind
-    nothing = kind == "STRUCT" or (kind == "BOOLEAN" and footer.message.writer == spec.ORC_JAVA)
-    return nothing and (columns is None or stream.column in columns)
+    return orc.kind == "STRUCT" or (orc.kind == "BOOLEAN" and filters.footer.message.writer == spec.ORC_JAVA)
 
 
 def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
@@ -353,9 +338,9 @@ def _row_groups(
     filters, footer, stop = check.filters, check.filters.footer, check.stop
     checks: list[DeepCheck] = []
     zeros = memoryview(hashes.zero_hashes()).cast("Q") if orc.kind in FLOATS else ()
-    again = MissingValueReader(footer, streams, orc, stop)
+    again = cache(partial(MissingValueReader, footer, streams, orc, stop))
     reader = ValueReader(footer, streams, orc, Counted, stop)
-    column = proof.ColumnProof(check.metadata, filters, streams, orc, reader) if proven else None
+    column = proof.ColumnProof(filters, streams, orc, reader) if proven else None
     hasher = None
     if found:
         hasher = ColumnHasher(reader, entries=None if column is None else column.entries())
@@ -377,7 +362,7 @@ def _row_groups(
         if column is not None:
             checks += (DeepCheck(finding=one) for one in column.end(group))
         short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.has_missing_bits()]
-        results = iter(again.check(group, short) if short else ())
+        results = iter(again().check(group, short) if short else ())
         for loaded, one in zip(found, rebuilt, strict=True):
             finding = partial(_finding, filters, Location(streams, loaded.stream), row_group=group)
             lost = next(results) if one.has_missing_bits() else None

@@ -214,18 +214,13 @@ class Contradictions:
         if loaded.untrusted is not None or loaded.stream.kind != UTF8:
             return
         self._stripes.setdefault(column, set()).add(stripe)
-        orc = self._footer.types[column]
-        missing = self._missing.get(column)
-        if missing is None:
-            missing = self._missing[column] = {"minimum", "maximum"}
-        if not missing:
-            return
-        stats = _statistics(self._footer, column)
+        orc, stats = self._footer.types[column], _statistics(self._footer, column)
         typed = literal_column(orc)
+        missing = self._missing.setdefault(column, {"minimum", "maximum"})
         for bits in loaded.filters:
-            missing &= {which for which, _ in missing_bounds(stats, orc, typed, bits)}
             if not missing:
-                return
+                break
+            missing &= {which for which, _ in missing_bounds(stats, orc, typed, bits)}
 
     def contradicted(self, column: int) -> bool:
         """Whether a bound of the file is in no filter of the column."""

@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bloomcli import limits
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterBounds, FilterProblem, FooterEntry
+from bloomcli.formats.base import FilterBounds, FooterEntry
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.orc import describe, hashes, statistics
-from bloomcli.formats.orc.bloom_filter import (
-    ORIGINAL,
-    Filters,
-    LoadedStream,
-    Location,
-    kinds_of_option,
-)
-from bloomcli.formats.orc.footer import Footer, Stripe
-from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
+from bloomcli.formats.orc.bloom_filter import PROBED, Filters, LoadedStream, Location, kinds_of_option
+from bloomcli.formats.orc.footer import Footer
+from bloomcli.formats.orc.schema import COMPOUND, column_of, literal_column
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
@@ -33,15 +27,11 @@ if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterSummary
     from bloomcli.model.schema import ColumnNames
 
-_PROBED: Final = hashes.READABLE | {"BOOLEAN", "UNION"}
-"""Kinds whose filters can be read. A union's filter holds its tags; a boolean's is never looked up."""
-
 
 class OrcFile(LocatedFile):
     """An open ORC file. Opening reads the tail; stripe footers and filters are read on demand."""
 
     format = "orc"
-    searched = True
     footer: Footer
     filters: Filters
     unfoldable = "ORC's filters are sized by the row index stride and can't be folded"
@@ -132,7 +122,7 @@ class OrcFile(LocatedFile):
         encrypted = orc.id in self.footer.encrypted_columns
         blind = encrypted or orc.fault is not None
         budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)
-        hashed = orc.kind in _PROBED and not blind
+        hashed = orc.kind in PROBED and not blind
         lookups = [
             Lookup(
                 literal.impossible,
@@ -147,7 +137,7 @@ class OrcFile(LocatedFile):
         self.source.will_read(self.filters.ranges_to_look_up(orc.id, stripes))
         for stripe in stripes:
             streams = self.footer.stripe_footer(stripe)
-            loaded, problem = self._usable(stripe, orc)
+            loaded, problem = self.filters.usable(stripe, orc)
             index = self.filters.row_index(streams, orc.id)
             dictionary = StripeDictionary(self.filters, streams, orc, budget)
             chunk = sum(s.length for s in self.filters.value_streams(streams, orc.id))
@@ -192,23 +182,6 @@ class OrcFile(LocatedFile):
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the row indexes that they are compared with."""
         return self.filters.ranges_with_index(columns)
-
-    def _usable(self, stripe: Stripe, orc: OrcType) -> tuple[LoadedStream | None, str | None]:
-        """The filters that readers use in a stripe, or why they can't be used; both None without filters."""
-        location = self.filters.location(orc.id, 0, stripe.ordinal)
-        if location is None:
-            return None, None
-        try:
-            loaded = self.filters.load(location)
-        except FilterProblem as error:
-            return None, error.reason
-        if loaded.untrusted is not None:
-            return None, loaded.untrusted
-        if orc.kind not in _PROBED:
-            return None, f"how values of {orc.name} are hashed isn't known"
-        if location.stream.kind == ORIGINAL and orc.kind == "TIMESTAMP":
-            return None, "a BLOOM_FILTER stream holds timestamps in the writer's local time"
-        return loaded, None
 
     def total_bytes(self) -> int:
         """Data bytes of all stripes."""

@@ -320,17 +320,35 @@ class Footer:
             raise self._fault(f"column {column} has two {kind} streams", at, f"{field}.streams")
         return StripeFooter(stripe, message, tuple(streams))
 
-    def read_metadata(self) -> bytes:
-        """The metadata section (statistics of stripes), decompressed; empty if the file has none."""
-        length = self.postscript.metadata_length
-        if not length:
-            return b""
+    @property
+    def metadata_at(self) -> int:
+        """Offset of the metadata section."""
+        return int(self.footer_at - self.postscript.metadata_length)
+
+    def read_metadata(self) -> Any:
+        """The metadata section (statistics of stripes), a message; without fields if the file has none. Raises
+        CorruptFile, UnsupportedError."""
+        at, length = self.metadata_at, self.postscript.metadata_length
         if length > limits.FOOTER_MAX_BYTES:
-            raise UnsupportedError(
-                f"metadata of {counted(length, 'byte')}", path=self.path, offset=self.footer_at - length
-            )
-        at = self.footer_at - length
-        return self.codec.metadata(self.source.read_at(at, length), at, "metadata")
+            raise UnsupportedError(f"metadata of {counted(length, 'byte')}", path=self.path, offset=at)
+        data = self.codec.metadata(self.source.read_at(at, length), at, "metadata") if length else b""
+        return spec.parse("Metadata", data, self.path, at, "metadata")
+
+    @cached_property
+    def of_stripes(self) -> Sequence[Any]:
+        """The statistics of all columns of each stripe, as stored; empty if they can't be read."""
+        try:
+            found: Sequence[Any] = self.read_metadata().stripe_statistics
+        except (CorruptFile, UnsupportedError):
+            return ()  # statistics are optional
+        return found
+
+    def stripe_statistics(self, stripe: Stripe, column: int) -> Any | None:
+        """A stripe's statistics of a column, as stored; None if there are none that can be read."""
+        if stripe.ordinal >= len(self.of_stripes):
+            return None
+        found = self.of_stripes[stripe.ordinal].column_statistics
+        return found[column] if column < len(found) else None
 
     def read_stream(self, stream: Stream, stripe: Stripe) -> bytes:
         """A filter stream's bytes, decompressed."""
@@ -492,10 +510,8 @@ def tree(message: Any, path: str, offset: int, field: str) -> dict[str, Tree]:
 def footer_tree(footer: Footer) -> dict[str, Tree]:
     """Postscript, footer, and the metadata section with the stripes' statistics. Raises CorruptFile,
     UnsupportedError."""
-    path, at = footer.path, footer.footer_at
-    length = footer.postscript.metadata_length
-    raw = footer.read_metadata()
-    metadata = spec.parse("Metadata", raw, path, at - length, "metadata")
+    path, at, metadata_at = footer.path, footer.footer_at, footer.metadata_at
+    metadata = footer.read_metadata()
     return {
         "postscript": tree(footer.postscript, path, at + footer.postscript.footer_length, "postscript"),
         "footer": {
@@ -503,5 +519,9 @@ def footer_tree(footer: Footer) -> dict[str, Tree]:
             "length": int(footer.postscript.footer_length),
             **tree(footer.message, path, at, "footer"),
         },
-        "metadata": {"offset": at - length, "length": int(length), **tree(metadata, path, at - length, "metadata")},
+        "metadata": {
+            "offset": metadata_at,
+            "length": at - metadata_at,
+            **tree(metadata, path, metadata_at, "metadata"),
+        },
     }

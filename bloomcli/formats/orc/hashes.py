@@ -103,7 +103,7 @@ def _hashes_of(values: Values, orc: OrcType) -> bytearray:
     elif orc.kind == "DECIMAL":
         kernels.orc_hash_decimals(values.data, count, orc.scale, out)
     elif values.lengths is not None:
-        kernels.orc_hash_lengths(values.data, 0, values.lengths, 0, count, out)
+        kernels.orc_hash_lengths(values.data, values.lengths, count, out)
     else:
         kernels.orc_hash_long(values.data, 1 if orc.kind == "BYTE" else 8, 0, count, out)
     return out
@@ -186,7 +186,7 @@ class ColumnHasher:
             return out, bytearray(), bytearray()
         room = differ * zone.readings * _HASH_BYTES
         owners, others = bytearray(room), bytearray(room)
-        found = kernels.orc_other_moments(seconds, nanos, count, zone, 0, owners, others, self._repeats)
+        found = kernels.orc_other_moments(seconds, nanos, count, zone, owners, others, self._repeats)
         return out, owners[: found * _HASH_BYTES], others[: found * _HASH_BYTES]
 
 
@@ -195,15 +195,6 @@ def column_hasher(
 ) -> ColumnHasher:
     """Hash a column of a stripe. Raises CorruptFile, UnsupportedError."""
     return ColumnHasher(ValueReader(footer, streams, orc, Counted, stop), repeats=repeats)
-
-
-def row_groups(footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> Iterator[Iterator[HashBatch]]:
-    """For each row group of a stripe, yield a column's hashes in batches. Consume each before the next.
-
-    Raises CorruptFile if the stripe can't be decoded, UnsupportedError; Stopped soon after `stop` is set.
-    """
-    hasher = column_hasher(footer, streams, orc, stop)
-    yield from map(hasher.take, footer.units(streams.stripe))
 
 
 def memory(streams: StripeFooter, orc: OrcType) -> int:

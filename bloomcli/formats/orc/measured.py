@@ -70,7 +70,7 @@ class Measured:
 
     def of_column(self, orc: OrcType) -> MeasuredColumn:
         """The measures that all formats have."""
-        low, high = (None if end is None else _key(end, orc) for end in (self.low, self.high))
+        low, high = (None if end is None else key_of(end, orc) for end in (self.low, self.high))
         values = self.values + self.nulls
         return MeasuredColumn(orc.id, values, self.nulls, self.nans, low, high, compared=self.complete)
 
@@ -82,7 +82,7 @@ class Measured:
             self.high = high
 
 
-def _key(value: Any, orc: OrcType) -> Key:
+def key_of(value: Any, orc: OrcType) -> Key:
     """A compared value as a `Key`."""
     if orc.kind == "DECIMAL":
         return Decimal(value).scaleb(-orc.scale, context=WIDE)

@@ -62,6 +62,11 @@ class Change(Plan):
         self.footer = footer
         footer.will_read_stripes()
         self.removed: dict[int, set[int]] = {}
+        self.new_version: str | None = None
+        self._todo: dict[int, list[OrcType]] = {}
+        """The columns that get filters, by stripe."""
+        self._dropped: list[FilterChange] = []
+        """The filters that are removed and not replaced."""
         self.bytes_to_decode = 0
 
     def outline(self) -> Iterator[KeptRange | int]:
@@ -86,6 +91,55 @@ class Change(Plan):
             removed = self.removed.get(stripe.ordinal, ())
             gone = (s.length for s in self.footer.stripe_footer(stripe).streams if s.position in removed)
             self.bytes_to_copy -= stripe.footer_length + sum(gone)
+
+    def jobs(self, stop: Stop) -> Iterator[Job[_NewFilters]]:
+        """Build the new filters of each stripe and column in `_todo`, in order. By default there are none."""
+        del stop
+        return iter(())
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The new file, stripe by stripe: kept bytes, new filters, new stripe footer."""
+        layout = Layout(self.footer, self.new_version)
+        changes: list[FilterChange] = list(self._dropped)
+        filters: dict[tuple[int, str, int], int] = {}
+        stop = Stop()
+        self.filters.source.will_read(self.reads())
+        with BuildQueue(
+            self.jobs(stop), threads, lambda built: sum(s.length for s in built.streams), max_jobs=threads + 1
+        ) as queue:
+            self._queue = queue
+
+            def built(column: int) -> Sequence[NewStream]:
+                """Return a column's filters in the current stripe. Jobs have the order of these calls."""
+                queue.start_jobs()
+                found = queue.take()
+                changes.append(found.change)
+                filters.update({(stripe.ordinal, s.kind, column): s.checksum for s in found.streams})
+                tick(self._data_bytes(self.footer.stripe_footer(stripe), column))
+                return found.streams
+
+            try:
+                for stripe in self.footer.stripes:
+                    queue.start_jobs()
+                    yield from layout.before(stripe)
+                    columns = [c.id for c in self._todo.get(stripe.ordinal, ())]
+                    removed = self.removed.get(stripe.ordinal, set())
+                    yield from layout.add(
+                        rebuild(self.footer, self.footer.stripe_footer(stripe), removed, columns, built)
+                    )
+            except BaseException:
+                stop.requested = True
+                raise
+        yield from layout.tail()
+        self._result = ChangeResult(
+            changes=tuple(changes),
+            bytes_decoded=self.bytes_to_decode,
+            remarks=queue.remarks,
+            verify=lambda written: self.verify(written, layout, filters),
+        )
+
+    def _data_bytes(self, streams: StripeFooter, column: int) -> int:
+        return sum(s.length for s in self.filters.value_streams(streams, column))
 
     def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
         """Re-read the finished file: every stripe has the planned streams, and the new filters have the planned
@@ -175,7 +229,6 @@ class AddPlan(Change):
         self.sizes = {c.index: self._size(rule, c) for c in columns}
         self._kinds = {c.id: kinds_of_option(self.footer, c, rule.choice("kind")) for c in self.chosen}
         self.replace = replace
-        self.new_version: str | None = None
         bad = bad_writer(self.footer)
         self._todo = {
             s.ordinal: [c for c in self.chosen if not (missing and not bad and self._existing(s, c))]
@@ -308,51 +361,10 @@ class AddPlan(Change):
             for column in self._todo.get(stripe.ordinal, ()):
                 yield from self.filters.value_ranges(self.footer.stripe_footer(stripe), column.id)
 
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """The new file, stripe by stripe: kept bytes, new filters, new stripe footer."""
-        layout = Layout(self.footer, self.new_version)
-        changes: list[FilterChange] = list(self._dropped)
-        filters: dict[tuple[int, str, int], int] = {}
-        stop = Stop()
-        self.filters.source.will_read(self.reads())
+    def jobs(self, stop: Stop) -> Iterator[Job[_NewFilters]]:
+        """Build the filters of each column in each stripe."""
         todo = ((s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ()))
-        jobs = (Job(self._memory(s, c), partial(self._build, s, c, stop)) for s, c in todo)
-        with BuildQueue(
-            jobs, threads, lambda built: sum(s.length for s in built.streams), max_jobs=threads + 1
-        ) as queue:
-            self._queue = queue
-
-            def built(column: int) -> Sequence[NewStream]:
-                """Return a column's filters in the current stripe. Jobs have the order of these calls."""
-                queue.start_jobs()
-                found = queue.take()
-                changes.append(found.change)
-                filters.update({(stripe.ordinal, s.kind, column): s.checksum for s in found.streams})
-                tick(self._data_bytes(self.footer.stripe_footer(stripe), column))
-                return found.streams
-
-            try:
-                for stripe in self.footer.stripes:
-                    queue.start_jobs()
-                    yield from layout.before(stripe)
-                    columns = [c.id for c in self._todo.get(stripe.ordinal, ())]
-                    removed = self.removed.get(stripe.ordinal, set())
-                    yield from layout.add(
-                        rebuild(self.footer, self.footer.stripe_footer(stripe), removed, columns, built)
-                    )
-            except BaseException:
-                stop.requested = True
-                raise
-        yield from layout.tail()
-        self._result = ChangeResult(
-            changes=tuple(changes),
-            bytes_decoded=self.bytes_to_decode,
-            remarks=queue.remarks,
-            verify=lambda written: self.verify(written, layout, filters),
-        )
-
-    def _data_bytes(self, streams: StripeFooter, column: int) -> int:
-        return sum(s.length for s in self.filters.value_streams(streams, column))
+        return (Job(self._memory(s, c), partial(self._build, s, c, stop)) for s, c in todo)
 
     def _memory(self, stripe: Stripe, orc: OrcType) -> int:
         """Bytes that building a column's filters in a stripe takes."""
@@ -366,10 +378,11 @@ class AddPlan(Change):
         new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds[orc.id]]
         rate, count, size = 0.0, 0, self.sizes[orc.id]
         index = self.filters.row_index(streams, orc.id)
-        for group, batches in enumerate(hashes.row_groups(self.footer, streams, orc, stop)):
+        hasher = hashes.column_hasher(self.footer, streams, orc, stop)
+        for group, rows in enumerate(self.footer.units(stripe)):
             bits = KirschMitzenmacherFilter.empty(size.bits, size.functions)
             before = count
-            for batch in batches:
+            for batch in hasher.take(rows):
                 bits.insert_hashes(batch.hashes, batch.count)
                 if batch.has_zero:
                     bits.insert_hashes(hashes.zero_hashes(), 2)
@@ -392,28 +405,10 @@ class RemovePlan(Change):
 
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters)
-        estimate = []
         filters.source.will_read(filters.ranges(columns))  # to report the size of each
-        for stripe in self.footer.stripes:
-            streams = filters.footer.stripe_footer(stripe)
-            removed = [s for s in streams.streams if s.kind in KINDS and (columns is None or s.column in columns)]
-            self.removed[stripe.ordinal] = {s.position for s in removed}
-            estimate += [removal(filters, Location(streams, s)) for s in removed]
-        self._estimated = tuple(estimate)
+        for location in filters.locations(columns):
+            self.removed.setdefault(location.streams.stripe.ordinal, set()).add(location.stream.position)
+            self._dropped.append(removal(filters, location))
+        self._estimated = tuple(self._dropped)
         self._count()
         self.new_bytes_bound = self._metadata_bound(1)
-
-    def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """The file without the filters. Only the stripes' footers are read."""
-        del threads, tick
-        layout = Layout(self.footer)
-        for stripe in self.footer.stripes:
-            yield from layout.before(stripe)
-            streams = self.footer.stripe_footer(stripe)
-            yield from layout.add(rebuild(self.footer, streams, self.removed[stripe.ordinal], (), lambda _: ()))
-        yield from layout.tail()
-        self._result = ChangeResult(
-            changes=self.estimate,
-            bytes_decoded=0,
-            verify=lambda written: self.verify(written, layout, {}),
-        )

@@ -14,17 +14,17 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.geospatial import BOX, Claims
 from bloomcli.formats.orc import row_index, spec, statistics, zones
 from bloomcli.formats.orc.bloom_filter import Filters
-from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
-from bloomcli.formats.orc.measured import Extremes, Measured, Measuring
-from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.measured import Extremes, Measured, Measuring, key_of
+from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import (
     FLOATS,
     GEOSPATIAL,
@@ -42,7 +42,7 @@ from bloomcli.formats.orc.values import (
 )
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
-from bloomcli.values import calendar
+from bloomcli.values import keys
 from bloomcli.words import counted
 
 BOUNDS: Final = "statistics-bounds"
@@ -78,27 +78,13 @@ Offsets = Callable[[int], Sequence[int]]
 """Returns the offsets from UTC around a second since 1970."""
 
 
-class _Fault(NamedTuple):
-    """What is wrong with a column's statistics."""
-
-    id: str
-    severity: Severity
-    message: str
-
-    def finding(
-        self, orc: OrcType, offset: int | None, *, stripe: int | None = None, row_group: int | None = None
-    ) -> Finding:
-        """The finding about it."""
-        return Finding(
-            id=self.id,
-            severity=self.severity,
-            message=self.message,
-            stripe=stripe,
-            row_group=row_group,
-            column=orc.label,
-            offset=offset,
-            hint=HINT,
-        )
+def _fault(
+    id: str,  # noqa: A002  it is the rule's id
+    severity: Severity,
+    message: str,
+) -> Finding:
+    """What is wrong with a column's statistics, without its place."""
+    return Finding(id=id, severity=severity, message=message, hint=HINT)
 
 
 def why_unproven(footer: Footer, streams: StripeFooter, orc: OrcType) -> str | None:
@@ -169,17 +155,15 @@ def stored_bounds(found: Any, orc: OrcType, offsets: Offsets | None, *, group: b
         return int(part.count[0] >= found.number_of_values), int(part.count[0] > 0)
     if kind in TIMESTAMPS:
         return _moments(part, offsets)
+    if kind in TEXTS:
+        bounds = statistics.bounds(found, orc)
+        return statistics.unpadded(*bounds) if kind == "CHAR" else bounds
     low, high = (getattr(part, name) if part.HasField(name) else None for name in ("minimum", "maximum"))
     if kind in FLOATS:  # a minimum that is NaN excludes a row group for orc-core; a maximum, nothing for anyone
         nan = low is not None and math.isnan(low)
         return None if nan and not group else low, None if high is None or math.isnan(high) else high
     if kind == "DECIMAL":
         low, high = (None if b is None else _digits(b, orc.scale) for b in (low, high))
-    if kind in STRINGS:
-        low = part.lower_bound if low is None and part.HasField("lower_bound") else low
-        high = part.upper_bound if high is None and part.HasField("upper_bound") else high
-        low, high = (None if b is None else statistics.utf8(b) for b in (low, high))
-        return statistics.unpadded(low, high) if kind == "CHAR" else (low, high)
     return low, high
 
 
@@ -239,33 +223,26 @@ def offsets_of(streams: Sequence[StripeFooter], orc: OrcType) -> Offsets | None:
 
 def text_of(value: Any, orc: OrcType) -> str:
     """A bound or a value, as text."""
-    if isinstance(value, bytes):
-        return repr(value[:SHOWN_BYTES].decode("utf-8", "backslashreplace"))
-    if orc.kind == "DECIMAL":
-        return f"{Decimal(value).scaleb(-orc.scale, statistics.EXACT):f}"
-    if orc.kind == "DATE":
-        return calendar.format_date(value)
-    if orc.kind in TIMESTAMPS:
-        return calendar.format_timestamp(value).replace("T", " ")
-    return str(bool(value)).lower() if orc.kind == "BOOLEAN" else str(value)
+    key = key_of(value[:SHOWN_BYTES] if isinstance(value, bytes) else value, orc)
+    return keys.text_of(key, keys.kind_of_column(literal_column(orc)))
 
 
-def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Offsets | None) -> Iterator[_Fault]:
+def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Offsets | None) -> Iterator[Finding]:
     """Compare statistics with the values that they are about. `whose`: `GROUP`, `STRIPE` or `FILE`."""
     claimed, group = found.number_of_values, whose == GROUP
     if not claimed and measured.values:
         message = f"{whose} statistics count no value, and there are {measured.values:,}"
         if group or found.has_null:
-            yield _Fault(COUNTS, Severity.ERROR, f"{message}: readers take all for nulls")
+            yield _fault(COUNTS, Severity.ERROR, f"{message}: readers take all for nulls")
         else:  # no reader takes it for more than a value that is absent
-            yield _Fault(COUNTS, Severity.NOTE, message)
+            yield _fault(COUNTS, Severity.NOTE, message)
         return
     if claimed != measured.values:
         message = f"{whose} statistics count {counted(claimed, 'value')}, and there are {measured.values:,}"
-        yield _Fault(COUNTS, Severity.NOTE, message)
+        yield _fault(COUNTS, Severity.NOTE, message)
     if measured.nulls and found.HasField("has_null") and not found.has_null:
         message = f"{whose} statistics say that there is no null, and there are {measured.nulls:,}"
-        yield _Fault(COUNTS, Severity.ERROR, message)
+        yield _fault(COUNTS, Severity.ERROR, message)
     yield from _shape_faults(measured, found, orc, whose)
     if group and measured.values and (absent := lacks(found, orc)) is not None:
         yield _lacking(absent, whose)
@@ -273,11 +250,11 @@ def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Of
     try:
         low, high = stored_bounds(found, orc, offsets, group=group)
     except ValueError as error:
-        yield _Fault(BOUNDS, Severity.ERROR, f"a bound of {whose} statistics can't be read: {error}")
+        yield _fault(BOUNDS, Severity.ERROR, f"a bound of {whose} statistics can't be read: {error}")
         return
     if measured.nans and (low is not None or high is not None):
         message = f"the sum of {whose} statistics isn't NaN, and {counted(measured.nans, 'value')} are: readers trust"
-        yield _Fault(BOUNDS, Severity.ERROR, f"{message} bounds that leave NaN out")
+        yield _fault(BOUNDS, Severity.ERROR, f"{message} bounds that leave NaN out")
     if measured.low is None:
         return
     least, greatest = measured.low, measured.high
@@ -298,21 +275,21 @@ def claims(found: Any | None, orc: OrcType) -> Claims | None:
     return Claims(box, part.geospatial_types, geographic=orc.kind == "GEOGRAPHY")
 
 
-def _shape_faults(measured: Measured, found: Any, orc: OrcType, whose: str) -> Iterator[_Fault]:
+def _shape_faults(measured: Measured, found: Any, orc: OrcType, whose: str) -> Iterator[Finding]:
     """Faults of boxes and types of geometries, by which no reader skips."""
     claimed, shapes = claims(found, orc), measured.shapes
     if claimed is None or shapes is None:
         return
     for wrong in (claimed.wrong_in_box(shapes), claimed.wrong_in_types(shapes)):
         if wrong:
-            yield _Fault(BOUNDS, Severity.WARNING, f"{whose} geospatial statistics are wrong: {'; '.join(wrong)}")
+            yield _fault(BOUNDS, Severity.WARNING, f"{whose} geospatial statistics are wrong: {'; '.join(wrong)}")
     if shapes.unread and whose == FILE:
         message = f"{counted(shapes.unread, 'value')} can't be compared with the geospatial statistics"
-        yield _Fault(BOUNDS, Severity.NOTE, f"{message}: not ISO WKB of a type up to 7")
+        yield _fault(BOUNDS, Severity.NOTE, f"{message}: not ISO WKB of a type up to 7")
 
 
-def _lacking(which: str, whose: str) -> _Fault:
-    return _Fault(BOUNDS, Severity.ERROR, f"{whose} statistics have no {which}: orc-core skips its rows")
+def _lacking(which: str, whose: str) -> Finding:
+    return _fault(BOUNDS, Severity.ERROR, f"{whose} statistics have no {which}: orc-core skips its rows")
 
 
 def _cut(value: Any, bound: Any) -> bool:
@@ -320,41 +297,15 @@ def _cut(value: Any, bound: Any) -> bool:
     return isinstance(value, bytes) and len(value) >= SHOWN_BYTES and bool(bound.startswith(value))
 
 
-def _outside(which: str, where: str, bound: Any, value: Any, orc: OrcType, whose: str) -> _Fault:
+def _outside(which: str, where: str, bound: Any, value: Any, orc: OrcType, whose: str) -> Finding:
     message = f"the {which} of {whose} statistics, {text_of(bound, orc)}, is {where} the value {text_of(value, orc)}"
-    return _Fault(BOUNDS, Severity.ERROR, f"{message}: readers skip its rows")
+    return _fault(BOUNDS, Severity.ERROR, f"{message}: readers skip its rows")
 
 
-class Metadata:
-    """The statistics of a file's columns, as stored.
-
-    Args:
-        filters: the file's filters, with its footer.
-    """
-
-    def __init__(self, filters: Filters) -> None:
-        self._filters = filters
-        self.footer = footer = filters.footer
-        self.problem: str | None = None
-        self._stripes: Sequence[Any] = ()
-        at = footer.footer_at - footer.postscript.metadata_length
-        try:
-            message = spec.parse("Metadata", footer.read_metadata(), footer.path, at, "metadata")
-            self._stripes = message.stripe_statistics
-        except (CorruptFile, UnsupportedError) as error:
-            self.problem = error.reason
-        self.at = at
-
-    def of_stripe(self, stripe: Stripe, column: int) -> Any | None:
-        """A stripe's statistics of a column."""
-        if stripe.ordinal >= len(self._stripes):
-            return None
-        found = self._stripes[stripe.ordinal].column_statistics
-        return found[column] if column < len(found) else None
-
-    def finding(self, orc: OrcType, fault: _Fault, *, stripe: int | None = None) -> Finding:
-        """A finding about statistics of the file or of a stripe."""
-        return fault.finding(orc, self.footer.footer_at if stripe is None else self.at, stripe=stripe)
+def _located(fault: Finding, footer: Footer, orc: OrcType, stripe: int | None = None) -> Finding:
+    """The finding about a fault of statistics of the file or of a stripe."""
+    offset = footer.footer_at if stripe is None else footer.metadata_at
+    return replace(fault, column=orc.label, offset=offset, stripe=stripe)
 
 
 class Index:
@@ -367,10 +318,9 @@ class Index:
     """
 
     def __init__(self, filters: Filters, streams: StripeFooter, orc: OrcType) -> None:
-        self._filters, self._streams, self._orc = filters, streams, orc
+        self._streams, self._orc = streams, orc
         self.stream: Stream | None = streams.find("ROW_INDEX", orc.id)
-        self.entries: Sequence[Any] = ()
-        self.problem: str | None = None
+        self.entries, self.problem = filters.stored_index(streams, orc.id)
         footer, columns = filters.footer, streams.message.columns
         self._compressed = footer.codec.name != "NONE"
         self._lengths = {stream.kind: stream.length for stream in streams.of_column(orc.id)}
@@ -379,22 +329,12 @@ class Index:
             encoding = spec.name_of("EncodingKind", columns[orc.id].kind)
             self._layout = row_index.layout_of(streams, orc, encoding)
         self._wanted = row_index.numbers(self._layout or (), compressed=self._compressed)
-        if self.stream is None or not footer.stride or orc.id in footer.encrypted_columns:
-            return
-        try:
-            self.entries = filters.stored_entries(streams, self.stream)
-        except (CorruptFile, UnsupportedError) as error:
-            self.problem = f"the row index can't be read: {error.reason}"
-        wanted = footer.row_groups(streams.stripe)
-        if self.problem is None and len(self.entries) != wanted:
-            entries = "entry" if len(self.entries) == 1 else "entries"
-            self.problem = f"the row index has {len(self.entries)} {entries} for {counted(wanted, 'row group')}"
-            self.entries = ()
 
-    def finding(self, fault: _Fault, row_group: int | None) -> Finding:
+    def finding(self, fault: Finding, row_group: int | None) -> Finding:
         """A finding about the row index."""
         offset = None if self.stream is None else self.stream.offset
-        return fault.finding(self._orc, offset, stripe=self._streams.stripe.ordinal, row_group=row_group)
+        stripe = self._streams.stripe.ordinal
+        return replace(fault, column=self._orc.label, offset=offset, stripe=stripe, row_group=row_group)
 
     def statistics(self, group: int) -> Any | None:
         """The statistics of a row group; None if there are none."""
@@ -416,7 +356,7 @@ class Index:
         entry = self.entries[group].positions
         if not group and not entry:  # orc-core's for texts that weren't put into a dictionary; no reader goes there
             return
-        fault = partial(_Fault, POSITIONS, Severity.ERROR)
+        fault = partial(_fault, POSITIONS, Severity.ERROR)
         if len(entry) < self._wanted:
             message = f"the row index has {counted(len(entry), 'number')} for the row group's place in the streams"
             yield self.finding(fault(f"{message}, which take {self._wanted}"), group)
@@ -433,42 +373,40 @@ class Index:
             yield self.finding(fault("the row group's position has more than 7 bits in a byte"), group)
 
 
-def by_metadata(
-    metadata: Metadata, filters: Filters, columns: set[int], units: Container[int] | None = None
-) -> Iterator[Finding]:
+def by_metadata(filters: Filters, columns: set[int], units: Container[int] | None = None) -> Iterator[Finding]:
     """Compare statistics and row indexes of these columns with each other, in these stripes (None: all)."""
     footer = filters.footer
     for column in sorted(columns):
         orc = footer.types[column]
         if column in footer.encrypted_columns:
             continue
-        whole = metadata.footer.statistics(column)
+        whole = footer.statistics(column)
         for stripe in footer.stripes:
             if not stripe.rows or (units is not None and stripe.ordinal not in units):
                 continue
             streams = footer.stripe_footer(stripe)
             offsets = offsets_of([streams], orc)
-            of_stripe = metadata.of_stripe(stripe, column)
+            of_stripe = footer.stripe_statistics(stripe, column)
             index = Index(filters, streams, orc)
             if index.problem is not None:
-                yield index.finding(_Fault(POSITIONS, Severity.ERROR, index.problem), None)
+                yield index.finding(_fault(POSITIONS, Severity.ERROR, index.problem), None)
             groups = [index.statistics(group) for group in range(len(index.entries))]
             for group, found in enumerate(groups):
                 yield from index.misplaced(group, None)
                 for fault in _contradictions(found, of_stripe, orc, (GROUP, STRIPE), offsets):
                     yield index.finding(fault, group)
             for fault in _contradictions(of_stripe, whole, orc, (STRIPE, FILE), offsets):
-                yield metadata.finding(orc, fault, stripe=stripe.ordinal)
+                yield _located(fault, footer, orc, stripe.ordinal)
             for fault in _sums(groups, of_stripe, ("the row groups'", "the stripe's")):
-                yield metadata.finding(orc, fault, stripe=stripe.ordinal)
-        of_stripes = [metadata.of_stripe(stripe, column) for stripe in footer.stripes]
+                yield _located(fault, footer, orc, stripe.ordinal)
+        of_stripes = [footer.stripe_statistics(stripe, column) for stripe in footer.stripes]
         if units is None or all(stripe.ordinal in units for stripe in footer.stripes):
             file_offsets = offsets_of([footer.stripe_footer(s) for s in footer.stripes], orc)
             for fault in (
                 *_contradictions(whole, None, orc, (FILE, ""), file_offsets),
                 *_sums(of_stripes, whole, ("the stripes'", "the file's")),
             ):
-                yield metadata.finding(orc, fault)
+                yield _located(fault, footer, orc)
 
 
 def _contradictions(
@@ -477,7 +415,7 @@ def _contradictions(
     orc: OrcType,
     whose: tuple[str, str],
     offsets: Offsets | None,
-) -> Iterator[_Fault]:
+) -> Iterator[Finding]:
     """Faults of statistics that show without values: in themselves, and beside those of more rows."""
     if inner is None:
         return
@@ -486,22 +424,22 @@ def _contradictions(
     if not inner.number_of_values:
         if group and absent is None and _typed(inner, orc) is not None:
             message = f"{whose[0]} statistics count no value, and have bounds: readers take all for nulls"
-            yield _Fault(COUNTS, Severity.ERROR, message)
+            yield _fault(COUNTS, Severity.ERROR, message)
         return
     if group and absent is not None:
         yield _lacking(absent, whose[0])
         return
     claimed = claims(inner, orc)
     for impossible in () if claimed is None else claimed.contradictions():
-        yield _Fault(BOUNDS, Severity.WARNING, f"{whose[0]} geospatial statistics are impossible: {impossible}")
+        yield _fault(BOUNDS, Severity.WARNING, f"{whose[0]} geospatial statistics are impossible: {impossible}")
     try:
         low, high = stored_bounds(inner, orc, offsets, group=group)
     except ValueError as error:
-        yield _Fault(BOUNDS, Severity.ERROR, f"a bound of {whose[0]} statistics can't be read: {error}")
+        yield _fault(BOUNDS, Severity.ERROR, f"a bound of {whose[0]} statistics can't be read: {error}")
         return
     if low is not None and high is not None and not low <= high:
         message = f"the minimum of {whose[0]} statistics, {text_of(low, orc)}, is above the maximum,"
-        yield _Fault(BOUNDS, Severity.ERROR, f"{message} {text_of(high, orc)}: readers skip all rows")
+        yield _fault(BOUNDS, Severity.ERROR, f"{message} {text_of(high, orc)}: readers skip all rows")
         return
     if outer is None or not outer.number_of_values:
         return
@@ -512,13 +450,13 @@ def _contradictions(
     contradicts = f"those of {whose[1]} statistics don't contain {whose[0]}, and one of them is wrong"
     if low is not None and lowest is not None and not low >= lowest:
         message = f"the bounds contradict each other: {text_of(lowest, orc)} as a minimum, and {text_of(low, orc)};"
-        yield _Fault(BOUNDS, Severity.WARNING, f"{message} {contradicts}")
+        yield _fault(BOUNDS, Severity.WARNING, f"{message} {contradicts}")
     if high is not None and highest is not None and not high <= highest:
         message = f"the bounds contradict each other: {text_of(highest, orc)} as a maximum, and {text_of(high, orc)};"
-        yield _Fault(BOUNDS, Severity.WARNING, f"{message} {contradicts}")
+        yield _fault(BOUNDS, Severity.WARNING, f"{message} {contradicts}")
 
 
-def _sums(parts: Sequence[Any | None], whole: Any | None, whose: tuple[str, str]) -> Iterator[_Fault]:
+def _sums(parts: Sequence[Any | None], whole: Any | None, whose: tuple[str, str]) -> Iterator[Finding]:
     """Faults of the counts of parts beside those of the whole."""
     if whole is None or not parts or any(part is None for part in parts):
         return
@@ -531,11 +469,11 @@ def _sums(parts: Sequence[Any | None], whole: Any | None, whose: tuple[str, str]
             f"{whose[0]} statistics count {counted(total, 'value')} together, {whose[1]} {whole.number_of_values:,}"
         )
         severity = Severity.NOTE if total and whole.number_of_values else Severity.WARNING
-        yield _Fault(COUNTS, severity, f"{message}: one of them is wrong")
+        yield _fault(COUNTS, severity, f"{message}: one of them is wrong")
     nulls = any(part.HasField("has_null") and part.has_null for part in known)
     if nulls and whole.HasField("has_null") and not whole.has_null:
         message = f"{whose[1]} statistics say that there is no null, and some of {whose[0]} say that there are"
-        yield _Fault(COUNTS, Severity.WARNING, f"{message}: one of them is wrong")
+        yield _fault(COUNTS, Severity.WARNING, f"{message}: one of them is wrong")
 
 
 def uncounted_nulls(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
@@ -549,8 +487,7 @@ def uncounted_nulls(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
     above = footer.ancestors(orc)
     if orc.id in footer.encrypted_columns or orc.kind not in _PARTS or any(each.kind != "STRUCT" for each in above):
         return
-    metadata = Metadata(filters)
-    above = [each for each in above if (found := metadata.footer.statistics(each.id)) is None or found.has_null]
+    above = [each for each in above if (found := footer.statistics(each.id)) is None or found.has_null]
     for stripe in footer.stripes if above else ():
         streams = footer.stripe_footer(stripe)
         structs = [Index(filters, streams, each) for each in above]
@@ -567,7 +504,6 @@ class ColumnProof:
     """Compares a column's statistics and positions in a stripe with its values, row group by row group.
 
     Args:
-        metadata: the file's statistics.
         filters: the file's filters, with its footer.
         streams: the stripe's footer.
         orc: the column.
@@ -576,16 +512,15 @@ class ColumnProof:
 
     def __init__(
         self,
-        metadata: Metadata,
         filters: Filters,
         streams: StripeFooter,
         orc: OrcType,
         reader: ValueReader[Counted],
     ) -> None:
-        self._metadata, self._streams, self._orc = metadata, streams, orc
+        self._footer, self._streams, self._orc = filters.footer, streams, orc
         self._reader = reader
         self._seen = 0
-        claimed = claims(metadata.footer.statistics(orc.id), orc) if orc.kind in GEOSPATIAL else None
+        claimed = claims(filters.footer.statistics(orc.id), orc) if orc.kind in GEOSPATIAL else None
         self._measuring = Measuring(reader.leaf, claimed)
         self._offsets = offsets_of([streams], orc)
         types = [*filters.footer.ancestors(orc), orc]
@@ -626,27 +561,26 @@ class ColumnProof:
         """Findings about the row index as a whole, and about the stripe's statistics."""
         index = self._levels[-1][0]
         if index.problem is not None:
-            yield index.finding(_Fault(POSITIONS, Severity.ERROR, index.problem), None)
+            yield index.finding(_fault(POSITIONS, Severity.ERROR, index.problem), None)
         stripe = self._streams.stripe
         if not self.measured.complete:
             message = "the statistics' bounds aren't compared with the values: the dictionary is too large"
-            yield index.finding(_Fault(BOUNDS, Severity.NOTE, message), None)
+            yield index.finding(_fault(BOUNDS, Severity.NOTE, message), None)
         if self._measuring.differ:
             yield not_checked(self._orc, "readers read some of the timestamps differently", stripe.ordinal)
-        found = self._metadata.of_stripe(stripe, self._orc.id)
+        found = self._footer.stripe_statistics(stripe, self._orc.id)
         if found is not None:
             for fault in faults(self.measured, found, self._orc, STRIPE, self._offsets):
-                yield self._metadata.finding(self._orc, fault, stripe=stripe.ordinal)
+                yield _located(fault, self._footer, self._orc, stripe.ordinal)
 
 
-def of_file(metadata: Metadata, orc: OrcType, stripes: Sequence[Measured]) -> Iterator[Finding]:
+def of_file(footer: Footer, orc: OrcType, stripes: Sequence[Measured]) -> Iterator[Finding]:
     """Findings about the file's statistics of a column that was measured in all stripes."""
     measured = Measured()
     for stripe in stripes:
         measured.add(stripe)
-    found = metadata.footer.statistics(orc.id)
+    found = footer.statistics(orc.id)
     if found is not None:
-        footer = metadata.footer
         offsets = offsets_of([footer.stripe_footer(s) for s in footer.stripes], orc)
         for fault in faults(measured, found, orc, FILE, offsets):
-            yield metadata.finding(orc, fault)
+            yield _located(fault, footer, orc)

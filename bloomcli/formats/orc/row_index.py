@@ -20,7 +20,6 @@ from typing import Any, Final
 
 from bloomcli.errors import BloomError
 from bloomcli.formats.answer import ENCRYPTED, WRONG
-from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import statistics
 from bloomcli.formats.orc.bloom_filter import Filters, LoadedStream
@@ -30,7 +29,7 @@ from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.streams import Position
 from bloomcli.formats.orc.values import DIRECT, FLOATS, INTEGERS, REPEATED, STRINGS, TEXTS, TIMESTAMPS
 from bloomcli.model.file import IndexEntry
-from bloomcli.values.literals import decode_bound, render
+from bloomcli.values.literals import bound_text
 
 _RAW, _RUNS, _BITS = 0, 1, 2
 """The number of further numbers after the place."""
@@ -69,18 +68,9 @@ def numbers(layout: Layout, *, compressed: bool) -> int:
     return sum((2 if compressed else 1) + more for _, more in layout)
 
 
-def stream_positions(
-    stripe: StripeFooter, orc: OrcType, encoding: str, entry: Sequence[int], *, compressed: bool
-) -> dict[str, Position] | None:
-    """The positions of the column's streams by kind; None if an entry doesn't have the numbers of these streams."""
-    layout = layout_of(stripe, orc, encoding)
-    if layout is None or len(entry) != numbers(layout, compressed=compressed):
-        return None
-    return positions(layout, entry, compressed=compressed)
-
-
 def positions(layout: Layout, entry: Sequence[int], *, compressed: bool) -> dict[str, Position] | None:
-    """The positions in an entry by kind of stream; None if a byte would have more than 8 bits."""
+    """The positions in an entry by kind of stream; None if a byte would have more than 8 bits. The entry has at least
+    the layout's numbers."""
     rest = iter(entry)
     found = {}
     for kind, more in layout:
@@ -139,20 +129,10 @@ def _entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[IndexEn
     if stream is None:
         return
     entries = filters.stored_entries(found, stream)
-    loaded = _loaded(filters, stripe.ordinal, orc.id)
+    loaded, _ = filters.usable(stripe, orc)
     statistics.believe((entry.statistics for entry in entries), orc, footer.created_by)
     for row_group, entry in enumerate(entries):
         yield _entry(orc, stripe.ordinal, row_group, entry, loaded)
-
-
-def _loaded(filters: Filters, stripe: int, column: int) -> LoadedStream | None:
-    """The filters that readers use in a stripe; None if there are none that can be used."""
-    location = filters.location(column, 0, stripe)
-    try:
-        loaded = None if location is None else filters.load(location)
-    except FilterProblem:
-        return None
-    return None if loaded is None or loaded.untrusted is not None else loaded
 
 
 def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: LoadedStream | None) -> IndexEntry:
@@ -171,8 +151,8 @@ def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: Loaded
         stripe=stripe,
         values=int(stats.number_of_values) if known and stats is not None else None,
         has_nulls=bool(stats.has_null) if stats is not None and stats.HasField("has_null") else None,
-        min=None if low is None or decode_bound(low, typed) is None else render(low, typed),
-        max=None if high is None or decode_bound(high, typed) is None else render(high, typed),
+        min=bound_text(low, typed),
+        max=bound_text(high, typed),
         positions=tuple(map(int, entry.positions)),
         problem=problem,
     )

@@ -7,6 +7,7 @@ from functools import partial
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.orc import hashes, statistics
+from bloomcli.formats.orc.arrow_forms import PlainValues, entries_of
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.hashes import HashBatch
@@ -63,21 +64,24 @@ def unit_values(
 def _row_groups(
     filters: Filters, streams: StripeFooter, orc: OrcType, rates: Sequence[float], stop: Stop
 ) -> Iterator[RowGroupValues]:
-    before = 0
+    hasher = hashes.column_hasher(filters.footer, streams, orc, stop)
+    for rows in filters.footer.units(streams.stripe):
+        yield RowGroupValues(
+            KirschMitzenmacherBuilder(filters.footer.sizing_rows, rates),
+            (_batch(one, hasher.leaf) for one in hasher.take(rows)),
+        )
 
-    def batches(taken: Iterator[HashBatch]) -> Iterator[SampleBatch]:
-        nonlocal before
-        for one in taken:
-            zeros = hashes.zero_hashes() if one.has_zero else b""
-            yield SampleBatch(one.hashes, one.count, before.__add__, bytes(zeros) + bytes(one.other_hashes))
-            before += one.count
 
-    for taken in hashes.row_groups(filters.footer, streams, orc, stop):
-        yield RowGroupValues(KirschMitzenmacherBuilder(filters.footer.sizing_rows, rates), batches(taken))
+def _batch(one: HashBatch, leaf: LeafReader) -> SampleBatch:
+    """Values, whose keys are their PLAIN bytes or, with a dictionary, the indexes of their entries."""
+    indexes = leaf.entries is not None
+    key = memoryview(one.values.data).cast("q").__getitem__ if indexes else PlainValues(one.values, leaf).plain
+    zeros = hashes.zero_hashes() if one.has_zero else b""
+    return SampleBatch(one.hashes, one.count, key, bytes(zeros) + bytes(one.other_hashes))
 
 
 def _plain(streams: ColumnStreams, keys: Sequence[object]) -> Sequence[bytes | None]:
-    """Values of a stripe by their numbers among its non-null values: reads the column again."""
-    numbers = [key for key in keys if isinstance(key, int)]
-    found = LeafReader(streams).plain(sorted(set(numbers)))
-    return [found[number] for number in numbers]
+    """The values by their keys. A dictionary is read again."""
+    indexes = {key for key in keys if isinstance(key, int)}
+    entries = entries_of(LeafReader(streams), indexes, PlainValues.plain) if indexes else {}
+    return [entries[key] if isinstance(key, int) else key if isinstance(key, bytes) else None for key in keys]

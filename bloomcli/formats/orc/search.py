@@ -167,9 +167,10 @@ class StripeColumn:
             if group >= len(entries) or orc.id >= len(columns):
                 return None
             encoding = "DICTIONARY" if orc is self._orc and self.dictionary is not None else "DIRECT"
-            here = row_index.stream_positions(
-                self._stripe, orc, encoding, entries[group].positions, compressed=compressed
-            )
+            layout, entry = row_index.layout_of(self._stripe, orc, encoding), entries[group].positions
+            if layout is None or len(entry) != row_index.numbers(layout, compressed=compressed):
+                return None
+            here = row_index.positions(layout, entry, compressed=compressed)
             if here is None:
                 return None
             found.append(here)
@@ -222,10 +223,11 @@ class OrcSearch(ColumnSearch):
         UsageError: the column is a list, a map or a union.
     """
 
+    _file: FilterFile
+
     def __init__(self, file: FilterFile, filters: Filters, column: Column) -> None:
         self._orc = filters.footer.types[column.index]
-        super().__init__(file.source, file.look_up, column, literal_column(self._orc))
-        self._file = file
+        super().__init__(file, column, literal_column(self._orc))
         self._filters = filters
         orc = self._orc
         if orc.kind in COMPOUND:
@@ -304,13 +306,7 @@ class OrcSearch(ColumnSearch):
         for facts in self._file.unit_facts(self._column, ()):
             yield facts._replace(bits=None) if self._ignores_filters else facts
 
-    def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
-        """Yield the rows of row groups that have one of their candidates."""
-        for candidates in several:
-            for matches in self._matches(wanted, candidates):
-                yield candidates, matches
-
-    def _matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
+    def matches_in(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """Yield the rows of a row group that have one of the candidates. Reads only the row group's part of the
         streams."""
         chosen = wanted.forms.take(candidates.forms)
@@ -344,7 +340,7 @@ class OrcSearch(ColumnSearch):
     def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Rows of row groups, read by pyarrow."""
         footer = self._filters.footer
-        chosen = None if columns is None else frozenset(c.index for c in self._file.columns if c.path in columns)
+        chosen = None if columns is None else frozenset(self._chosen(columns))
         for candidates, rows in found:
             stripe = footer.stripes[candidates.stripe or 0]
             first = candidates.row_group * footer.stride
@@ -352,7 +348,7 @@ class OrcSearch(ColumnSearch):
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as pyarrow reads them."""
-        chosen = None if columns is None else frozenset(c.index for c in self._file.columns if c.path in columns)
+        chosen = None if columns is None else frozenset(self._chosen(columns))
         return self._records.none(chosen)
 
     def scanned_bytes(self, columns: Sequence[str] | None) -> int:
@@ -360,7 +356,7 @@ class OrcSearch(ColumnSearch):
         footer = self._filters.footer
         if columns is None:
             return self._file.total_bytes()
-        chosen = {c.index for c in self._file.columns if c.path in columns} | {self._column.index}
+        chosen = self._chosen(columns) | {self._column.index}
         return sum(self._scanned_in(footer.stripe_footer(s), column) for s in footer.stripes for column in chosen)
 
     def _scanned_in(self, stripe: StripeFooter, column: int) -> int:

@@ -20,12 +20,10 @@ Source: the Apache ORC specification (ORC v1), Column Encodings.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Context, Decimal
-from functools import lru_cache, partial
+from functools import partial
 from itertools import accumulate
 from typing import Final, Generic, Self, TypeVar
 
@@ -38,7 +36,6 @@ from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.streams import Bits, ByteStream, Runs, byte_runs, integers
 from bloomcli.formats.orc.zones import writer_zone
-from bloomcli.values import calendar
 from bloomcli.words import counted
 
 INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
@@ -61,19 +58,10 @@ _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
 """The possible encodings of values of each kind."""
 
 DECIMAL_BYTES: Final = 16
-_TIMESTAMP_BYTES: Final = 16
 _TOGETHER_BYTES: Final = 4 << 20
 """Maximum bytes of strings that are read together."""
 SHOWN_BYTES: Final = 1024
 """Maximum bytes of a string that reports show."""
-_SAMPLED_BYTES: Final = 1 << 16
-"""Maximum bytes of a string whose PLAIN bytes are asked for."""
-_TEXTS_HELD: Final = 64
-"""Texts of a dictionary's entries that are kept: equal values are often missing together."""
-_EXACT: Final = Context(prec=200)
-"""Enough digits for any decimal that is read."""
-
-T = TypeVar("T")
 
 
 def _batches(count: int) -> Iterator[int]:
@@ -210,7 +198,6 @@ class LeafReader:
         self.parts: dict[str, SeekableStream] = {}
         """The column's streams with positions, by kind, without PRESENT."""
         self._decode = self._opened()
-        self._entry_text = lru_cache(maxsize=_TEXTS_HELD)(lambda at: _picked(self.dictionary(), [at], self._text)[at])
 
     def take(self, count: int) -> Iterator[Values]:
         """Yield the next `count` values; with a dictionary, indexes of its entries. Consume all of them before the
@@ -235,77 +222,6 @@ class LeafReader:
     def fault(self, reason: str, kind: str = "DATA") -> CorruptFile:
         """An error about the bytes of one of the column's streams."""
         return self._streams.open(kind).fault(reason)
-
-    def plain(self, numbers: Sequence[int]) -> dict[int, bytes | None]:
-        """Read the PLAIN bytes (see `schema.literal_column`) of some of the next values, and advance past the last.
-
-        Args:
-            numbers: which values, ascending, counted from the next one.
-
-        Returns:
-            The bytes by number; None for a string of more than 64 KiB.
-
-        Raises:
-            CorruptFile, UnsupportedError, Stopped: as `take`.
-        """
-        if not numbers:
-            return {}
-        if self.entries is None:
-            return _picked(self.take(numbers[-1] + 1), numbers, self._plain)
-        indexes = _picked(self.take(numbers[-1] + 1), numbers, _integer)
-        order = sorted(set(indexes.values()))
-        if not 0 <= order[0] <= order[-1] < self.entries:
-            raise self.fault("an index beyond the dictionary's entries")
-        found = _picked(self.dictionary(), order, self._plain)
-        return {number: found[index] for number, index in indexes.items()}
-
-    def text(self, values: Values, at: int) -> str:
-        """The text of a value that `take` returned. Bytes that aren't UTF-8 are escaped, and a long string is cut
-        off. With a dictionary, it is read up to the value's entry: all entries may not fit in memory."""
-        return self._text(values, at) if self.entries is None else self._entry_text(_integer(values, at))
-
-    def _plain(self, values: Values, at: int) -> bytes | None:
-        kind = self.orc.kind
-        if kind in STRINGS:
-            data, size = _start(values, at, _SAMPLED_BYTES)
-            return bytes(data) if len(data) == size else None
-        if kind in FLOATS:
-            return bytes(values.data[at * FLOATS[kind] : (at + 1) * FLOATS[kind]])
-        number = self._number(values, at)
-        if kind in TIMESTAMPS:
-            return number.to_bytes(_TIMESTAMP_BYTES, "little", signed=True)
-        if kind == "DECIMAL":
-            return number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
-        return number.to_bytes(8 if kind in {"LONG", *REPEATED} else 4, "little", signed=True)
-
-    def _text(self, values: Values, at: int) -> str:
-        kind = self.orc.kind
-        if kind in STRINGS:
-            data, size = _start(values, at, SHOWN_BYTES)
-            text = str(bytes(data)) if kind in BINARIES else bytes(data).decode("utf-8", "backslashreplace")
-            return text if len(data) == size else f"{text}... ({counted(size, 'byte')})"
-        if kind in FLOATS:
-            (number,) = struct.unpack_from("<f" if kind == "FLOAT" else "<d", values.data, at * FLOATS[kind])
-            return str(number)
-        whole = self._number(values, at)
-        if kind == "DATE":
-            return calendar.format_date(whole)
-        if kind in TIMESTAMPS:
-            return calendar.format_timestamp(whole).replace("T", " ") + ("Z" if kind == "TIMESTAMP_INSTANT" else "")
-        if kind == "DECIMAL":
-            return f"{Decimal(whole).scaleb(-self.orc.scale, _EXACT):.{self.orc.scale}f}"
-        return str(whole)
-
-    def _number(self, values: Values, at: int) -> int:
-        """An integer, a date, a number of elements, a decimal's digits, or nanoseconds on the writer's wall clock."""
-        if self.orc.kind == "BYTE":
-            return int.from_bytes(values.data[at : at + 1], "little", signed=True)
-        if self.orc.kind == "DECIMAL":
-            return int.from_bytes(values.data[at * DECIMAL_BYTES : (at + 1) * DECIMAL_BYTES], "little", signed=True)
-        number = _integer(values, at)
-        if values.nanos is None or self.zone is None:
-            return number
-        return self.zone.wall(number, values.nanos.cast("q")[at])
 
     def _opened(self) -> Decode:
         """Open the column's streams."""
@@ -351,32 +267,6 @@ class LeafReader:
         indexes = integers(data, version, signed=False)
         self.parts = {"DATA": indexes}
         return lambda count: iter((Values(count, indexes.take(count)),))
-
-
-def _integer(values: Values, at: int) -> int:
-    number: int = memoryview(values.data).cast("q")[at]
-    return number
-
-
-def _start(values: Values, at: int, most: int) -> tuple[bytes | bytearray | memoryview, int]:
-    """At most the first `most` bytes of a string, and the size of all of it."""
-    sizes = memoryview(values.lengths or b"").cast("q")
-    first = sum(sizes[:at])
-    return values.data[first : first + min(sizes[at], most)], sizes[at]
-
-
-def _picked(parts: Iterator[Values], numbers: Sequence[int], form: Callable[[Values, int], T]) -> dict[int, T]:
-    """Make a form of the values with these ascending numbers."""
-    found: dict[int, T] = {}
-    first = at = 0
-    for values in parts:
-        while at < len(numbers) and numbers[at] < first + values.count:
-            found[numbers[at]] = form(values, numbers[at] - first)
-            at += 1
-        first += values.count
-        if at == len(numbers):
-            break
-    return found
 
 
 def _sum(lengths: memoryview, count: int, stream: ByteStream) -> int:

@@ -60,7 +60,6 @@ class ParquetFile(LocatedFile):
     """An open Parquet file. Opening reads the tail and the footer; filters are read on demand."""
 
     format = "parquet"
-    searched = True
     unrepairable = None
     footer: Footer
     filters: Filters

@@ -43,7 +43,7 @@ from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
 from bloomcli.kernels import ColumnIndex, OffsetIndex
 from bloomcli.model.file import Column, ColumnChunk, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
-from bloomcli.values.literals import decode_bound, render
+from bloomcli.values.literals import bound_text, decode_bound
 from bloomcli.words import plural
 
 UNORDERED: Final = 0
@@ -476,20 +476,18 @@ def _entries(source: Source, footer: Footer, key: ChunkKey) -> Iterator[IndexEnt
             first_row=first,
             nulls=None if pages is None else _at(pages.null_counts, page),
             only_nulls=null,
-            min=_bound(pages.min_values, page, column) if pages is not None and ordered and not null else None,
-            max=_bound(pages.max_values, page, column) if pages is not None and ordered and not null else None,
+            min=bound_text(_at(pages.min_values, page), column)
+            if pages is not None and ordered and not null
+            else None,
+            max=bound_text(_at(pages.max_values, page), column)
+            if pages is not None and ordered and not null
+            else None,
             boundary_order=None if order is None else spec.enum_name("BoundaryOrder", order),
         )
 
 
 def _at(values: Sequence[_Value] | None, page: int) -> _Value | None:
     return values[page] if values is not None and page < len(values) else None
-
-
-def _bound(values: Sequence[bytes] | None, page: int, column: Column) -> str | None:
-    """A page's bound as text; None for bytes that can't be compared."""
-    found = _at(values, page)
-    return None if found is None or decode_bound(found, column) is None else render(found, column)
 
 
 def headers(source: Source, footer: Footer, column: int) -> Iterator[PageFacts]:

@@ -68,6 +68,8 @@ class ParquetSearch(ColumnSearch):
         facts_of: returns the facts of a chunk for a number of hashes that are looked up in batches.
     """
 
+    _file: LocatedFile
+
     def __init__(
         self,
         file: LocatedFile,
@@ -75,8 +77,7 @@ class ParquetSearch(ColumnSearch):
         column: Column,
         facts_of: Callable[[ColumnChunk, int], answer.UnitFacts],
     ) -> None:
-        super().__init__(file.source, file.look_up, column, column)
-        self._file = file
+        super().__init__(file, column, column)
         self._filters = filters
         self._facts_of = facts_of
         self._plan = RequestPlan(filters)
@@ -282,7 +283,7 @@ class ParquetSearch(ColumnSearch):
         """The ordinals of the columns that a scan reads; None: all."""
         if columns is None:
             return None
-        return {c.index for c in self._file.columns if c.path in columns} | {self._column.index}
+        return self._chosen(columns) | {self._column.index}
 
 
 _NULL: Final = pa.nulls(1, pa.int64())[0]

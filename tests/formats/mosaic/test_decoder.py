@@ -260,10 +260,6 @@ def test_the_server_answers_in_frames(plain: Path) -> None:
             kind, text = decoder_process.receive(answers)
             assert kind == b"E"
             assert b"7" in text or b"row group" in text
-            decoder_process.send(ask, b"O", b'{"size": %d, "columns": ["n"]}' % len(data))
-            assert decoder_process.receive(answers)[0] == b"R"
-            decoder_process.send(ask, b"X")
-            assert decoder_process.receive(answers)[0] == b"E"
         server.join(600)
     assert not server.is_alive()
 

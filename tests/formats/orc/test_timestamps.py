@@ -173,7 +173,7 @@ def test_deep_accepts_any_reading_and_names_what_none_of_them_finds(
 
     orcfiles.edited(tmp_path / "ours", tmp_path / "mixed", edit)
     (finding,) = (f for f in bloomcli.validate(tmp_path / "mixed", deep=True).findings if f.id == "value-missing")
-    wall = dt.datetime.fromtimestamp(second + 1 + base, dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    wall = dt.datetime.fromtimestamp(second + 1 + base, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
     assert finding.missing == (f"{wall}.000000005",)
     assert finding.message.startswith("1 of 2 values")
 

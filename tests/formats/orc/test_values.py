@@ -14,9 +14,9 @@ from support.orcvalues import row_groups
 import bloomcli
 from bloomcli import limits
 from bloomcli.concurrency.threads import Stop
+from bloomcli.formats.orc.arrow_forms import texts_of
 from bloomcli.formats.orc.file import OrcFile
 from bloomcli.formats.orc.hashes import column_hasher
-from bloomcli.formats.orc.values import ColumnStreams, LeafReader
 from bloomcli.storage.registry import open_source
 from bloomcli.values.literals import parse
 
@@ -53,7 +53,7 @@ def test_strings_that_are_too_long_to_be_read_together_are_hashed_shown_and_foun
 
 @pytest.mark.parametrize("name", sorted(set(orcfiles.CASES) - {"bool", "all_null"}))
 @pytest.mark.parametrize("batch", [1, 65_536])
-def test_picked_values_have_the_bytes_of_their_literals(
+def test_values_by_their_keys_have_the_bytes_of_their_literals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, batch: int
 ) -> None:
     monkeypatch.setattr(limits, "ROWS_PER_BATCH", batch)
@@ -62,17 +62,29 @@ def test_picked_values_have_the_bytes_of_their_literals(
     path = orcfiles.write(tmp_path / "f.orc", {"c": array}, dictionary_key_size_threshold=DICTIONARY)
     with open_source(path) as source:
         file = OrcFile(source)
-        orc = file.footer.types[1]
-        stripe = file.footer.stripe_footer(file.footer.stripes[0])
         column = file.literal_column(file.leaves[0])
-        leaf = LeafReader(ColumnStreams(file.footer, stripe, orc, Stop()))
         expected: list[Any] = [v for v in case.values if v is not None]
-        wanted = sorted({0, len(expected) // 2, len(expected) - 1})
-        found = leaf.plain(wanted)
-        assert sorted(found) == wanted
-        for number, plain in found.items():
-            literal = parse(case.text(expected[number]), column, path=str(path))
+        (values,) = file.unit_values(file.leaves[:1], 0, [0.01], 0, Stop())
+        batches = (one for group in values.row_groups for one in group.batches)
+        keys = [one.key(at) for one in batches for at in range(one.hashed)]
+        for value, plain in zip(expected, values.plain(keys), strict=True):
+            literal = parse(case.text(value), column, path=str(path))
+            assert plain is not None
             assert plain in literal.encodings or (literal.unknowable is not None and plain)
+
+
+@pytest.mark.parametrize("threshold", [DIRECT, DICTIONARY])
+def test_a_string_that_is_too_long_to_keep_has_no_bytes(tmp_path: Path, threshold: float) -> None:
+    path = orcfiles.write(
+        tmp_path / "f.orc",
+        {"t": ["a", LONG, "b" * (1 << 16), "c" * (1 << 16) + "c"]},
+        dictionary_key_size_threshold=threshold,
+    )
+    with open_source(path) as source:
+        file = OrcFile(source)
+        (values,) = file.unit_values(file.leaves[:1], 0, [0.01], 0, Stop())
+        keys = [one.key(at) for group in values.row_groups for one in group.batches for at in range(one.hashed)]
+        assert values.plain(keys) == [b"a", None, b"b" * (1 << 16), None]
 
 
 def test_an_entry_of_a_dictionary_is_read_once_for_the_texts_of_equal_values(tmp_path: Path) -> None:
@@ -84,8 +96,9 @@ def test_an_entry_of_a_dictionary_is_read_once_for_the_texts_of_equal_values(tmp
         hasher = column_hasher(footer, footer.stripe_footer(stripe), footer.types[1], Stop())
         assert hasher.leaf.entries == 1
         (batch,) = hasher.take(rows)
+        text = texts_of(hasher.leaf)(batch.values)
         texts: set[str] = set()
-        calls = work.calls(lambda: texts.update(hasher.leaf.text(batch.values, at) for at in range(rows)))
+        calls = work.calls(lambda: texts.update(map(text, range(rows))))
         assert texts == {"same"}
         assert calls < 4 * rows
 
