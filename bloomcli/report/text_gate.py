@@ -44,7 +44,7 @@ def gate(report: GateReport, *, per_rule: int = 5) -> Iterator[Block]:
     if disregarded:
         yield from disregarded
         yield Gap()
-    yield _run_facts(report)
+    yield run_facts(report)
     yield Gap()
     style = Style.BAD if report.exit_code else Style.GOOD if is_clean(report) else Style.WARN
     yield line(verdict(report), style)
@@ -144,7 +144,8 @@ def _known(report: GateReport) -> Iterator[Line]:
         yield line(text, Style.WARN if report.gone else Style.DIM)
 
 
-def _run_facts(report: GateReport) -> Pairs:
+def run_facts(report: GateReport) -> Pairs:
+    """Return the extent of the check, and how it ran."""
     items = [("checked", Cell(checked(report)))]
     if report.table is not None:
         items.append(("table", Cell(f"{table_title(report.table)}, {version_text(report.table, report.version)}")))

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.report.html.parts import CUT
-from bloomcli.report.human import printable, width
+from bloomcli.report.human import CUT, printable, width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
