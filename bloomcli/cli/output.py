@@ -100,9 +100,9 @@ def write(
 
         csv.WRITERS[command](report, to)
     elif form == "html":
-        from bloomcli.report import html
+        from bloomcli.report.html import html
 
-        to.write(html.write(report))
+        to.write(html(report))
     elif stream is not None or not is_quiet():
         from bloomcli.report import render
 

@@ -24,7 +24,7 @@ _TONES = {Style.DIM: "dim", Style.GOOD: "good", Style.WARN: "warn", Style.BAD: "
 """The ends of the style sheet's classes."""
 
 
-def html(page: Page) -> str:
+def rendered(page: Page) -> str:
     """Return the page as one HTML file, which loads nothing: styles, scripts and pictures are inside."""
     style, script = _file("style.css"), _file("sort.js")
     policy = (
