@@ -172,30 +172,15 @@ class SurveyedColumn:
     """One column of a file and its filters, from which `validate --init` writes a policy."""
 
     column: str
-    filters: int
-    everywhere: bool
+    filters: int = 0
+    everywhere: bool = False
     """Every row group with values has a filter. False for a group of columns (an ORC struct), which can't be
     required."""
-    unreadable: int
-    bitset_bytes: int
+    unreadable: int = 0
+    bitset_bytes: int = 0
     """Bytes of all bitsets together."""
     max_fpp: float | None = None
     """The highest measured false-positive rate."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurveyReport:
-    """A file and its columns with filters."""
-
-    path: str
-    format: str
-    row_groups: int
-    file_bytes: int
-    seen: tuple[SurveyedColumn, ...]
-    """The columns with a filter; in a file without filters, the columns that can have one; in a file without rows,
-    all columns, because none of them needs one."""
-    findings: tuple[Finding, ...] = ()
-    """The findings that make `validate` fail under every policy, because they depend on no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -233,7 +218,8 @@ class FileRow(Brief):
     totals: tuple[ValueTotals, ...] = ()
     """probe: what a reader may skip for each value."""
     seen: tuple[SurveyedColumn, ...] = ()
-    """validate --init: the columns with filters."""
+    """validate --init: the columns with a filter; in a file without filters, the columns that can have one; in a file
+    without rows, all columns, because none of them needs one."""
     requests: int | None = None
     """Requests to the object store, retries included; None for local files. In a dry run of a change, this and the
     following fields are estimates."""
