@@ -14,6 +14,8 @@ from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS, OVERLOOK
 from bloomcli.rules.readers import reader
 from bloomcli.words import are, plural
 
+INTERVAL: Final = "95 % interval: of the bytes saved, over all samples of values."
+"""What the column of intervals is about."""
 _UNSERVED_SHOWN: Final = 8
 _FAILED_SHOWN: Final = 5
 
@@ -199,7 +201,7 @@ def _by_column(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Grid:
         grid.explain(
             "reads today", "reads: compressed bytes of the row groups that a lookup (`=`) reads, and of filters."
         )
-        grid.explain("95 % interval", "95 % interval: of the bytes saved, over all samples of values.")
+        grid.explain("95 % interval", INTERVAL)
     total = report.total
     if total is not None and len(columns) > 1 and columns[0].recommended:
         cells = [

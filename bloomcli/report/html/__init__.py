@@ -1,13 +1,11 @@
 """Reports as HTML: a page in one file, which needs no network. The extra ``report`` installs the packages for it.
 
-`page_of` makes the parts of a page from a report, and `rendering` writes them. matplotlib draws the charts. It is
-imported only in this package, without pyplot, so that it needs no display and has no shared state.
+`page_of` makes the parts of a page from a report, `charts` draws them, and `rendering` writes them.
 """
 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from itertools import count
 from typing import Final
 
 from bloomcli.extras import needed
@@ -21,7 +19,7 @@ from bloomcli.report.html.parts import ROWS_SHOWN, Page
 MOST_BYTES: Final = 2_000_000
 """Every page is smaller. Tables show fewer rows if a page would be larger."""
 
-_PACKAGES: Final = ("jinja2", "markdown_it", "matplotlib")
+_PACKAGES: Final = ("jinja2", "markdown_it")
 
 Report = InspectReport | DatasetReport | GateReport | AdviseReport | TrialReport
 """The reports that have a page."""
@@ -53,15 +51,11 @@ def html(report: Report) -> str:
         UnsupportedError: the packages for it aren't installed; the hint names them.
     """
     check_packages()
-    from bloomcli.report.html.charts import NUMBERS
-    from bloomcli.report.html.drawing import quiet
     from bloomcli.report.html.rendering import rendered
 
     rows = ROWS_SHOWN
     while True:
-        NUMBERS.set(count(1))
-        with quiet():
-            text = rendered(page_of(report, rows))
+        text = rendered(page_of(report, rows))
         if len(text.encode("utf-8", "backslashreplace")) < MOST_BYTES or rows <= 1:
             return text
         rows //= 2

@@ -14,6 +14,7 @@ from bloomcli.report.html.parts import Chart, Key, Page, Part, Section, Table, f
 from bloomcli.report.human import column_name, count, rate, size
 from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
 from bloomcli.report.text_advice import (
+    INTERVAL,
     NO_QUERIES,
     TO_LEAVE,
     UNSERVED,
@@ -57,7 +58,7 @@ def page(report: AdviseReport, most: int) -> Page:
     if report.queries is None:
         parts.append(line(NO_QUERIES[0].upper() + NO_QUERIES[1:]))
     if add:
-        parts.append(_to_add(add, report, most))
+        parts += [_to_add(add, report, most), line(INTERVAL, Style.DIM)]
     if parts:
         sections.append(Section("Add", tuple(parts)))
     if report.uses:
@@ -105,10 +106,10 @@ def _before_and_after(add: Sequence[ColumnAdvice], report: AdviseReport) -> Char
         figures("with filters", lambda pair: pair[2], size),
     ]
     title = "Bytes that a lookup reads, today and with filters"
-    return charts.chart(
+    return Chart(
         title,
         "Two bars for each column, and for all on average: the bytes that one lookup reads today, and with filters.",
-        lambda svg: charts.bars(rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup", svg),
+        charts.bars(rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup"),
         legend=(Key("dim", "today"), Key("accent", "with filters, their own bytes included")),
         table=table(title, pairs, columns),
         note=f"{weights(report).capitalize()}. " + first_columns(min(len(add), charts.ROWS // 2), len(add)),
@@ -123,7 +124,6 @@ def _facts(report: AdviseReport) -> Iterator[Part]:
 
 def _to_add(add: Sequence[ColumnAdvice], report: AdviseReport, most: int) -> Table:
     more: Columns[ColumnAdvice] = [
-        figures("saved by a lookup", lambda c: estimate(c.saved_bytes), size),
         figures("of the files", lambda c: c.filter_share, rate),
         (Head("because"), lambda c: c.reason),
     ]
@@ -159,11 +159,11 @@ def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         (Head("column"), lambda row: row[0]),
         *(figures(text, partial(share, at), rate) for at, (_, text) in enumerate(_SKIPPED)),
     ]
-    yield charts.chart(
+    yield Chart(
         title,
         f"A bar for each of {plural(len(rows), 'column')}: the share of the row groups that a lookup skips "
         "today, that it skips in addition with the new filter, and that it reads in any case.",
-        lambda svg: charts.bars(rows, charts.PERCENT, "share of the row groups", svg),
+        charts.bars(rows, charts.PERCENT, "share of the row groups"),
         legend=tuple(Key(tone, text) for tone, text in _SKIPPED),
         table=table(title, rows, columns, total=len(known)),
         note=first_columns(len(rows), len(known)),
@@ -202,12 +202,12 @@ def _read(read: Sequence[ColumnAdvice], total: int) -> Chart:
         *((Head(text, figures=True), partial(cell, at)) for at, text in enumerate(titles)),
     ]
     title = "Row groups that a lookup reads, with intervals"
-    return charts.chart(
+    return Chart(
         title,
         f"For each of {plural(len(read), 'column')} the share of the row groups that a lookup reads: of a value "
         "that the column has and of one that it doesn't have, today and with the new filter, with 95 % confidence "
         "intervals.",
-        lambda svg: charts.estimates(rows, charts.PERCENT, "share of the row groups", svg),
+        charts.estimates(rows, charts.PERCENT, "share of the row groups"),
         legend=_READ,
         table=table(title, read, columns, total=total),
         note="Lines are 95 % confidence intervals. " + first_columns(len(read), total),
@@ -230,11 +230,11 @@ def _saved(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         figures("filter size of all row groups", lambda item: estimate(item[0].filter_bytes), size),
     ]
     title = "Bytes that a lookup reads less with the new filter"
-    yield charts.chart(
+    yield Chart(
         title,
         f"For each of {plural(len(drawn), 'column')} the bytes that one lookup saves, those of the filters "
         "deducted, with a 95 % confidence interval; left of the line at 0 it reads more.",
-        lambda svg: charts.estimates(rows, ticks, "bytes saved by a lookup", svg, mark=0),
+        charts.estimates(rows, ticks, "bytes saved by a lookup", mark=0),
         table=table(title, drawn, columns, total=len(known)),
         note="Lines are 95 % confidence intervals. " + first_columns(len(drawn), len(known)),
     )
@@ -258,16 +258,15 @@ def _sizes(drawn: Sequence[ColumnAdvice], rule: str) -> Chart:
     sizes = [x for panel in panels for x, _ in panel.points]
     fpps = [y for panel in panels for _, y in panel.points]
     title = "Filter size by false-positive rate"
-    return charts.chart(
+    return Chart(
         title,
         f"A curve for each of {plural(len(drawn), 'column')}: the bytes of the filters of all row groups at "
         "several false-positive rates, on logarithmic scales. A dot marks the recommended size.",
-        lambda svg: charts.curves(
+        charts.curves(
             panels,
             charts.log_sizes(min(sizes), max(sizes)),
             charts.rates(min(fpps), max(*fpps, min(fpps) * 10)),
             "filters of all row groups",
-            svg,
         ),
         table=table(title, [(column, at) for column in drawn for at in column.rates], columns),
         note=(

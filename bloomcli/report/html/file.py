@@ -100,10 +100,10 @@ def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
         f"of them. The darker a cell in the light scheme, and the lighter in the dark one, the larger the filter: "
         f"{size(low)} to {size(high)}."
     )
-    return charts.chart(
+    return Chart(
         f"Filters by {word} and column",
         description,
-        lambda svg: charts.place_map(names, cells, charts.ordinals(ranges), word, svg),
+        charts.place_map(names, cells, charts.ordinals(ranges), word),
         legend=tuple(legend),
         table=_map_table(by_column, names, word),
         note=note,
@@ -180,11 +180,11 @@ def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
         figures("bytes with headers", lambda name: sum(end - start for start, end in places[name]), size),
     ]
     title = "Filters by their place in the file"
-    return charts.chart(
+    return Chart(
         title,
         f"A band from byte 0 to byte {count(report.file_bytes)} for each of {plural(len(names), 'column')}; marks "
         "show where its filters are. The table below has the offsets.",
-        lambda svg: charts.strip(rows, charts.sizes(report.file_bytes), "offset in the file", svg),
+        charts.strip(rows, charts.sizes(report.file_bytes), "offset in the file"),
         table=table(title, names, columns, total=len(by_column)),
         note="The height of a mark is the share of the bytes there that belong to filters of the column; "
         f"lower shares than {rate(charts.LEAST_SHARE)} have this height.",
@@ -224,11 +224,11 @@ def spread_charts(
         else ""
     )
     left = first_columns(len(names), len(known))
-    yield charts.chart(
+    yield Chart(
         title,
         f"{title}, for each of {plural(len(names), 'column')}: a line from the least to the greatest, a bar between "
         "the quartiles, a dot at the median.",
-        lambda svg: charts.ranges(rows, ticks, title.lower(), svg, logarithmic=logarithmic),
+        charts.ranges(rows, ticks, title.lower(), logarithmic=logarithmic),
         table=table(title, exact, columns, total=len(known)),
         note=f"The dot is the median, the line goes from the least to the greatest.{lowest} {left}",
     )

@@ -84,11 +84,11 @@ def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
     ]
     title = "Findings by rule"
     most = max(found.total() for found in by_rule.values())
-    return charts.chart(
+    return Chart(
         title,
         f"A bar for each of {count(len(rows))} rules, as long as it has findings: errors, warnings, notes, and those "
         "that are switched off or known.",
-        lambda svg: charts.bars(rows, charts.numbers(most), "findings", svg),
+        charts.bars(rows, charts.numbers(most), "findings"),
         legend=tuple(Key(tone, text) for tone, text in _SERIES),
         table=table(title, ordered, columns),
     )

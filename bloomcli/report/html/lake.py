@@ -111,11 +111,11 @@ def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
     ]
     most = max(sum(length for _, length in parts) for _, parts, _ in rows)
     title = "Files with filters by column"
-    return charts.chart(
+    return Chart(
         title,
         f"A bar for each of {plural(len(names), 'column')}: files with a filter in every row group, in some, in "
         "none.",
-        lambda svg: charts.bars(rows, charts.numbers(most), "files that have the column and rows", svg),
+        charts.bars(rows, charts.numbers(most), "files that have the column and rows"),
         legend=_COVERED,
         table=table(title, filtered, columns, most=len(names)),
         note=first_columns(len(names), len(filtered), "columns with filters"),
@@ -148,12 +148,12 @@ def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]],
         f"Each cell shows about {count(report.files / len(ranges))} files. " if len(ranges) < report.files else ""
     )
     title = "Filters by file and column"
-    return charts.chart(
+    return Chart(
         title,
         f"A map with a row for each of {plural(len(names), 'column')} and a cell for each file, or for several "
         "files in their order. Where a cell is filled to its top, all row groups have a filter. Shades show the mean "
         f"size of a filter: {size(round(low))} to {size(round(high))}. The table of columns has the figures.",
-        lambda svg: charts.place_map(names, cells, charts.ordinals(ranges), "file, in the order of the table", svg),
+        charts.place_map(names, cells, charts.ordinals(ranges), "file, in the order of the table"),
         legend=tuple(legend),
         note=several
         + "An empty place: no file there has rows of the column. "

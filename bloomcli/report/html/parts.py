@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from bloomcli.model.file import Severity
+from bloomcli.report.html.drawing import Drawing
 from bloomcli.report.human import CUT, count, printable
 from bloomcli.report.layout import Block, Cell, Columns, Grid, Head, Line, Style, line
 from bloomcli.words import plural
@@ -70,8 +71,7 @@ class Chart:
     title: str
     description: str
     """The accessible description: sentences about the content."""
-    svg: str
-    """The markup from `drawing`."""
+    drawing: Drawing
     legend: tuple[Key, ...] = ()
     table: Table | None = None
     """The figures of the chart."""

@@ -8,7 +8,18 @@ from typing import Final
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Estimate
-from bloomcli.report.html.parts import Document, Key, Page, Part, Section, Table, failures, first_columns, table
+from bloomcli.report.html.parts import (
+    Chart,
+    Document,
+    Key,
+    Page,
+    Part,
+    Section,
+    Table,
+    failures,
+    first_columns,
+    table,
+)
 from bloomcli.report.human import column_name, count, seconds, size
 from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
 from bloomcli.report.text_trial import answer, effect, facts, saved
@@ -136,13 +147,11 @@ def _times(rows: Sequence[Row]) -> Iterator[Part]:
         figures("pairs", lambda item: item[1].count),
     ]
     title = "Time of a lookup with filters, divided by the time without"
-    yield charts.chart(
+    yield Chart(
         title,
         f"A dot for each of {count(len(drawn))} readers, columns and kinds of values: the median of the ratios of "
         "pairs of lookups, and a line between the quartiles. Left of the line at 1, filters make lookups faster.",
-        lambda svg: charts.estimates(
-            points, ticks, "ratio: below 1, filters are faster", svg, logarithmic=True, mark=1
-        ),
+        charts.estimates(points, ticks, "ratio: below 1, filters are faster", logarithmic=True, mark=1),
         table=table(title, drawn, columns, total=len(timed)),
         note=f"Lines go from the lower to the upper quartile. {first_columns(len(drawn), len(timed), 'rows')}",
     )
@@ -169,11 +178,11 @@ def _row_groups(rows: Sequence[Row]) -> Iterator[Part]:
         figures("read with filters", lambda item: item[2]),
     ]
     title = "Row groups that lookups read, by the reader's own count"
-    yield charts.chart(
+    yield Chart(
         title,
         f"For each of {count(len(drawn))} readers, columns and kinds of values the share of the row groups that were "
         "read, without filters and with filters.",
-        lambda svg: charts.estimates(points, charts.PERCENT, "share of the row groups", svg),
+        charts.estimates(points, charts.PERCENT, "share of the row groups"),
         legend=(Key("ring", "without filters"), Key("disc", "with filters")),
         table=table(title, drawn, columns, total=len(counted)),
         note="Readers that don't count row groups aren't in the chart. "

@@ -6,10 +6,7 @@ import base64
 import functools
 import hashlib
 import itertools
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from operator import itemgetter
@@ -203,28 +200,10 @@ def test_a_column_in_which_no_row_has_anything_is_left_out() -> None:
 def test_a_missing_package_is_an_error_that_names_the_extra_before_any_work(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(html, "find_spec", lambda name: None if name == "matplotlib" else object())
-    with pytest.raises(UnsupportedError, match="matplotlib") as raised:
+    monkeypatch.setattr(html, "find_spec", lambda name: None if name == "markdown_it" else object())
+    with pytest.raises(UnsupportedError, match="markdown_it") as raised:
         html.html(html_reports.of_file())
     assert raised.value.hint == install("report")
     from bloomcli.cli import run
 
     assert run(["inspect", str(tmp_path / "none.parquet"), "--report", f"html={tmp_path / 'p.html'}"]) == 4
-
-
-@pytest.mark.slow
-def test_a_user_s_settings_of_matplotlib_change_nothing_and_it_says_nothing(tmp_path: Path, fixtures: Path) -> None:
-    (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9\nfont.size: 40\nnonsense: 1\ntext.usetex: True\n")
-    path = fixtures / "parquet" / "spark_types.parquet"
-    command = [sys.executable, "-m", "bloomcli", "inspect", path, "-q", "--report"]
-    pages = []
-    for name, extra in (
-        ("usual", {}),
-        ("odd", {"MATPLOTLIBRC": str(tmp_path), "MPLBACKEND": "nothing", "DISPLAY": ":99"}),
-        ("nowhere", {"MPLCONFIGDIR": "/proc/nothing", "HOME": "/proc/nothing", "XDG_CACHE_HOME": "/proc/nothing"}),
-    ):
-        page = tmp_path / f"{name}.html"
-        done = subprocess.run([*command, f"html={page}"], env=os.environ | extra, capture_output=True, text=True)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), name
-        pages.append(page.read_text())
-    assert len(set(pages)) == 1
