@@ -243,7 +243,6 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
 
     if task.output is not None and not options.dry_run:
         store_of(task.output).make_directory(task.output)
-    threads = options.threads if isinstance(options, AddOptions | RepairOptions) else None
     check = None
     if (table := task.table) is not None:
         from bloomcli.commands.repair import TableCheck
@@ -252,9 +251,9 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
     done = change_where_needed(
         task.path,
         _request(options, check)._replace(lineage=task.lineage),
-        target_of(options, output=task.output)._replace(no_table=task.no_table, only_changed=task.only_changed),
-        threads=threads or task.threads,
-        progress=progress,
+        target_of(options, output=task.output, threads=task.threads, progress=progress)._replace(
+            no_table=task.no_table, only_changed=task.only_changed
+        ),
     )
     if isinstance(done, str):
         output = None if task.only_changed else task.output
