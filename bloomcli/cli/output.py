@@ -181,10 +181,6 @@ class StatusLine:
             self._status = None
         self._since = time.monotonic()
 
-    def show(self, what: str, done: int, total: int) -> None:
-        """Show that `done` of `total` lookups of `what` are done."""
-        self.say(f"{what}: {done:,} of {total:,} lookups")
-
     def say(self, line: str) -> None:
         """Replace the line."""
         if not self.shown or time.monotonic() - self._since < self._patience:

@@ -151,7 +151,7 @@ _COMPLETE: Final = "--all or --format csv"
 _NOTES_SHOWN: Final = 200
 _NOTE_WIDTH: Final = 40
 """Longer notes are printed below the table: on a terminal of 80 cells, they would wrap after every word."""
-_STYLE: Final = {
+STATUS_STYLE: Final = {
     Status.DONE: Style.GOOD,
     Status.PLANNED: Style.GOOD,
     Status.SKIPPED: Style.DIM,
@@ -200,7 +200,7 @@ def of_files(report: DatasetReport) -> Columns[FileRow]:
     before = "before" if changed else "row-group size" if probes else "size"
     return [
         (Head("file", path=True), lambda row: row.path),
-        (Head("status"), lambda row: Cell(_status(report, row.status), _STYLE[row.status])),
+        (Head("status"), lambda row: Cell(_status(report, row.status), STATUS_STYLE[row.status])),
         (Head("format", rank=7), lambda row: row.format or "-"),
         # figures that the command never sets have no column
         figures("row groups", lambda row: row.row_groups, rank=5, shown=report.command not in _CHANGING),

@@ -40,6 +40,7 @@ from bloomcli.report.layout import (
     Gap,
     Grid,
     Head,
+    Line,
     Pairs,
     Style,
     as_cell,
@@ -149,10 +150,7 @@ def _problems(report: InspectReport) -> Iterator[Block]:
             yield line(f"{item.column}: min/max not shown: {item.no_bounds}", Style.WARN)
     if report.summary:  # the table of the summary has the problems of filters
         return
-    for column, variant, reason in dict.fromkeys(
-        (f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted
-    ):
-        yield line(f"{column}: {variant + ', ' if variant else ''}{reason}", Style.BAD)
+    yield from untrusted(report)
     broken: dict[str, list[int]] = {}
     for index, facts in enumerate(report.filters):
         if facts.problem is not None:
@@ -162,6 +160,14 @@ def _problems(report: InspectReport) -> Iterator[Block]:
         where = f"{row_group_text(first.stripe, first.row_group)}, {column}: {first.problem}"
         more = f" (and {plural(len(indexes) - 1, 'more unreadable filter')} of the column)" if indexes[1:] else ""
         yield line(where + more, Style.BAD)
+
+
+def untrusted(report: InspectReport) -> Iterator[Line]:
+    """Yield the reasons for which readers must not use filters, each once."""
+    for column, variant, reason in dict.fromkeys(
+        (f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted
+    ):
+        yield line(f"{column}: {variant + ', ' if variant else ''}{reason}", Style.BAD)
 
 
 def _explain(report: InspectReport, grid: Grid) -> None:
@@ -257,11 +263,10 @@ def _without_filters(report: InspectReport) -> str:
 def _filters(report: InspectReport) -> Iterator[Block]:
     yield Grid.of(report.filters, of_filters(report.filters, with_header=len(_headers(report)) > 1))
     broken = [f for f in report.filters if f.problem is not None]
-    doubtful = dict.fromkeys((f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted)
+    doubtful = list(untrusted(report))
     if broken or doubtful:
         yield Gap()
-        for column, variant, reason in doubtful:
-            yield line(f"{column}: {variant + ', ' if variant else ''}{reason}", Style.BAD)
+        yield from doubtful
         for facts in broken:
             yield line(f"{row_group_text(facts.stripe, facts.row_group)}, {facts.column}: {facts.problem}", Style.BAD)
     if report.columns_without_filters:
@@ -470,7 +475,9 @@ def pages(found: Sequence[PageFacts]) -> Iterator[Block]:
             (Head("CRC", rank=7), lambda p: p.crc or "-"),
         ],
     )
-    yield from _page_problems((_place(p.stripe, p.row_group) + f", byte {p.offset}", p.problem) for p in found)
+    yield from _page_problems(
+        (row_group_text(p.stripe, p.row_group) + f", byte {p.offset}", p.problem) for p in found
+    )
 
 
 def index(found: Sequence[IndexEntry]) -> Iterator[Block]:
@@ -497,7 +504,7 @@ def index(found: Sequence[IndexEntry]) -> Iterator[Block]:
                 (Head("positions", rank=10), lambda e: " ".join(map(str, e.positions)) or "-"),
             ],
         )
-    yield from _page_problems((_place(e.stripe, e.row_group), e.problem) for e in found)
+    yield from _page_problems((row_group_text(e.stripe, e.row_group), e.problem) for e in found)
 
 
 def merged(found: Sequence[MergedFilter]) -> Iterator[Block]:
@@ -559,10 +566,6 @@ def _page_problems(found: Any) -> Iterator[Block]:
     if lines:
         yield Gap()
         yield from lines
-
-
-def _place(stripe: int | None, row_group: int) -> str:
-    return f"row group {row_group}" if stripe is None else f"stripe {stripe}, row group {row_group}"
 
 
 def _nulls(entry: IndexEntry) -> str:

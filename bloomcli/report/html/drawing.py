@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from bloomcli.report.human import CUT, printable, width
+from bloomcli.report.human import cut, printable, width
 
 WIDTH: Final = 560
 """The width of a chart in pixels. It can be read on a telephone, without scrolling."""
@@ -112,7 +112,7 @@ class Panel:
         """Write a text at a place in pixels. A text of more than `most` cells is cut."""
         whole = printable(text) or '""'
         made = self._drawing.add("text", f"f-{tone}", x=x, y=y, font_size=size, text_anchor=anchor)
-        made.text = _cut(whole, most)
+        made.text = whole if width(whole) <= most else cut(whole, most)
         if made.text != whole:
             ET.SubElement(made, "title").text = whole
 
@@ -148,15 +148,3 @@ def _share(value: float, ends: Point, logarithmic: bool) -> float:
 
 def _text(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-
-
-def _cut(text: str, most: int) -> str:
-    if width(text) <= most:
-        return text
-    taken, room = "", most - 1
-    for char in text:
-        room -= width(char)
-        if room < 0:
-            break
-        taken += char
-    return taken + CUT

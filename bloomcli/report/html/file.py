@@ -13,7 +13,7 @@ from bloomcli.report.html.charts import Place
 from bloomcli.report.html.parts import Chart, Key, Page, Part, Section, Table, first_columns, table
 from bloomcli.report.human import count, rate, row_group_text, size
 from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
-from bloomcli.report.text_inspect import ENGINE_FILTERS, file_facts, of_columns, of_filters
+from bloomcli.report.text_inspect import ENGINE_FILTERS, file_facts, of_columns, of_filters, untrusted
 from bloomcli.words import plural
 
 _LEAST_RATE: Final = 1e-8
@@ -71,8 +71,7 @@ def _file(report: InspectReport) -> Iterator[Part]:
         yield line(f"{row_group_text(facts.stripe, facts.row_group)}, {facts.column}: {problem}", Style.BAD)
     if len(problems) > _PROBLEMS_SHOWN:
         yield line(f"… and {plural(len(problems) - _PROBLEMS_SHOWN, 'more unreadable filter')}.", Style.BAD)
-    for column, reason in dict.fromkeys((f.column, f.untrusted) for f in report.filters if f.untrusted):
-        yield line(f"{column}: {reason}", Style.BAD)
+    yield from untrusted(report)
 
 
 def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:

@@ -15,10 +15,11 @@ from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import Finding
 from bloomcli.report.html import charts
-from bloomcli.report.html.parts import SEVERITY_STYLE, Chart, Document, Key, Page, Part, Section, Table, table
+from bloomcli.report.html.parts import Chart, Document, Key, Page, Part, Section, Table, table
 from bloomcli.report.human import count, row_group_text
 from bloomcli.report.layout import Cell, Columns, Head, Pairs, Style, figures, line
-from bloomcli.report.text_gate import run_facts
+from bloomcli.report.text_dataset import STATUS_STYLE
+from bloomcli.report.text_gate import SEVERITY_STYLE, run_facts
 from bloomcli.report.verdict import baseline, checked, is_clean, sentence, verdict
 from bloomcli.rules import page as rule_page
 from bloomcli.rules import rule
@@ -169,10 +170,9 @@ def _files(report: GateReport, most: int) -> Table:
     order = (Status.FAILED, Status.FOUND, Status.DONE, Status.SKIPPED, Status.PLANNED)
     number = Counter(finding.path for finding in report.findings if finding.counts)
     chosen = nsmallest(most, report.rows, key=lambda row: (order.index(row.status), -number[row.path]))
-    styles = {Status.FAILED: Style.BAD, Status.FOUND: Style.WARN, Status.SKIPPED: Style.DIM}
     columns: Columns[FileRow] = [
         (Head("file"), lambda row: row.path),
-        (Head("status"), lambda row: Cell(row.status.value, styles.get(row.status, Style.PLAIN))),
+        (Head("status"), lambda row: Cell(row.status.value, STATUS_STYLE[row.status])),
         figures("findings that count", lambda row: number[row.path]),
         figures("row groups", lambda row: row.row_groups),
         figures("filters", lambda row: row.filters),

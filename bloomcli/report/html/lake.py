@@ -13,10 +13,9 @@ from bloomcli.report.html.file import spread_charts
 from bloomcli.report.html.parts import Chart, Key, Page, Part, Section, Table, first_columns, table
 from bloomcli.report.human import count, seconds, size
 from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
-from bloomcli.report.text_dataset import of_files, over_files
+from bloomcli.report.text_dataset import STATUS_STYLE, of_files, over_files
 from bloomcli.words import plural
 
-_STYLE: Final = {Status.FAILED: Style.BAD, Status.SKIPPED: Style.DIM}
 _COVERED: Final = (
     Key("accent", "files with a filter in every row group"),
     Key("q2", "in some row groups"),
@@ -42,20 +41,18 @@ def page(report: DatasetReport, most: int) -> Page:
         found = table("Columns over all files", columns, over_files(report), most=most)
         sections.append(Section("Columns", (found,)))
     sections.append(Section("All files", (_files(report, most),)))
-    title = ", ".join(_roots(report)) or "no files"
-    return Page(title, "inspect", _lead(report, filtered), tuple(sections))
+    return Page(_title(report), "inspect", _lead(report, filtered), tuple(sections))
 
 
-def _roots(report: DatasetReport) -> Iterator[str]:
-    """Yield the name of the table, or the number of files and their common directory."""
+def _title(report: DatasetReport) -> str:
+    """The name of the table, or the number of files and their common directory."""
     if report.table is not None:
-        yield report.table.name
-        return
+        return report.table.name
     low = min((row.path for row in report.rows), default="")
     high = max((row.path for row in report.rows), default="")
     same = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
     folder = low[: low.rfind("/", 0, same + 1) + 1]
-    yield f"{plural(report.files, 'file')}" + (f" in {folder}" if folder else "")
+    return plural(report.files, "file") + (f" in {folder}" if folder else "")
 
 
 def _lead(report: DatasetReport, filtered: list[ColumnOverFiles]) -> Line:
@@ -75,9 +72,7 @@ def _lead(report: DatasetReport, filtered: list[ColumnOverFiles]) -> Line:
 def _totals(report: DatasetReport) -> Iterator[Part]:
     statuses = report.row_totals().statuses
     items = [
-        (status.value, Cell(count(statuses[status]), _STYLE.get(status, Style.PLAIN)))
-        for status in Status
-        if statuses[status]
+        (status.value, Cell(count(statuses[status]), STATUS_STYLE[status])) for status in Status if statuses[status]
     ]
     bits = sum(row.filter_bytes or 0 for row in report.rows)
     whole = sum(row.bytes_before or 0 for row in report.rows)

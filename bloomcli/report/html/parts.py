@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from bloomcli.model.file import Severity
 from bloomcli.report.html.drawing import Drawing
 from bloomcli.report.human import CUT, count, printable
 from bloomcli.report.layout import Block, Cell, Columns, Grid, Head, Line, Style, line
@@ -17,9 +16,6 @@ ROWS_SHOWN: Final = 500
 """The most rows of a table. A note above the table counts the rows that are left out."""
 TEXT_SHOWN: Final = 300
 """The most characters of a text in a table. A longer text is cut, and ends in a mark."""
-
-SEVERITY_STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severity.NOTE: Style.DIM}
-"""The style of a finding's severity."""
 
 T = TypeVar("T")
 
