@@ -281,6 +281,13 @@ def level_texts(low: float, high: float) -> list[tuple[int, str]]:
     return [(i + 1, f"{size(round(edges[i]))} to {size(round(edges[i + 1]))}") for i in range(5)]
 
 
+def place(share: float, mean: float | None, bounds: tuple[float, float], *, broken: bool) -> Place:
+    """Return a cell of a map by the mean size of its filters, which is None without any, and the bounds of sizes."""
+    if mean is None:
+        return Place(share, 1, broken=broken)
+    return Place(share, level(mean, *bounds), _size(mean), broken)
+
+
 def sizes(greatest: float) -> Labels:
     """Return labels of a linear scale of bytes, from 0 to at least `greatest`."""
     unit = 1024 ** max(int(math.log(max(greatest, 1), 1024)), 0)

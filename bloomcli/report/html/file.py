@@ -113,33 +113,21 @@ def _cells(
     filters: Sequence[FilterFacts], ranges: Sequence[range], bounds: tuple[int, int], *, in_stripes: bool
 ) -> list[Place]:
     """The cells of a column."""
-    length = ranges[-1][-1] + 1
-    sums = [0] * length
-    present = bytearray(length)
-    broken = bytearray(length)
-    filled = [0] * length
+    cell_of = [number for number, places in enumerate(ranges) for _ in places]
+    found: list[list[FilterFacts]] = [[] for _ in ranges]
+
+    def at(facts: FilterFacts) -> int:
+        return (facts.stripe or 0) if in_stripes else facts.row_group
+
     for facts in filters:
-        at = (facts.stripe or 0) if in_stripes else facts.row_group
-        if not 0 <= at < length:
-            continue
-        present[at] = 1
-        broken[at] |= facts.problem is not None or facts.untrusted is not None
-        if facts.bitset_bytes:
-            sums[at] += facts.bitset_bytes
-            filled[at] += 1
+        if 0 <= at(facts) < len(cell_of):
+            found[cell_of[at(facts)]].append(facts)
     cells = []
-    for places in ranges:
-        part = slice(places[0], places[-1] + 1)
-        number, filters_there = sum(present[part]), sum(filled[part])
-        mean = sum(sums[part]) / filters_there if filters_there else 0
-        cells.append(
-            Place(
-                number / len(places),
-                charts.level(mean, *bounds) if mean else 1,
-                size(round(mean)).replace(".0 ", " ") if mean else "",
-                any(broken[part]),
-            )
-        )
+    for places, there in zip(ranges, found, strict=True):
+        sizes = [facts.bitset_bytes for facts in there if facts.bitset_bytes]
+        mean = sum(sizes) / len(sizes) if sizes else None
+        broken = any(facts.problem is not None or facts.untrusted is not None for facts in there)
+        cells.append(charts.place(len(set(map(at, there))) / len(places), mean, bounds, broken=broken))
     return cells
 
 

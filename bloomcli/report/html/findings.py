@@ -97,17 +97,16 @@ def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
 
 def _by_column(findings: Sequence[Finding], most: int) -> Table:
     """The number of findings by rule and column, the most severe first."""
-    numbers = Counter((finding.id, finding.column or "", finding.severity) for finding in findings)
-    files: dict[tuple[str, str, Severity], set[str | None]] = {}
+    groups: dict[tuple[str, str, Severity], list[Finding]] = {}
     for finding in findings:
-        files.setdefault((finding.id, finding.column or "", finding.severity), set()).add(finding.path)
-    order = sorted(numbers, key=lambda key: (-_severity(key[2]), -numbers[key]))
+        groups.setdefault((finding.id, finding.column or "", finding.severity), []).append(finding)
+    order = sorted(groups, key=lambda key: (-_severity(key[2]), -len(groups[key])))
     columns: Columns[tuple[str, str, Severity]] = [
         (Head("rule"), lambda key: key[0]),
         (Head("column"), lambda key: key[1]),
         (Head("severity"), lambda key: _severity_cell(key[2])),
-        figures("findings", lambda key: numbers[key]),
-        figures("files", lambda key: len(files[key])),
+        figures("findings", lambda key: len(groups[key])),
+        figures("files", lambda key: len({finding.path for finding in groups[key]})),
     ]
     return table("Findings by rule and column", order, columns, most=most, chosen="most severe")
 

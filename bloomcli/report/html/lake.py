@@ -167,13 +167,8 @@ def _place(columns: Sequence[ColumnFilters], low: float, high: float) -> Place |
     groups = with_filter + sum(column.row_groups_without_filter for column in columns)
     if not groups:
         return None
-    mean = _mean(columns)
-    return Place(
-        with_filter / groups,
-        1 if mean is None else charts.level(mean, low, high),
-        "" if mean is None else size(mean).replace(".0 ", " "),
-        any(column.unreadable for column in columns),
-    )
+    broken = any(column.unreadable for column in columns)
+    return charts.place(with_filter / groups, _mean(columns), (low, high), broken=broken)
 
 
 def _files(report: DatasetReport, most: int) -> Table:
