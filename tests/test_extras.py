@@ -82,7 +82,7 @@ def test_without_its_packages_each_command_names_what_to_install(tmp_path: Path)
         "cryptography": ["inspect", encrypted, "--footer-key", "hex:" + "30" * 16],
     }
     missing = ["sqlglot", "jinja2", "boto3", "botocore", "azure", "google.auth", "google.cloud", "urllib3"]
-    missing += ["requests", "pyspark", "cryptography", "matplotlib", "PIL", "markdown_it"]
+    missing += ["requests", "pyspark", "cryptography", "PIL", "markdown_it"]
     program = (
         "import json, sys\n"
         "missing, commands = map(json.loads, sys.argv[1:])\n"

@@ -316,23 +316,13 @@ def meter(
     return on_row
 
 
-def _print_errors(report: DatasetReport) -> None:
-    """Print the errors of files to standard error, in the form of errors of a single file."""
-    from bloomcli.report.layout import line
-    from bloomcli.report.render import plain
-
-    for row in report.rows:
-        if row.error is not None:
-            texts = [f"bloom: {row.error}"] + ([f"hint: {row.hint}"] if row.hint else [])
-            sys.stderr.writelines(f"{text}\n" for text in plain(map(line, texts)))
-    if report.not_started:
-        sys.stderr.write(f"bloom: {plural(report.not_started, 'file')} not started: --fail-fast ended the run\n")
-
-
 def write(report: DatasetReport, form: str, *, every: bool = False, reports: Reports = ()) -> int:
     """Print a dataset's report (text has all rows if `every` is true), and write it to `reports`."""
     if is_quiet() and form == "text":
-        _print_errors(report)
+        output.say_problems((row.error, row.hint) for row in report.rows if row.error is not None)
+        if report.not_started:
+            text = f"bloom: {plural(report.not_started, 'file')} not started: --fail-fast ended the run"
+            output.say(text, err=True)
     _write(report, form, None, every=every)
     save_all(reports, lambda other, stream: _write(report, other, stream, every=every))
     return report.exit_code

@@ -9,6 +9,7 @@ import click
 
 from bloomcli.cli import grouped, options, output
 from bloomcli.cli.targets import check_new_file, new_output, output_option
+from bloomcli.commands.options import ProbeOptions
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ Examples:
   python -c "import numpy; print(numpy.load('id.npy').shape)"    # (blocks, 8)""",
 )
 @options.file_argument
-@options.column_option("The leaf column; optional if only one column has filters.")
+@options.options_of(ProbeOptions, only=("column",))
 @grouped.option("-g", "--row-group", type=click.IntRange(min=0), default=0, show_default=True, help="Counted from 0.")
 @grouped.option(
     "-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0."
@@ -89,17 +90,12 @@ def command(
 
 def _write_bytes(found: FilterDump, form: str, stream: Any) -> None:
     """Write the filter in a binary form."""
-    if form == "png":
-        from bloomcli.report import bitset
+    from bloomcli.report import bitset
 
-        data = bitset.write(found)
-    else:
-        from bloomcli.report import bitset
-
-        data = found.bitset
-        if form == "npy":  # whole words: some engines' filters end within one
-            data += bytes(-len(data) % 8)
-            data = bitset.header(len(data), blocks=found.facts.blocks is not None) + data
+    data = bitset.write(found) if form == "png" else found.bitset
+    if form == "npy":  # whole words: some engines' filters end within one
+        data += bytes(-len(data) % 8)
+        data = bitset.header(len(data), blocks=found.facts.blocks is not None) + data
     stream.flush()
     binary = getattr(stream, "buffer", stream)
     binary.write(data)

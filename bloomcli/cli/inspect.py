@@ -69,8 +69,7 @@ def command(
     the output has a line per column over all files, and the files that differ from the others. Links
     to directories are followed if they are arguments; links found in a directory are reported.
 
-    --report html=FILE writes a page with charts and tables, which needs Jinja2,
-    markdown-it-py and matplotlib.
+    --report html=FILE writes a page with charts and tables, which needs Jinja2 and markdown-it-py.
     """
     from bloomcli.commands import inspect
 

@@ -285,15 +285,6 @@ def _decorators(name: str, one: Option, default: Any, before: str) -> Iterator[A
         yield option("--no-policy", is_flag=True, help="Use no policy.", group=POLICY)
 
 
-def column_option(text: str) -> Callable[[F], F]:
-    """``--column`` (``-c``): one leaf column."""
-    part: Callable[[F], F]
-    (part,) = _decorators(
-        "column", Option(help=text, form="column", metavar="NAME", flags=("-c", "--column"), common=True), None, ""
-    )
-    return part
-
-
 def format_option(*choices: str) -> Callable[[F], F]:
     """``--format``; the first choice is the default."""
     return option(

@@ -100,9 +100,9 @@ def write(
 
         csv.WRITERS[command](report, to)
     elif form == "html":
-        from bloomcli.report import html
+        from bloomcli.report.html import html
 
-        to.write(html.write(report))
+        to.write(html(report))
     elif stream is not None or not is_quiet():
         from bloomcli.report import render
 
@@ -180,10 +180,6 @@ class StatusLine:
             self._status.stop()
             self._status = None
         self._since = time.monotonic()
-
-    def show(self, what: str, done: int, total: int) -> None:
-        """Show that `done` of `total` lookups of `what` are done."""
-        self.say(f"{what}: {done:,} of {total:,} lookups")
 
     def say(self, line: str) -> None:
         """Replace the line."""

@@ -37,7 +37,6 @@ OPTIONAL: Final = (
     "google-cloud-storage",
     "jinja2",
     "markdown-it-py",
-    "matplotlib",
     "paimon-mosaic",
     "pillow",
     "polars",

@@ -223,7 +223,7 @@ def _bits(kinds: dict[str | None, FilterFacts] | None) -> list[tuple[int | None,
 
 def run(path: str | os.PathLike[str], options: AddOptions, *, progress: Progress | None = None) -> ChangeReport:
     """Change one file. Raises: as `add`."""
-    return change(path, request(options), target_of(options), threads=options.threads, progress=progress)
+    return change(path, request(options), target_of(options, progress=progress))
 
 
 ChunkKey = tuple[int, int | None, int]

@@ -35,7 +35,8 @@ OUTPUT_EXISTS: Final = "the output is there already"
 
 
 class Target(NamedTuple):
-    """The target of a changed file: either `output` or `in_place`; a dry run may have neither."""
+    """The target of a changed file, either `output` or `in_place` (a dry run may have neither), and how it is
+    written."""
 
     output: str | os.PathLike[str] | None = None
     in_place: bool = False
@@ -53,6 +54,9 @@ class Target(NamedTuple):
     """The command that changes the file, for hints."""
     columns: Sequence[str] = ()
     """The columns that the command names, for hints."""
+    threads: int | None = None
+    """Column chunks that are read at a time; None: one for each core."""
+    progress: Progress | None = None
 
     def resolve(self, path: str) -> str | None:
         """The path to write for a file; None in a dry run without a target. Raises UsageError, WriteError."""
@@ -119,16 +123,9 @@ class ChangeRequest(NamedTuple):
 
 @convert_os_errors_of_file
 @counted
-def change(
-    path: str | os.PathLike[str],
-    request: ChangeRequest,
-    target: Target,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> ChangeReport:
+def change(path: str | os.PathLike[str], request: ChangeRequest, target: Target) -> ChangeReport:
     """Plan a change and, unless it is a dry run, carry it out."""
-    report = _without_empty_columns(request, lambda other: _change_file(path, other, target, threads, progress))
+    report = _without_empty_columns(request, lambda other: _change_file(path, other, target))
     return replace(report, policy=policy_path(request.options))
 
 
@@ -147,13 +144,7 @@ def _without_empty_columns(request: ChangeRequest, changed: Callable[[ChangeRequ
             request = other._replace(lineage=request.lineage)
 
 
-def _change_file(
-    path: str | os.PathLike[str],
-    request: ChangeRequest,
-    target: Target,
-    threads: int | None,
-    progress: Progress | None,
-) -> ChangeReport:
+def _change_file(path: str | os.PathLike[str], request: ChangeRequest, target: Target) -> ChangeReport:
     started = time.perf_counter()
     store = store_of(path)
     with store.open(os.fspath(path)) as source:
@@ -176,7 +167,7 @@ def _change_file(
                 idle = request.why_idle if plan.estimate or request.options.command == "repair" else no_filters(file)
                 reason = request.why_unchanged(file) or idle
                 return _unchanged(source, file, request, target, reason, plan)
-            report = _change(source, file, plan, output, request, target, threads, progress)
+            report = _change(source, file, plan, output, request, target)
         except BloomError as error:
             error.add_to_hint(_leftover_remarks(output))
             raise
@@ -239,31 +230,18 @@ def _leftover_remarks(output: str | None) -> tuple[str, ...]:
 
 
 @convert_os_errors_of_file
-def change_where_needed(
-    path: str | os.PathLike[str],
-    request: ChangeRequest,
-    target: Target,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> ChangeReport | str:
+def change_where_needed(path: str | os.PathLike[str], request: ChangeRequest, target: Target) -> ChangeReport | str:
     """Like `change`, but a file that needs no change is only copied, if at all. Returns the reason in this case.
 
     An existing output is kept if the same request made it from this file, and made again if another request did, or
     if the file has changed since. `overwrite` is needed to replace anything but a file of the same format. With
     `only_changed`, an existing output comes from an earlier attempt of this run, and its report is returned.
     """
-    return _without_empty_columns(
-        request, lambda other: _change_file_where_needed(path, other, target, threads, progress)
-    )
+    return _without_empty_columns(request, lambda other: _change_file_where_needed(path, other, target))
 
 
 def _change_file_where_needed(
-    path: str | os.PathLike[str],
-    request: ChangeRequest,
-    target: Target,
-    threads: int | None,
-    progress: Progress | None,
+    path: str | os.PathLike[str], request: ChangeRequest, target: Target
 ) -> ChangeReport | str:
     started = time.perf_counter()
     store = store_of(path)
@@ -301,7 +279,7 @@ def _change_file_where_needed(
                 _copy_whole(source, copy, target, verify=lambda _: put())
             return "; ".join((reason, "copied", *current().remarks))
         output = _output(store, source, target, makes_directories=True)
-        report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
+        report = _change(source, file, plan or request.plan(file), output, request, target)
     return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + corrected)
 
 
@@ -362,14 +340,7 @@ def _output(store: Store, source: Source, target: Target, *, makes_directories: 
 
 
 def _change(
-    source: Source,
-    file: FilterFile,
-    plan: Plan,
-    output: str | None,
-    request: ChangeRequest,
-    target: Target,
-    threads: int | None,
-    progress: Progress | None,
+    source: Source, file: FilterFile, plan: Plan, output: str | None, request: ChangeRequest, target: Target
 ) -> ChangeReport:
     if output is None:
         report = replace(
@@ -381,7 +352,7 @@ def _change(
         )
         return with_traffic(report, _estimated_traffic(file.source, plan, target))
     with _companion(file, output, target) as put:
-        built, size = _carry_out(file.source, output, target, plan, put, threads or cores(), progress)
+        built, size = _carry_out(file.source, output, target, plan, put)
     return replace(
         _report(source, file, request, target),  # without the plan's estimates, for which Mosaic reads dictionaries
         output=output,
@@ -493,20 +464,14 @@ def _companion(file: FilterFile, output: str, target: Target) -> Iterator[Callab
 
 
 def _carry_out(
-    source: Source,
-    output: str,
-    target: Target,
-    plan: Plan,
-    put: Callable[[], None],
-    threads: int,
-    progress: Progress | None,
+    source: Source, output: str, target: Target, plan: Plan, put: Callable[[], None]
 ) -> tuple[ChangeResult, int]:
     """Write the plan's pieces while other threads read its columns. Returns the result and the new file's size.
 
     `put` is called when the new file is verified, before it gets its path.
     """
-    copied = Meter(progress, "copy", plan.bytes_to_copy)
-    decoded = Meter(progress, "decode", plan.bytes_to_decode)
+    copied = Meter(target.progress, "copy", plan.bytes_to_copy)
+    decoded = Meter(target.progress, "decode", plan.bytes_to_decode)
 
     def verify(written: Source) -> None:
         plan.result().verify(written)
@@ -514,7 +479,7 @@ def _carry_out(
 
     size = store_of(output).replace(
         output,
-        source.pieces(plan.pieces(threads, decoded.tick)),
+        source.pieces(plan.pieces(target.threads or cores(), decoded.tick)),
         source=source.stored,
         overwrite=target.overwrite or target.in_place,
         verify=verify,
@@ -525,8 +490,15 @@ def _carry_out(
     return plan.result(), size
 
 
-def target_of(options: WriteOptions, *, output: Name | None = None) -> Target:
-    """Return the target of a file: `output` if given, else the target in the options."""
+def target_of(
+    options: WriteOptions,
+    *,
+    output: Name | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Target:
+    """Return the target of a file: `output` if given, else the target in the options. `threads` are used if the
+    options don't set a number."""
     return Target(
         output=options.output if output is None else output,
         in_place=options.in_place,
@@ -536,4 +508,6 @@ def target_of(options: WriteOptions, *, output: Name | None = None) -> Target:
         mirrored=output is not None,
         command=options.command,
         columns=tuple(options.columns),
+        threads=getattr(options, "threads", None) or threads,  # not all commands read columns
+        progress=progress,
     )

@@ -56,4 +56,4 @@ def request(options: FoldOptions) -> ChangeRequest:
 
 def run(path: str | os.PathLike[str], options: FoldOptions, *, progress: Progress | None = None) -> ChangeReport:
     """Change one file. Raises: as `fold`."""
-    return change(path, request(options), target_of(options), progress=progress)
+    return change(path, request(options), target_of(options, progress=progress))

@@ -38,4 +38,4 @@ def request(options: RemoveOptions) -> ChangeRequest:
 
 def run(path: str | os.PathLike[str], options: RemoveOptions, *, progress: Progress | None = None) -> ChangeReport:
     """Change one file. Raises: as `remove`."""
-    return change(path, request(options), target_of(options), progress=progress)
+    return change(path, request(options), target_of(options, progress=progress))

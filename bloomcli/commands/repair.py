@@ -68,4 +68,4 @@ def request(options: RepairOptions, table: TableCheck | None = None) -> ChangeRe
 
 def run(path: str | os.PathLike[str], options: RepairOptions, *, progress: Progress | None = None) -> ChangeReport:
     """Change one file. Raises: as `repair`."""
-    return change(path, request(options), target_of(options), threads=options.threads, progress=progress)
+    return change(path, request(options), target_of(options, progress=progress))

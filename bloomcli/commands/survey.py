@@ -4,14 +4,14 @@ of these filters, and their faults under any policy."""
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from itertools import chain
 
 from bloomcli.checks.readers import readers as losing
 from bloomcli.commands.columns import select
 from bloomcli.commands.options import SurveyOptions
 from bloomcli.formats.registry import open_file
-from bloomcli.model.dataset import SurveyedColumn, SurveyReport
+from bloomcli.model.dataset import FileRow, Status, SurveyedColumn
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import FilePolicy
@@ -19,19 +19,8 @@ from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 
 
-@dataclass(slots=True)
-class _Tally:
-    """Running totals of one column's filters."""
-
-    filters: int = 0
-    unreadable: int = 0
-    bitset_bytes: int = 0
-    max_fpp: float | None = None
-    everywhere: bool = False
-
-
 @convert_os_errors_of_file
-def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
+def run(path: str | os.PathLike[str], options: SurveyOptions) -> FileRow:
     """Examine a file's filters, column by column. Reads the same as `validate` without `deep`.
 
     Raises:
@@ -42,7 +31,7 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
     with open_source(path) as source:
         file = open_file(source, options.names, options.keys)
         select(file.columns, options.columns, path=source.path, lacking=file.missing_columns)
-        tallies: dict[str, _Tally] = {}
+        seen: dict[str, SurveyedColumn] = {}
         findings: list[Finding] = []
         for_readers: list[FilterFacts] = []
         others = {column.path for column in file.columns if column.not_in_table}
@@ -53,12 +42,15 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
                 continue
             if item.column in others:  # no policy can require it
                 continue
-            tally = tallies.setdefault(item.column, _Tally())
-            tally.filters += 1
-            tally.unreadable += item.problem is not None
-            tally.bitset_bytes += item.bitset_bytes or 0
-            if item.fpp is not None:
-                tally.max_fpp = max(tally.max_fpp or 0.0, item.fpp)
+            found = seen.setdefault(item.column, SurveyedColumn(column=item.column))
+            rates = [rate for rate in (found.max_fpp, item.fpp) if rate is not None]
+            seen[item.column] = replace(
+                found,
+                filters=found.filters + 1,
+                unreadable=found.unreadable + (item.problem is not None),
+                bitset_bytes=found.bitset_bytes + (item.bitset_bytes or 0),
+                max_fpp=max(rates, default=None),
+            )
             if rules.readers:
                 for_readers.append(item)
         findings += losing(file, for_readers, rules.readers, rules.table, None)
@@ -66,17 +58,23 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
         for column in file.columns:
             if not column.not_in_table:
                 named.setdefault(column.path, []).append(column)
-        for name in named if file.rows == 0 else named.keys() & tallies.keys():
-            tallies.setdefault(name, _Tally()).everywhere = not any(map(file.without_filter, named[name]))
-        if not any(tally.filters for tally in tallies.values()):  # columns that a policy could require
+        for name in named if file.rows == 0 else named.keys() & seen.keys():
+            everywhere = not any(map(file.without_filter, named[name]))
+            seen[name] = replace(seen.get(name, SurveyedColumn(column=name)), everywhere=everywhere)
+        columns = sum(column.filters > 0 for column in seen.values())
+        if not columns:  # columns that a policy could require
             for column in file.leaves:
                 if not column.not_in_table and column.unfilterable is None and file.why_unfilterable(column) is None:
-                    tallies.setdefault(column.path, _Tally())
-        return SurveyReport(
+                    seen.setdefault(column.path, SurveyedColumn(column=column.path))
+        return FileRow(
             path=source.path,
+            status=Status.DONE,
             format=file.format,
             row_groups=file.row_group_count,
-            file_bytes=source.size,
-            seen=tuple(SurveyedColumn(column=name, **asdict(tally)) for name, tally in tallies.items()),
+            columns=columns,
+            filters=sum(column.filters for column in seen.values()),
+            bytes_before=source.size,
+            max_fpp=max((column.max_fpp for column in seen.values() if column.max_fpp is not None), default=None),
+            seen=tuple(seen.values()),
             findings=tuple(f for f in findings if f.severity is not Severity.NOTE),
         )

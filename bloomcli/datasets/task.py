@@ -33,7 +33,7 @@ from bloomcli.commands.progress import Progress
 from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
-from bloomcli.model.dataset import ColumnFilters, CorrectedRow, FileRow, Status, SurveyReport
+from bloomcli.model.dataset import ColumnFilters, CorrectedRow, FileRow, Status
 from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.model.paths import shown
@@ -199,7 +199,7 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
         case SurveyOptions():
             from bloomcli.commands import survey
 
-            return _survey_row(survey.run(task.path, task.options))
+            return survey.run(task.path, task.options)
         case ValidateOptions():
             from bloomcli.commands import validate
 
@@ -219,21 +219,6 @@ def _probe_row(report: ProbeReport) -> FileRow:
         totals=report.totals,
         reason=report.unverified,
         exit_code=1 if report.absent_everywhere else 0,
-    )
-
-
-def _survey_row(report: SurveyReport) -> FileRow:
-    return FileRow(
-        path=report.path,
-        status=Status.DONE,
-        format=report.format,
-        row_groups=report.row_groups,
-        columns=sum(column.filters > 0 for column in report.seen),
-        filters=sum(column.filters for column in report.seen),
-        bytes_before=report.file_bytes,
-        max_fpp=max((column.max_fpp for column in report.seen if column.max_fpp is not None), default=None),
-        seen=report.seen,
-        findings=report.findings,
     )
 
 
@@ -258,7 +243,6 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
 
     if task.output is not None and not options.dry_run:
         store_of(task.output).make_directory(task.output)
-    threads = options.threads if isinstance(options, AddOptions | RepairOptions) else None
     check = None
     if (table := task.table) is not None:
         from bloomcli.commands.repair import TableCheck
@@ -267,9 +251,9 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
     done = change_where_needed(
         task.path,
         _request(options, check)._replace(lineage=task.lineage),
-        target_of(options, output=task.output)._replace(no_table=task.no_table, only_changed=task.only_changed),
-        threads=threads or task.threads,
-        progress=progress,
+        target_of(options, output=task.output, threads=task.threads, progress=progress)._replace(
+            no_table=task.no_table, only_changed=task.only_changed
+        ),
     )
     if isinstance(done, str):
         output = None if task.only_changed else task.output

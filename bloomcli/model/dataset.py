@@ -75,23 +75,6 @@ class ColumnOverFiles:
     """Filters of whole files that engines keep, and that are no part of the other figures."""
 
 
-class ColumnSums:
-    """Running totals of the columns of many files."""
-
-    def __init__(self) -> None:
-        self._found: defaultdict[str, _Sum] = defaultdict(_Sum)
-
-    def add(self, columns: Iterable[ColumnFilters]) -> None:
-        """Add a file's columns."""
-        for column in columns:
-            self._found[column.column].add(column)
-
-    @property
-    def columns(self) -> tuple[ColumnOverFiles, ...]:
-        """The totals of each column, in the order in which columns first appeared."""
-        return tuple(found.over_files(name) for name, found in self._found.items())
-
-
 class _Sum:
     """Running totals of one column."""
 
@@ -172,30 +155,15 @@ class SurveyedColumn:
     """One column of a file and its filters, from which `validate --init` writes a policy."""
 
     column: str
-    filters: int
-    everywhere: bool
+    filters: int = 0
+    everywhere: bool = False
     """Every row group with values has a filter. False for a group of columns (an ORC struct), which can't be
     required."""
-    unreadable: int
-    bitset_bytes: int
+    unreadable: int = 0
+    bitset_bytes: int = 0
     """Bytes of all bitsets together."""
     max_fpp: float | None = None
     """The highest measured false-positive rate."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurveyReport:
-    """A file and its columns with filters."""
-
-    path: str
-    format: str
-    row_groups: int
-    file_bytes: int
-    seen: tuple[SurveyedColumn, ...]
-    """The columns with a filter; in a file without filters, the columns that can have one; in a file without rows,
-    all columns, because none of them needs one."""
-    findings: tuple[Finding, ...] = ()
-    """The findings that make `validate` fail under every policy, because they depend on no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -233,7 +201,8 @@ class FileRow(Brief):
     totals: tuple[ValueTotals, ...] = ()
     """probe: what a reader may skip for each value."""
     seen: tuple[SurveyedColumn, ...] = ()
-    """validate --init: the columns with filters."""
+    """validate --init: the columns with a filter; in a file without filters, the columns that can have one; in a file
+    without rows, all columns, because none of them needs one."""
     requests: int | None = None
     """Requests to the object store, retries included; None for local files. In a dry run of a change, this and the
     following fields are estimates."""
@@ -300,7 +269,7 @@ class RowTotals:
         self.row_groups = self.row_groups_read = self.filters = self.values_checked = 0
         self.traffic: Traffic | None = None
         """The requests of all rows; None if all files are local."""
-        columns = ColumnSums()
+        columns: defaultdict[str, _Sum] = defaultdict(_Sum)
         for row in rows:
             self.statuses[row.status] += 1
             self.codes.setdefault(row.status, set()).add(row.exit_code)
@@ -308,10 +277,12 @@ class RowTotals:
             self.row_groups_read += row.row_groups_read or 0
             self.filters += row.filters or 0
             self.values_checked += row.values_checked or 0
-            columns.add(row.by_column)
+            for column in row.by_column:
+                columns[column.column].add(column)
             if (traffic := traffic_of(row)) is not None:
                 self.traffic = traffic if self.traffic is None else self.traffic + traffic
-        self.by_column = columns.columns
+        self.by_column = tuple(found.over_files(name) for name, found in columns.items())
+        """The totals of each column, in the order in which columns first appeared."""
 
 
 class ReportOnFiles:

@@ -186,20 +186,21 @@ def value_text(text: str, most: int = VALUE_WIDTH, *, exact: bool | None = None)
     quoted = f'"{text}"' if not text or text != text.strip() else text
     found = printable(quoted[: most + 1])
     if len(quoted) > most + 1 or width(found) > most:
-        return _start(quoted, most - 1) + CUT
+        return cut(quoted, most)
     return found + CUT if exact is False else found
 
 
-def _start(text: str, cells: int) -> str:
-    """As many characters as fit into `cells`; an escape is never cut."""
-    taken, room = [], cells
+def cut(text: str, most: int) -> str:
+    """Escape as many characters as fit into `most` cells together with the mark of a cut text; an escape is never
+    cut."""
+    taken, room = [], most - 1
     for char in text:
         shown = printable(char)
         room -= width(shown)
         if room < 0:
             break
         taken.append(shown)
-    return "".join(taken)
+    return "".join(taken) + CUT
 
 
 def shorten(text: str, most: int = VALUE_WIDTH) -> str:

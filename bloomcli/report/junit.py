@@ -13,9 +13,8 @@ with character references, and therefore well-formed in every encoding of the st
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TextIO
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree import ElementTree as ET
 
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.gate import GateReport
@@ -30,73 +29,53 @@ TEXT_FINDINGS: Final = 100
 
 _NOT_XML: Final = {ord("\ufffe"): "\\ufffe", ord("\uffff"): "\\uffff"}
 """Characters that XML 1.0 doesn't allow, besides control characters and surrogates (see `printable`)."""
-
-
-@dataclass(slots=True)
-class _Case:
-    """One test case: a file and a rule, a file, or a check that was not done."""
-
-    kind: str
-    name: str
-    file: str | None = None
-    seconds: float = 0.0
-    failure: tuple[str, str, str] | None = None
-    """Message, type, text."""
-    error: tuple[str, str, str] | None = None
-    skipped: str | None = None
-    out: str = ""
+_FILES: Final = "bloom.files"
 
 
 def write(report: GateReport, stream: TextIO) -> None:
     """Write the report as one ``testsuites`` document."""
-    suites = _suites(report)
-    stream.write('<?xml version="1.0" encoding="utf-8"?>\n')
-    total = _tally([case for _, cases in suites for case in cases])
-    stream.write(_tag("testsuites", {"name": "bloom validate", **total, "time": f"{report.seconds:.3f}"}) + "\n")
-    for name, cases in suites:
-        seconds = sum(case.seconds for case in cases)
-        stream.write("  " + _tag("testsuite", {"name": name, **_tally(cases), "time": f"{seconds:.3f}"}) + "\n")
-        if name == _FILES:
-            stream.writelines(_properties(report))
-        for case in cases:
-            stream.writelines(_case(case))
-        if name == _FILES:
-            stream.write("    " + _element("system-out", printable(verdict(report))) + "\n")
-        stream.write("  </testsuite>\n")
-    stream.write("</testsuites>\n")
-
-
-_FILES: Final = "bloom.files"
-
-
-def _suites(report: GateReport) -> list[tuple[str, list[_Case]]]:
-    broken: dict[tuple[str, str], list[Finding]] = {}
+    root = ET.Element("testsuites", {"name": "bloom validate"})
+    broken: dict[Group, dict[tuple[str, str], list[Finding]]] = {}
     for finding in report.findings:
-        broken.setdefault((finding.id, finding.path or ""), []).append(finding)
-    groups: dict[Group, list[_Case]] = {group: [] for group in Group}
-    for (id_, path), findings in broken.items():
-        groups[rule(id_).group].append(_broken(id_, path, findings))
-    # the rules on lost rows come first, as in RULES
-    order = dict.fromkeys((Group.SOUNDNESS, *Group))
-    named = [(f"bloom.{group.value}", groups[group]) for group in order if groups[group]]
-    return [*named, (_FILES, [*_unchecked(report), *_files(report)])]
+        of_group = broken.setdefault(rule(finding.id).group, {})
+        of_group.setdefault((finding.id, finding.path or ""), []).append(finding)
+    for group in dict.fromkeys((Group.SOUNDNESS, *Group)):  # the rules on lost rows come first, as in RULES
+        if group in broken:
+            suite = _add(root, "testsuite", {"name": f"bloom.{group.value}"})
+            for (id_, path), findings in broken[group].items():
+                _broken(suite, id_, path, findings)
+    files = _add(root, "testsuite", {"name": _FILES})
+    properties = _add(files, "properties")
+    for name, value in run_facts(report).items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        _add(properties, "property", {"name": f"bloom.{name}", "value": text})
+    _unchecked(files, report)
+    _files(files, report)
+    _add(files, "system-out", text=printable(verdict(report)))
+    for suite in root:
+        seconds = sum(float(case.get("time", 0)) for case in suite.iter("testcase"))
+        _tally(suite, seconds)
+    _tally(root, report.seconds)
+    ET.indent(root)
+    text = ET.tostring(root, encoding="us-ascii").decode("ascii")
+    stream.write(f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
 
 
-def _broken(id_: str, path: str, findings: Sequence[Finding]) -> _Case:
+def _broken(suite: ET.Element, id_: str, path: str, findings: Sequence[Finding]) -> None:
+    """Add the case of a rule that a file breaks."""
     found = rule(id_)
-    case = _Case(kind=f"bloom.{found.group.value}.{id_}", name=path, file=path)
+    case = _case(suite, f"bloom.{found.group.value}.{id_}", path, file=path)
     counting = [f for f in findings if f.counts]
     others = [f for f in findings if not f.counts]
     if counting:
         worst = counting[0]
         more = f" (and {len(counting) - 1:,} more)" if len(counting) > 1 else ""
         message = f"{worst.severity.value}: {found.title}: {worst.message}{finding_location(worst)}{more}"
-        case.failure = (message, id_, _text(counting))
+        _add(case, "failure", {"message": message, "type": id_}, _text(counting))
     elif any(f.off is not None or f.known for f in others):
-        case.skipped = "; ".join(_reasons(others))
+        _add(case, "skipped", {"message": "; ".join(_reasons(others))})
     if others:
-        case.out = _text(others)
-    return case
+        _add(case, "system-out", text=_text(others))
 
 
 def _reasons(findings: Iterable[Finding]) -> Iterator[str]:
@@ -122,85 +101,50 @@ def _text(findings: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
-def _unchecked(report: GateReport) -> Iterator[_Case]:
-    """Yield a skipped case for each check that was not done."""
-    partial = unchecked(report)
-    if partial:
-        yield _Case(kind="bloom.scope", name="every file and row group is checked", skipped=partial)
-    if report.excluded:
-        yield _Case(kind="bloom.scope", name="the policy excludes no file", skipped=excluded(report))
-    if not report.deep:
-        yield _Case(kind="bloom.scope", name="no value is missing from its filter", skipped=NOT_DEEP)
-    if not report.filters_checked:
-        yield _Case(kind="bloom.scope", name="there are filters", skipped="no filters to check")
+def _unchecked(suite: ET.Element, report: GateReport) -> None:
+    """Add a skipped case for each check that was not done."""
+    for name, message in (
+        ("every file and row group is checked", unchecked(report)),
+        ("the policy excludes no file", excluded(report)),
+        ("no value is missing from its filter", "" if report.deep else NOT_DEEP),
+        ("there are filters", "" if report.filters_checked else "no filters to check"),
+    ):
+        if message:
+            _add(_case(suite, "bloom.scope", name), "skipped", {"message": message})
 
 
-def _files(report: GateReport) -> Iterator[_Case]:
+def _files(suite: ET.Element, report: GateReport) -> None:
+    """Add a case for each file that failed, or has no findings that count."""
     troubled = {f.path for f in report.findings if f.counts}
     for row in report.rows:
         if row.status is Status.FAILED:
-            yield _failed(row)
+            _failed(_case(suite, _FILES, row.path, file=row.path, seconds=row.seconds), row)
         elif row.status is not Status.SKIPPED and row.path not in troubled:
-            yield _Case(kind=_FILES, name=row.path, file=row.path, seconds=row.seconds)
+            _case(suite, _FILES, row.path, file=row.path, seconds=row.seconds)
 
 
-def _failed(row: FileRow) -> _Case:
+def _failed(case: ET.Element, row: FileRow) -> None:
     message = row.error or f"{row.path}: it could not be checked"
     text = printable(message) + (f"\nhint: {printable(row.hint)}" if row.hint else "")
-    kind = f"exit code {row.exit_code}"
-    return _Case(kind=_FILES, name=row.path, file=row.path, seconds=row.seconds, error=(message, kind, text))
+    _add(case, "error", {"message": message, "type": f"exit code {row.exit_code}"}, text)
 
 
-def _tally(cases: Sequence[_Case]) -> dict[str, str]:
-    return {
-        "tests": str(len(cases)),
-        "failures": str(sum(case.failure is not None for case in cases)),
-        "errors": str(sum(case.error is not None for case in cases)),
-        "skipped": str(sum(case.skipped is not None for case in cases)),
-    }
+def _tally(suite: ET.Element, seconds: float) -> None:
+    """Set the numbers of the cases, and the time."""
+    for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(sum(1 for _ in suite.iter(tag))))
+    suite.set("time", f"{seconds:.3f}")
 
 
-def _properties(report: GateReport) -> Iterator[str]:
-    yield "    <properties>\n"
-    for name, value in run_facts(report).items():
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        yield "      " + _tag("property", {"name": f"bloom.{name}", "value": text}, closed=True) + "\n"
-    yield "    </properties>\n"
+def _case(suite: ET.Element, kind: str, name: str, *, file: str | None = None, seconds: float = 0.0) -> ET.Element:
+    """Add one test case: a file and a rule, a file, or a check that was not done."""
+    named = {} if file is None else {"file": file}
+    return _add(suite, "testcase", {"classname": kind, "name": name, **named, "time": f"{seconds:.3f}"})
 
 
-def _case(case: _Case) -> Iterator[str]:
-    attributes = {"classname": case.kind, "name": case.name}
-    if case.file is not None:
-        attributes["file"] = case.file
-    attributes["time"] = f"{case.seconds:.3f}"
-    inner = []
-    for name, problem in (("failure", case.failure), ("error", case.error)):
-        if problem is not None:
-            message, kind, text = problem
-            inner.append(_element(name, text, {"message": message, "type": kind}))
-    if case.skipped is not None:
-        inner.append(_tag("skipped", {"message": case.skipped}, closed=True))
-    if case.out:
-        inner.append(_element("system-out", case.out))
-    yield "    " + _tag("testcase", attributes, closed=not inner) + "\n"
-    if inner:
-        yield from (f"      {element}\n" for element in inner)
-        yield "    </testcase>\n"
-
-
-def _tag(name: str, attributes: Mapping[str, str], *, closed: bool = False) -> str:
-    pairs = "".join(f" {key}={_ascii(quoteattr(_xml(printable(value))))}" for key, value in attributes.items())
-    return f"<{name}{pairs}{'/' if closed else ''}>"
-
-
-def _element(name: str, text: str, attributes: Mapping[str, str] | None = None) -> str:
-    """Return an element with lines of printable text."""
-    return f"{_tag(name, attributes or {})}{_ascii(escape(_xml(text)))}</{name}>"
-
-
-def _xml(text: str) -> str:
-    return text.translate(_NOT_XML)
-
-
-def _ascii(text: str) -> str:
-    return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+def _add(parent: ET.Element, tag: str, attributes: Mapping[str, str] | None = None, text: str = "") -> ET.Element:
+    """Add an element with lines of printable text."""
+    shown = {key: printable(value).translate(_NOT_XML) for key, value in (attributes or {}).items()}
+    found = ET.SubElement(parent, tag, shown)
+    found.text = text.translate(_NOT_XML) or None
+    return found

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from bloomcli.model.file import Presence
 from bloomcli.model.traffic import TrafficFields, traffic_of
-from bloomcli.report.human import is_plain, printable, size
+from bloomcli.report.human import count, is_plain, printable, size
 from bloomcli.words import plural
 
 CELLS: Final = 10
@@ -64,6 +64,8 @@ class Cell:
 
     text: str
     style: Style = Style.PLAIN
+    value: float | None = None
+    """The number by which pages sort the cell; None for the text."""
 
     def __post_init__(self) -> None:
         text = self.text
@@ -120,6 +122,19 @@ NOTHING: Final = ("", "-")
 T = TypeVar("T")
 Columns = Sequence[tuple[Head, Callable[[T], "Cell | str"]]]
 """The columns of a grid of items: the head of each, and what it says of an item."""
+
+
+def figures(
+    title: str, value: Callable[[T], float | None], text: Callable[[Any], str] = count, **head: Any
+) -> tuple[Head, Callable[[T], Cell | str]]:
+    """Return a column of numbers, formatted by `text`; pages sort an unknown number below all others. The other
+    arguments are fields of its `Head`."""
+
+    def cell(item: T) -> Cell:
+        number = value(item)
+        return Cell(text(number), value=float("-inf") if number is None else number)
+
+    return Head(title, figures=True, **head), cell
 
 
 class Grid:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bloomcli.model.advice import SELDOM, AdviseReport, ColumnAdvice, Interval
 from bloomcli.model.file import TIGHT, UNVERIFIED
-from bloomcli.model.reader_use import ReaderUse
+from bloomcli.model.queries import UnservedPredicate
 from bloomcli.report.human import column_name, count, rate, seconds, size
-from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Pairs, Style, line
+from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Pairs, Style, figures, line
 from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS, OVERLOOKED, unknown_reason
 from bloomcli.rules.readers import reader
 from bloomcli.words import are, plural
 
+INTERVAL: Final = "95 % interval: of the bytes saved, over all samples of values."
+"""What the column of intervals is about."""
 _UNSERVED_SHOWN: Final = 8
 _FAILED_SHOWN: Final = 5
 
@@ -29,7 +31,7 @@ def advice(report: AdviseReport) -> Iterator[Block]:
         yield line(cost(report))
     if report.queries is None:
         yield line(NO_QUERIES)
-    yield from _commands(report)
+    yield from commands(report)
     if recommended:
         yield Gap()
         yield _by_column(recommended, report)
@@ -43,15 +45,15 @@ def advice(report: AdviseReport) -> Iterator[Block]:
     if others:
         yield Gap()
         yield line(f"leave {plural(len(others), 'column')} as {'it is' if len(others) == 1 else 'they are'}:")
-        yield _to_leave(others)
+        yield Grid.of(others, TO_LEAVE)
     if report.uses:
         yield Gap()
-        yield Pairs(tuple(_readers(report.uses, {column.column: column_name(column) for column in report.columns})))
+        yield readers(report)
     yield from _page_indexes(report)
     yield from _unserved(report)
     yield from _failed(report)
     yield Gap()
-    yield Pairs(tuple(_facts(report)))
+    yield Pairs(tuple(facts(report)))
 
 
 def answer(report: AdviseReport) -> str:
@@ -91,19 +93,22 @@ def _less(today: float, then: float) -> str:
     return f"{'-' if share >= 0 else '+'}{abs(share):.0%}".replace("%", " %")
 
 
-def _readers(uses: Sequence[ReaderUse], names: Mapping[str, str]) -> Iterator[tuple[str, Cell]]:
-    """Yield a line for the readers of which the same is true of the same columns, which have `names`."""
+def readers(report: AdviseReport) -> Pairs:
+    """What filters do for the readers: a line for those of which the same is true of the same columns."""
+    names = {column.column: column_name(column) for column in report.columns}
     groups: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
-    for use in uses:
+    for use in report.uses:
         groups.setdefault((use.verdict, use.columns, use.reason), []).append(use.title)
-    every = {column for use in uses for column in use.columns}
+    every = {column for use in report.uses for column in use.columns}
+    found = []
     for (verdict, columns, reason), titles in sorted(groups.items(), key=lambda group: _ORDER.index(group[0][0])):
         where = "" if len(columns) == len(every) else f"{', '.join(names.get(c, c) for c in columns)}: "
         style = Style.GOOD if verdict == GAINS else Style.PLAIN
         if len(titles) == 1:
-            yield titles[0], Cell(where + reason, style)
+            found.append((titles[0], Cell(where + reason, style)))
         else:
-            yield _UNKNOWN.get(reason, _VERDICTS[verdict]), Cell(where + ", ".join(titles), style)
+            found.append((_UNKNOWN.get(reason, _VERDICTS[verdict]), Cell(where + ", ".join(titles), style)))
+    return Pairs(tuple(found))
 
 
 _ORDER: Final = (GAINS, DICTIONARIES, NEVER_LOOKS)
@@ -112,7 +117,8 @@ _UNKNOWN: Final = {unknown_reason(item): f"not {known}" for item, known in OVERL
 """What is said of several readers with such a reason."""
 
 
-def _facts(report: AdviseReport) -> Iterator[tuple[str, Cell]]:
+def facts(report: AdviseReport) -> Iterator[tuple[str, Cell]]:
+    """Yield the names and values of the run's facts."""
     files, groups = plural(report.files, "file"), plural(report.row_groups, "row group")
     yield "files", Cell(f"{files}, {groups}, {plural(report.rows, 'row')}, {size(report.bytes)}")
     yield "measured", Cell(_sample(report))
@@ -131,11 +137,11 @@ def _facts(report: AdviseReport) -> Iterator[tuple[str, Cell]]:
         best = "no other choice saves more" if gap < 5e-5 else f"another choice saves at most {rate(gap)} more"
         yield "budget", Cell(f"{size(report.budget_bytes)}; {size(report.budget_used)} used, {best}")
     if report.unverified:
-        yield "not verified", Cell(unverified(report), Style.WARN)
+        yield "not verified", Cell(_unverified(report), Style.WARN)
     yield "took", Cell(seconds(report.seconds))
 
 
-def unverified(report: AdviseReport) -> str:
+def _unverified(report: AdviseReport) -> str:
     """How many files rest on a signed footer that no key verifies."""
     return f"{plural(report.unverified, 'file')}: {UNVERIFIED}"
 
@@ -172,34 +178,36 @@ def _sizes(report: AdviseReport) -> Iterator[Block]:
         )
 
 
-def _by_column(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Grid:
-    """What a lookup of each column reads, before and after, and what its filters cost; the last row is the total."""
-    queried = report.queries is not None
-    made: Columns[ColumnAdvice] = [
+def of_gains(report: AdviseReport) -> Columns[ColumnAdvice]:
+    """What a table says of a lookup of each column, before and after, and of what its filters cost."""
+    return [
         (Head("column"), column_name),
         (Head("type", rank=5), lambda c: c.type),
-        (Head("lookups", figures=True, rank=2, shown=queried), lambda c: count(c.lookups)),
-        (Head("reads today", figures=True), lambda c: size(c.today_bytes or 0)),
-        (Head("with filters", figures=True), lambda c: size(c.with_filter_bytes or 0)),
+        figures("lookups", lambda c: c.lookups, rank=2, shown=report.queries is not None),
+        figures("reads today", lambda c: c.today_bytes or 0, size),
+        figures("with filters", lambda c: c.with_filter_bytes or 0, size),
         (Head("change", figures=True), lambda c: _less(c.today_bytes or 0.0, c.with_filter_bytes or 0.0)),
         (Head("95 % interval", figures=True, rank=4), lambda c: interval(c.saved_bytes)),
-        (Head("filters", figures=True), lambda c: size(_estimate(c.filter_bytes))),
-        (Head("FPP", figures=True, rank=3), lambda c: rate(c.fpp)),
-        (Head("to build", figures=True, rank=1), lambda c: seconds(_estimate(c.seconds_to_add))),
-        (Head("note", prose=True, optional=True), _note),
+        figures("filters", lambda c: estimate(c.filter_bytes), size),
+        figures("FPP", lambda c: c.fpp, rate, rank=3),
+        figures("to build", lambda c: estimate(c.seconds_to_add), seconds, rank=1),
     ]
-    grid = Grid.of(columns, made)
+
+
+def _by_column(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Grid:
+    """What a lookup of each column reads, before and after, and what its filters cost; the last row is the total."""
+    grid = Grid.of(columns, [*of_gains(report), (Head("note", prose=True, optional=True), _note)])
     if columns[0].recommended:
         grid.explain(
             "reads today", "reads: compressed bytes of the row groups that a lookup (`=`) reads, and of filters."
         )
-        grid.explain("95 % interval", "95 % interval: of the bytes saved, over all samples of values.")
+        grid.explain("95 % interval", INTERVAL)
     total = report.total
     if total is not None and len(columns) > 1 and columns[0].recommended:
         cells = [
             "all of them",
             "",
-            *([count(total.lookups)] * queried),
+            *([count(total.lookups)] * (report.queries is not None)),
             size(total.today_bytes),
             size(total.with_filter_bytes),
             _less(total.today_bytes, total.with_filter_bytes),
@@ -219,15 +227,14 @@ def _note(column: ColumnAdvice) -> str:
     return column.reason if column.recommended and there is not None and there.filters else ""
 
 
-def _to_leave(columns: Sequence[ColumnAdvice]) -> Grid:
-    made: Columns[ColumnAdvice] = [
-        (Head("column"), column_name),
-        (
-            Head("because", prose=True),
-            lambda c: Cell(c.reason, Style.WARN if c.reason_id == "loses-rows" else Style.PLAIN),
-        ),
-    ]
-    return Grid.of(columns, made)
+TO_LEAVE: Final[Columns[ColumnAdvice]] = [
+    (Head("column"), column_name),
+    (
+        Head("because", prose=True),
+        lambda c: Cell(c.reason, Style.WARN if c.reason_id == "loses-rows" else Style.PLAIN),
+    ),
+]
+"""What a table says of each column that needs no new filter."""
 
 
 def _page_indexes(report: AdviseReport) -> Iterator[Block]:
@@ -247,7 +254,8 @@ def _page_indexes(report: AdviseReport) -> Iterator[Block]:
     yield grid
 
 
-def _estimate(figure: Interval | None) -> float | None:
+def estimate(figure: Interval | None) -> float | None:
+    """The estimate of a figure; None if it is unknown."""
     return None if figure is None else figure.estimate
 
 
@@ -262,6 +270,15 @@ def interval(figure: Interval | None) -> str:
     return f"{number if high.endswith(' ' + unit) else low} to {high}"
 
 
+UNSERVED: Final[Columns[UnservedPredicate]] = [
+    (Head("kind"), lambda one: one.kind),
+    (Head("column"), lambda one: one.column or "several"),
+    figures("number", lambda one: one.count),
+    (Head("example", prose=True), lambda one: one.example),
+]
+"""What a table says of each kind of predicates that can't use a filter."""
+
+
 def _unserved(report: AdviseReport) -> Iterator[Block]:
     log = report.queries
     if log is None or not log.unserved:
@@ -269,13 +286,7 @@ def _unserved(report: AdviseReport) -> Iterator[Block]:
     yield Gap()
     predicates = plural(sum(one.count for one in log.unserved), "predicate")
     yield line(f"{predicates} of the queries can't use a filter:")
-    grid = Grid(
-        (Head("kind"), Head("column"), Head("number", figures=True), Head("example", prose=True)),
-        complete="--format json",
-    )
-    for one in log.unserved[:_UNSERVED_SHOWN]:
-        grid.add(one.kind, one.column or "several", count(one.count), one.example)
-    yield grid
+    yield Grid.of(log.unserved[:_UNSERVED_SHOWN], UNSERVED, complete="--format json")
     if len(log.unserved) > _UNSERVED_SHOWN:
         yield line(f"... and {plural(len(log.unserved) - _UNSERVED_SHOWN, 'kind')} more: --format json", indent=2)
 
@@ -291,7 +302,7 @@ def _failed(report: AdviseReport) -> Iterator[Block]:
         yield line(f"... and {plural(len(report.failed) - _FAILED_SHOWN, 'file')} more: --format json", indent=2)
 
 
-def engine_filters(report: AdviseReport) -> Iterator[str]:
+def _engine_filters(report: AdviseReport) -> Iterator[str]:
     """What a right size of the filters that engines keep would save."""
     for one in report.engine_filters:
         yield (
@@ -301,8 +312,9 @@ def engine_filters(report: AdviseReport) -> Iterator[str]:
         )
 
 
-def _commands(report: AdviseReport) -> Iterator[Block]:
-    found = list(engine_filters(report))
+def commands(report: AdviseReport) -> Iterator[Block]:
+    """Yield the settings and the command lines that the advice comes to."""
+    found = list(_engine_filters(report))
     if found:
         yield Gap()
         yield line("filters that the engine should write smaller, by its setting:")

@@ -10,7 +10,20 @@ from typing import Final
 from bloomcli.hints import quoted
 from bloomcli.model.dataset import ColumnOverFiles, DatasetReport, FileRow, Status, TableFacts
 from bloomcli.report.human import count, first_names, growth, rate, seconds, size, speed
-from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Style, bar, line, planned, traffic_line
+from bloomcli.report.layout import (
+    Block,
+    Cell,
+    Columns,
+    Gap,
+    Grid,
+    Head,
+    Style,
+    bar,
+    figures,
+    line,
+    planned,
+    traffic_line,
+)
 from bloomcli.report.text import answers, policy_line
 from bloomcli.words import plural
 
@@ -39,7 +52,7 @@ def lake(report: DatasetReport) -> Iterator[Block]:
             coverages[_coverage(row)] += 1
     if not writers:
         return
-    yield _lake_grid(report)
+    yield Grid.of(report.by_column, over_files(report), complete="--format json")
     yield Gap()
     yield line("written by: " + _writers(writers))
     yield from _different(report.rows, coverages)
@@ -50,22 +63,27 @@ def _read(rows: Iterable[FileRow]) -> Iterator[FileRow]:
     return (row for row in rows if row.status is Status.DONE and row.by_column)
 
 
-def _lake_grid(report: DatasetReport) -> Grid:
-    made: Columns[ColumnOverFiles] = [
+def over_files(report: DatasetReport) -> Columns[ColumnOverFiles]:
+    """What a table says of each column over all files."""
+
+    def unreadable(column: ColumnOverFiles) -> Cell:
+        number = column.unreadable
+        return Cell(count(number), Style.BAD if number else Style.PLAIN, number)
+
+    return [
         (Head("column"), lambda c: c.column),
         (Head("type", rank=3), lambda c: " or ".join(c.types)),
-        (Head("files", figures=True, rank=5), lambda c: count(c.files)),
-        (Head("with filter", figures=True), lambda c: count(c.files_with_filter)),
-        (Head("partly", figures=True, shown=_any(report, "files_partly")), lambda c: count(c.files_partly)),
-        (Head("without", figures=True), lambda c: count(c.files_without_filter)),
+        figures("files", lambda c: c.files, rank=5),
+        figures("with filter", lambda c: c.files_with_filter),
+        figures("partly", lambda c: c.files_partly, shown=_any(report, "files_partly")),
+        figures("without", lambda c: c.files_without_filter),
         (Head("", graphic=True), lambda c: bar(c.files_with_filter / files) if (files := _files(c)) else ""),
-        (Head("filters", figures=True, rank=4), lambda c: count(c.filters)),
-        (Head("unreadable", figures=True, shown=_any(report, "unreadable")), lambda c: count(c.unreadable)),
-        (Head("filter size", figures=True, rank=2), lambda c: size(c.bitset_bytes)),
-        (Head("worst FPP", figures=True, rank=1), lambda c: rate(c.max_fpp)),
-        (Head("engines' own", figures=True, shown=_any(report, "engine_filters")), lambda c: count(c.engine_filters)),
+        figures("filters", lambda c: c.filters, rank=4),
+        (Head("unreadable", figures=True, shown=_any(report, "unreadable")), unreadable),
+        figures("filter size", lambda c: c.bitset_bytes, size, rank=2),
+        figures("worst FPP", lambda c: c.max_fpp, rate, rank=1),
+        figures("engines' own", lambda c: c.engine_filters, shown=_any(report, "engine_filters")),
     ]
-    return Grid.of(report.by_column, made, complete="--format json")
 
 
 def _any(report: DatasetReport, name: str) -> bool:
@@ -133,7 +151,7 @@ _COMPLETE: Final = "--all or --format csv"
 _NOTES_SHOWN: Final = 200
 _NOTE_WIDTH: Final = 40
 """Longer notes are printed below the table: on a terminal of 80 cells, they would wrap after every word."""
-_STYLE: Final = {
+STATUS_STYLE: Final = {
     Status.DONE: Style.GOOD,
     Status.PLANNED: Style.GOOD,
     Status.SKIPPED: Style.DIM,
@@ -153,7 +171,7 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
     if report.command == "inspect" and not every:
         yield from lake(report)
     if listed:
-        yield _grid(report)
+        yield Grid.of(report.rows, [*of_files(report), (Head("note", prose=True), _note)])
         yield Gap()
     noted = [row for row in report.rows if _has_note(row, listed=listed)]
     if every:
@@ -174,40 +192,36 @@ def _are_alike(rows: Sequence[FileRow]) -> bool:
     return len(rows) > 1 and len(kinds) == 1 and rows[0].status in {Status.SKIPPED, Status.FAILED}
 
 
-def _grid(report: DatasetReport) -> Grid:
+def of_files(report: DatasetReport) -> Columns[FileRow]:
+    """What a table says of each file, except for its note."""
     changed = any(r.bytes_after is not None for r in report.rows)
     bound = f", {planned(report.command)}" if report.dry_run else ""
     repairs, probes, inspects = (report.command == name for name in ("repair", "probe", "inspect"))
     before = "before" if changed else "row-group size" if probes else "size"
-    columns: Columns[FileRow] = [
+    return [
         (Head("file", path=True), lambda row: row.path),
-        (Head("status"), lambda row: Cell(_status(report, row.status), _STYLE[row.status])),
+        (Head("status"), lambda row: Cell(_status(report, row.status), STATUS_STYLE[row.status])),
         (Head("format", rank=7), lambda row: row.format or "-"),
         # figures that the command never sets have no column
-        (
-            Head("row groups", figures=True, rank=5, shown=report.command not in _CHANGING),
-            lambda row: count(row.row_groups),
+        figures("row groups", lambda row: row.row_groups, rank=5, shown=report.command not in _CHANGING),
+        figures("filtered columns" if inspects else "columns", lambda row: row.columns, rank=6),
+        figures(
+            "structures" if repairs else "filters",
+            lambda row: row.structures if repairs else row.filters,
+            rank=1,
+            shown=not probes,
         ),
-        (Head("filtered columns" if inspects else "columns", figures=True, rank=6), lambda row: count(row.columns)),
-        (
-            Head("structures" if repairs else "filters", figures=True, rank=1, shown=not probes),
-            lambda row: count(row.structures if repairs else row.filters),
+        figures(
+            "filter size" + (bound if report.command == "add" else ""),
+            lambda row: row.filter_bytes,
+            size,
+            rank=2,
+            shown=report.command not in {"probe", "remove", "repair"},
         ),
-        (
-            Head(
-                "filter size" + (bound if report.command == "add" else ""),
-                figures=True,
-                rank=2,
-                shown=report.command not in {"probe", "remove", "repair"},
-            ),
-            lambda row: size(row.filter_bytes),
-        ),
-        (Head("worst FPP", figures=True, rank=3, optional=True), lambda row: rate(row.max_fpp)),
-        (Head(before, figures=True, rank=4), lambda row: size(row.bytes_before)),
-        (Head("after" + bound, figures=True, shown=changed), lambda row: size(row.bytes_after)),
-        (Head("note", prose=True), _note),
+        figures("worst FPP", lambda row: row.max_fpp, rate, rank=3, optional=True),
+        figures(before, lambda row: row.bytes_before, size, rank=4),
+        figures("after" + bound, lambda row: row.bytes_after, size, shown=changed),
     ]
-    return Grid.of(report.rows, columns)
 
 
 def _status(report: DatasetReport, status: Status) -> str:

@@ -24,7 +24,7 @@ from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file,
 from bloomcli.rules import RULES, page, rule
 from bloomcli.words import plural
 
-_STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severity.NOTE: Style.DIM}
+SEVERITY_STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severity.NOTE: Style.DIM}
 _REASONS_SHOWN: Final = 3
 
 
@@ -44,7 +44,7 @@ def gate(report: GateReport, *, per_rule: int = 5) -> Iterator[Block]:
     if disregarded:
         yield from disregarded
         yield Gap()
-    yield _run_facts(report)
+    yield run_facts(report)
     yield Gap()
     style = Style.BAD if report.exit_code else Style.GOOD if is_clean(report) else Style.WARN
     yield line(verdict(report), style)
@@ -90,7 +90,7 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
     files = f" in {plural(len({f.path for f in found}), 'file')}" if with_path else ""
     yield line(
         f"{first.severity.value} {first.id}: {rule(first.id).title}: {plural(len(found), 'finding')}{files}",
-        _STYLE[first.severity],
+        SEVERITY_STYLE[first.severity],
     )
     shown = list(islice(found, per_rule or None))
     files_shown = {f.path for f in shown}
@@ -144,7 +144,8 @@ def _known(report: GateReport) -> Iterator[Line]:
         yield line(text, Style.WARN if report.gone else Style.DIM)
 
 
-def _run_facts(report: GateReport) -> Pairs:
+def run_facts(report: GateReport) -> Pairs:
+    """Return the extent of the check, and how it ran."""
     items = [("checked", Cell(checked(report)))]
     if report.table is not None:
         items.append(("table", Cell(f"{table_title(report.table)}, {version_text(report.table, report.version)}")))
@@ -175,7 +176,7 @@ def rule_list() -> Iterator[Block]:
     """Yield a table of every rule: id, default severity, when it is checked, and title."""
     grid = Grid((Head("rule"), Head("severity"), Head("checked with"), Head("what", prose=True)))
     for one in RULES.values():
-        grid.add(one.id, Cell(one.severity.value, _STYLE[one.severity]), one.when.value, one.title)
+        grid.add(one.id, Cell(one.severity.value, SEVERITY_STYLE[one.severity]), one.when.value, one.title)
     yield grid
 
 

@@ -40,10 +40,12 @@ from bloomcli.report.layout import (
     Gap,
     Grid,
     Head,
+    Line,
     Pairs,
     Style,
     as_cell,
     bar,
+    figures,
     line,
     sparkline,
     traffic_pairs,
@@ -65,44 +67,51 @@ _OF_LEVELS: Final = ("RLE", "BIT_PACKED")
 
 def columns(report: InspectReport) -> Iterator[Block]:
     """Yield a row per column; below the table, the legend, and the problems of statistics and filters."""
-    items = report.by_column
-    filters = any(item.row_groups_with_filter for item in items)
-    fills = _fills(report)
-
-    def name(item: ColumnSummary) -> Cell:
-        doubtful = item.untrusted is not None or item.unreadable
-        return Cell(column_name(item), Style.BAD if doubtful else Style.PLAIN)
-
-    def with_filter(item: ColumnSummary) -> Cell | str:
-        found = item.row_groups_with_filter
-        return f"{count(found)} of {count(report.row_groups)}" if found else Cell("none", Style.DIM)
-
-    made: Columns[ColumnSummary] = [
-        (Head("column"), name),
-        (Head("type", rank=1), lambda item: item.logical or item.physical),
-        (Head("nulls", figures=True, rank=6), lambda item: count(item.nulls)),
-        (Head("min", rank=3, most=VALUE_WIDTH), lambda item: _bound(item.min, item.min_exact)),
-        (Head("max", rank=3, most=VALUE_WIDTH), lambda item: _bound(item.max, item.max_exact)),
-        (Head("NDV", figures=True, rank=5), _distinct),
-        (Head("dictionary", figures=True, rank=9, optional=True), lambda item: size(item.dictionary_bytes)),
-        (Head("encodings", rank=10, optional=True), _encodings),
-        (Head("bucket", figures=True, rank=8, optional=True), lambda item: count(item.bucket)),
-        (Head("size", figures=True, rank=4, optional=True), lambda item: size(item.compressed_bytes)),
-        (Head("filters", figures=True, shown=filters), with_filter),
-        (
-            Head("filter size", figures=True, rank=7, shown=filters),
-            lambda item: size(item.bitset_bytes if item.row_groups_with_filter else None),
-        ),
-        (Head("worst FPP", figures=True, rank=2, shown=filters), lambda item: rate(item.max_fpp)),
-        (Head(_FILLS, graphic=True, shown=bool(fills)), lambda item: sparkline(fills.get(item.column, ()))),
-    ]
-    grid = Grid.of(items, made, complete="--format json")
+    grid = Grid.of(report.by_column, of_columns(report), complete="--format json")
     _explain(report, grid)
     yield grid
     notes = list(_problems(report))
     if notes:
         yield Gap()
         yield from notes
+
+
+def of_columns(report: InspectReport) -> Columns[ColumnSummary]:
+    """What a table says of each column of a file."""
+    filters = any(item.row_groups_with_filter for item in report.by_column)
+    fills = _fills(report)
+
+    def name(item: ColumnSummary) -> Cell:
+        doubtful = item.untrusted is not None or item.unreadable
+        return Cell(column_name(item), Style.BAD if doubtful else Style.PLAIN)
+
+    def with_filter(item: ColumnSummary) -> Cell:
+        found = item.row_groups_with_filter
+        text = f"{count(found)} of {count(report.row_groups)}" if found else "none"
+        return Cell(text, Style.PLAIN if found else Style.DIM, found)
+
+    return [
+        (Head("column"), name),
+        (Head("type", rank=1), lambda item: item.logical or item.physical),
+        figures("nulls", lambda item: item.nulls, rank=6),
+        (Head("min", rank=3, most=VALUE_WIDTH), lambda item: _bound(item.min, item.min_exact)),
+        (Head("max", rank=3, most=VALUE_WIDTH), lambda item: _bound(item.max, item.max_exact)),
+        (Head("NDV", figures=True, rank=5), _distinct),
+        figures("dictionary", lambda item: item.dictionary_bytes, size, rank=9, optional=True),
+        (Head("encodings", rank=10, optional=True), _encodings),
+        figures("bucket", lambda item: item.bucket, rank=8, optional=True),
+        figures("size", lambda item: item.compressed_bytes, size, rank=4, optional=True),
+        (Head("filters", figures=True, shown=filters), with_filter),
+        figures(
+            "filter size",
+            lambda item: item.bitset_bytes if item.row_groups_with_filter else None,
+            size,
+            rank=7,
+            shown=filters,
+        ),
+        figures("worst FPP", lambda item: item.max_fpp, rate, rank=2, shown=filters),
+        (Head(_FILLS, graphic=True, shown=bool(fills)), lambda item: sparkline(fills.get(item.column, ()))),
+    ]
 
 
 def _fills(report: InspectReport) -> dict[str, list[float]]:
@@ -121,8 +130,9 @@ def _bound(text: str | None, exact: bool | None = None) -> str:
     return "-" if text is None else value_text(text, exact=exact)
 
 
-def _distinct(item: ColumnSummary) -> str:
-    return _estimate(item.distinct) if item.distinct_from == "filter" else count(item.distinct)
+def _distinct(item: ColumnSummary) -> Cell:
+    text = _estimate if item.distinct_from == "filter" else count
+    return Cell(text(item.distinct), value=-1 if item.distinct is None else item.distinct)
 
 
 def _estimate(ndv: float | None) -> str:
@@ -140,10 +150,7 @@ def _problems(report: InspectReport) -> Iterator[Block]:
             yield line(f"{item.column}: min/max not shown: {item.no_bounds}", Style.WARN)
     if report.summary:  # the table of the summary has the problems of filters
         return
-    for column, variant, reason in dict.fromkeys(
-        (f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted
-    ):
-        yield line(f"{column}: {variant + ', ' if variant else ''}{reason}", Style.BAD)
+    yield from untrusted(report)
     broken: dict[str, list[int]] = {}
     for index, facts in enumerate(report.filters):
         if facts.problem is not None:
@@ -153,6 +160,14 @@ def _problems(report: InspectReport) -> Iterator[Block]:
         where = f"{row_group_text(first.stripe, first.row_group)}, {column}: {first.problem}"
         more = f" (and {plural(len(indexes) - 1, 'more unreadable filter')} of the column)" if indexes[1:] else ""
         yield line(where + more, Style.BAD)
+
+
+def untrusted(report: InspectReport) -> Iterator[Line]:
+    """Yield the reasons for which readers must not use filters, each once."""
+    for column, variant, reason in dict.fromkeys(
+        (f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted
+    ):
+        yield line(f"{column}: {variant + ', ' if variant else ''}{reason}", Style.BAD)
 
 
 def _explain(report: InspectReport, grid: Grid) -> None:
@@ -186,9 +201,8 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
 
     Below the table are the reasons for which statistics and filters can't be read or used.
     """
-    headers = {_header(f) for f in report.filters if f.problem is None}
     summed_up = bool(report.by_column) and not every
-    yield Pairs(tuple(_file_facts(report, headers, summed_up=summed_up)))
+    yield Pairs(tuple(file_facts(report, summed_up=summed_up)))
     yield Gap()
     if summed_up:
         yield from columns(report)
@@ -200,7 +214,7 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
             yield Gap()
             yield line(text)
     elif report.filters:
-        yield from _filters(report, headers)
+        yield from _filters(report)
     elif not report.engine_filters:
         yield line(_without_filters(report))
     if report.engine_filters:
@@ -209,23 +223,26 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
         yield from _engine_filters(report.engine_filters)
 
 
+ENGINE_FILTERS: Final[Columns[EngineFilterFacts]] = [
+    (Head("column"), lambda one: Cell(one.column or "-", Style.PLAIN if one.problem is None else Style.BAD)),
+    (Head("kind"), lambda one: one.kind),
+    figures("size", lambda one: one.length, size),
+    figures("bits", lambda one: one.bits, rank=6),
+    figures("k", lambda one: one.hash_functions, rank=7),
+    figures("rows of bits", lambda one: one.rows, rank=8),
+    figures("sized for", lambda one: one.sized_for, rank=3),
+    figures("file's rows", lambda one: one.values, rank=4),
+    figures("NDV", lambda one: one.ndv_estimate, _estimate, rank=5),
+    figures("fill", lambda one: one.fill, rate, rank=2),
+    figures("FPP", lambda one: one.fpp, rate),
+]
+"""What a table says of each filter that an engine keeps."""
+
+
 def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
     """Yield the filters that engines keep, then where each lies and what it doesn't tell in figures."""
     yield line("Filters that engines keep themselves, for the whole file:", Style.TITLE)
-    columns: Columns[EngineFilterFacts] = [
-        (Head("column"), lambda one: Cell(one.column or "-", Style.PLAIN if one.problem is None else Style.BAD)),
-        (Head("kind"), lambda one: one.kind),
-        (Head("size", figures=True), lambda one: size(one.length)),
-        (Head("bits", figures=True, rank=6), lambda one: count(one.bits)),
-        (Head("k", figures=True, rank=7), lambda one: count(one.hash_functions)),
-        (Head("rows of bits", figures=True, rank=8), lambda one: count(one.rows)),
-        (Head("sized for", figures=True, rank=3), lambda one: count(one.sized_for)),
-        (Head("file's rows", figures=True, rank=4), lambda one: count(one.values)),
-        (Head("NDV", figures=True, rank=5), lambda one: _estimate(one.ndv_estimate)),
-        (Head("fill", figures=True, rank=2), lambda one: rate(one.fill)),
-        (Head("FPP", figures=True), lambda one: rate(one.fpp)),
-    ]
-    yield Grid.of(filters, columns)
+    yield Grid.of(filters, ENGINE_FILTERS)
     places: dict[str, Style] = {}
     for one in filters:
         bounds = (
@@ -243,14 +260,13 @@ def _without_filters(report: InspectReport) -> str:
     return (_chosen_without(report) or "No Bloom filters.") + adding
 
 
-def _filters(report: InspectReport, headers: set[str]) -> Iterator[Block]:
-    yield _filter_grid(report.filters, with_header=len(headers) > 1)
+def _filters(report: InspectReport) -> Iterator[Block]:
+    yield Grid.of(report.filters, of_filters(report.filters, with_header=len(_headers(report)) > 1))
     broken = [f for f in report.filters if f.problem is not None]
-    doubtful = dict.fromkeys((f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted)
+    doubtful = list(untrusted(report))
     if broken or doubtful:
         yield Gap()
-        for column, variant, reason in doubtful:
-            yield line(f"{column}: {variant + ', ' if variant else ''}{reason}", Style.BAD)
+        yield from doubtful
         for facts in broken:
             yield line(f"{row_group_text(facts.stripe, facts.row_group)}, {facts.column}: {facts.problem}", Style.BAD)
     if report.columns_without_filters:
@@ -270,7 +286,10 @@ def _chosen_without(report: InspectReport) -> str:
     return text + (f"; columns with filters: {first_names(others)}." if others else " or any other column.")
 
 
-def _file_facts(report: InspectReport, headers: set[str], *, summed_up: bool) -> Iterator[tuple[str, Cell]]:
+def file_facts(report: InspectReport, *, summed_up: bool) -> Iterator[tuple[str, Cell]]:
+    """Yield names and values of a file; if they are `summed_up` in a table, without those of columns and row
+    groups."""
+    headers = _headers(report)
     yield "file", Cell(report.path, Style.TITLE)
     yield "size", Cell(exact_size(report.file_bytes))
     groups = plural(report.row_groups, "row group")
@@ -334,40 +353,43 @@ def _summaries(report: InspectReport) -> Iterator[Block]:
     yield line("Means over each column's filters; --all shows each filter.", Style.DIM)
 
 
+def _headers(report: InspectReport) -> set[str]:
+    return {_header(f) for f in report.filters if f.problem is None}
+
+
 def _header(facts: FilterFacts) -> str:
     functions = "" if facts.hash_functions is None else f" k={facts.hash_functions}"
     return f"{facts.algorithm or '?'}{functions}, {facts.hash or '?'}, {facts.compression or '?'}"
 
 
-def _filter_grid(filters: Sequence[FilterFacts], *, with_header: bool) -> Grid:
+def of_filters(filters: Sequence[FilterFacts], *, with_header: bool) -> Columns[FilterFacts]:
+    """What a table says of each filter."""
     stripes = any(f.stripe is not None for f in filters)
 
     def marked(facts: FilterFacts, text: str) -> Cell:
         return Cell(text, Style.PLAIN if facts.problem is None else Style.BAD)
 
-    def bits_per_value(facts: FilterFacts) -> str:
-        bits = facts.bits_per_value
+    def bits_per_value(bits: float | None) -> str:
         return "-" if bits is None else f"{bits:.1f}" if bits < 1e6 else f"{bits:.1e}"
 
-    columns: Columns[FilterFacts] = [
-        (Head("stripe", figures=True, shown=stripes), lambda f: str(f.stripe)),
-        (Head("row group", figures=True), lambda f: str(f.row_group)),
+    return [
+        figures("stripe", lambda f: f.stripe, number, shown=stripes),
+        figures("row group", lambda f: f.row_group, number),
         (Head("column"), lambda f: marked(f, f.column)),
         (Head("type", rank=2), lambda f: type_text(f.physical, f.logical)),
-        (Head("offset", figures=True, rank=6), lambda f: str(f.offset)),
-        (Head("size", figures=True), lambda f: size(f.bitset_bytes)),
-        (Head("blocks", figures=True, rank=5, shown=not stripes), lambda f: count(f.blocks)),
+        figures("offset", lambda f: f.offset, number, rank=6),
+        figures("size", lambda f: f.bitset_bytes, size),
+        figures("blocks", lambda f: f.blocks, rank=5, shown=not stripes),
         (
             Head("header", rank=7, shown=with_header),
             lambda f: marked(f, _header(f) if f.problem is None else "unreadable"),
         ),
-        (Head("NDV", figures=True, rank=1), lambda f: _estimate(f.ndv_estimate)),
-        (Head("fill", figures=True, rank=3), lambda f: rate(f.fill)),
+        figures("NDV", lambda f: f.ndv_estimate, _estimate, rank=1),
+        figures("fill", lambda f: f.fill, rate, rank=3),
         (Head("", graphic=True), lambda f: bar(f.fill)),
-        (Head("FPP", figures=True), lambda f: rate(f.fpp)),
-        (Head("bits/value", figures=True, rank=4), bits_per_value),
+        figures("FPP", lambda f: f.fpp, rate),
+        figures("bits/value", lambda f: f.bits_per_value, bits_per_value, rank=4),
     ]
-    return Grid.of(filters, columns)
 
 
 def hex_dump(dump: FilterDump) -> Iterator[str]:
@@ -453,7 +475,9 @@ def pages(found: Sequence[PageFacts]) -> Iterator[Block]:
             (Head("CRC", rank=7), lambda p: p.crc or "-"),
         ],
     )
-    yield from _page_problems((_place(p.stripe, p.row_group) + f", byte {p.offset}", p.problem) for p in found)
+    yield from _page_problems(
+        (row_group_text(p.stripe, p.row_group) + f", byte {p.offset}", p.problem) for p in found
+    )
 
 
 def index(found: Sequence[IndexEntry]) -> Iterator[Block]:
@@ -480,7 +504,7 @@ def index(found: Sequence[IndexEntry]) -> Iterator[Block]:
                 (Head("positions", rank=10), lambda e: " ".join(map(str, e.positions)) or "-"),
             ],
         )
-    yield from _page_problems((_place(e.stripe, e.row_group), e.problem) for e in found)
+    yield from _page_problems((row_group_text(e.stripe, e.row_group), e.problem) for e in found)
 
 
 def merged(found: Sequence[MergedFilter]) -> Iterator[Block]:
@@ -542,10 +566,6 @@ def _page_problems(found: Any) -> Iterator[Block]:
     if lines:
         yield Gap()
         yield from lines
-
-
-def _place(stripe: int | None, row_group: int) -> str:
-    return f"row group {row_group}" if stripe is None else f"stripe {stripe}, row group {row_group}"
 
 
 def _nulls(entry: IndexEntry) -> str:

@@ -31,7 +31,7 @@ def trial(report: TrialReport) -> Iterator[Block]:
     yield line(answer(report), Style.GOOD if any(map(saved, ran)) else Style.WARN)
     yield Pairs(tuple((reader.title, Cell(effect(reader))) for reader in ran))
     yield Gap()
-    yield Pairs(tuple(_head(report)))
+    yield Pairs(tuple(facts(report)))
     if ran:
         yield Gap()
         yield _grid(ran)
@@ -131,7 +131,8 @@ def _hint(text: str | None) -> Iterator[Block]:
         yield line(f"hint: {text}", indent=2)
 
 
-def _head(report: TrialReport) -> Iterator[tuple[str, Cell]]:
+def facts(report: TrialReport) -> Iterator[tuple[str, Cell]]:
+    """Yield the names and values of what was tried."""
     if report.files == 1:
         yield "file", Cell(report.tried[0], Style.TITLE)
     else:

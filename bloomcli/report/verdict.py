@@ -105,36 +105,25 @@ def sentence(finding: Finding, location: str) -> str:
     return f"{finding.message}{location}{missing}"
 
 
+_RUN_FACTS: Final = (
+    *("engine", "jobs", "seconds", "policy", "baseline", "gone", "columns", "excluded_columns", "deep", "complete"),
+    *("seed", "sample_files", "sample_row_groups", "files_found", "excluded", "files", "failed", "row_groups"),
+    *("row_groups_read", "filters_checked", "values_checked", "errors", "warnings", "notes", "off", "known"),
+)
+"""The names of the facts of a run, in order."""
+
+
 def run_facts(report: GateReport) -> dict[str, str | int | float | bool]:
     """Return the facts of the run, named as in JSON, without unknown ones."""
     sample = report.sample
     known: dict[str, str | int | float | bool | None] = {
-        "engine": report.engine,
-        "jobs": report.jobs,
+        **{name: getattr(report, name, None) for name in _RUN_FACTS},
         "seconds": round(report.seconds, 3),
-        "policy": report.policy,
-        "baseline": report.baseline,
-        "gone": report.gone,
         "columns": ", ".join(report.columns) or None,
         "excluded_columns": ", ".join(report.excluded_columns) or None,
-        "deep": report.deep,
-        "complete": report.complete,
         "seed": None if sample is None else sample.seed,
         "sample_files": None if sample is None else sample.files,
         "sample_row_groups": None if sample is None else sample.row_groups,
-        "files_found": report.files_found,
-        "excluded": report.excluded,
-        "files": report.files,
-        "failed": report.failed,
-        "row_groups": report.row_groups,
-        "row_groups_read": report.row_groups_read,
-        "filters_checked": report.filters_checked,
-        "values_checked": report.values_checked,
-        "errors": report.errors,
-        "warnings": report.warnings,
-        "notes": report.notes,
-        "off": report.off,
-        "known": report.known,
     }
     return {key: value for key, value in known.items() if value is not None}
 

@@ -233,7 +233,7 @@ def test_bounds_that_cannot_be_cut_are_not_held_in_memory(tmp_path: Path) -> Non
 def test_advice_without_queries_needs_no_package_of_an_extra(lake: Path) -> None:
     code = f"""
 import sys
-for name in ("sqlglot", "matplotlib", "jinja2", "pyspark", "duckdb"):
+for name in ("sqlglot", "jinja2", "pyspark", "duckdb"):
     sys.modules[name] = None
 import bloomcli
 print(bool(bloomcli.advise([{str(lake)!r}], jobs=1).columns))

@@ -65,7 +65,6 @@ FORBIDDEN = {
     "rich": ("cli", "report"),
     "jinja2": ("report",),
     "markdown_it": ("report",),
-    "matplotlib": ("report",),
     "PIL": ("report",),
     "pyspark": ("datasets", "spark", "tables"),
     "py4j": ("datasets", "tables"),
@@ -215,7 +214,7 @@ def loaded_by(*args: object) -> frozenset[str]:
 def test_looking_at_a_local_file_imports_neither_pyarrow_nor_pyspark(args: list[str], filtered: Path) -> None:
     names = loaded_by(args[0], filtered, *args[1:])
     assert not names & {"pyarrow", "pyspark", "numpy", "pandas", "fsspec", "rich", "duckdb"}
-    assert not names & {"jinja2", "markdown_it", "matplotlib", "PIL", "bloomcli.report.html"}
+    assert not names & {"jinja2", "markdown_it", "PIL", "bloomcli.report.html"}
 
 
 @pytest.mark.parametrize("args", [["inspect"], ["validate"], ["validate", "--deep"], ["probe", "1"]])

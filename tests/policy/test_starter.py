@@ -26,7 +26,7 @@ from bloomcli.commands.options import SurveyOptions, ValidateOptions, policy_of
 from bloomcli.commands.survey import run as run_survey
 from bloomcli.datasets import local
 from bloomcli.errors import CorruptFile, UnknownColumn
-from bloomcli.model.dataset import FileRow, Status, SurveyedColumn, SurveyReport
+from bloomcli.model.dataset import FileRow, Status, SurveyedColumn
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
 from bloomcli.policy import globs
@@ -49,7 +49,7 @@ def seen(column: str, fpp: float | None = 0.009, *, filters: int = 1, everywhere
     )
 
 
-def survey(path: Path | str, **options: Any) -> SurveyReport:
+def survey(path: Path | str, **options: Any) -> FileRow:
     """The survey of one file."""
     return run_survey(path, SurveyOptions(**options))
 
@@ -94,7 +94,7 @@ def test_a_column_with_filters_everywhere_is_distinguished_from_one_with_some(tm
     pq.write_table(table, path, row_group_size=2)
     bloomcli.add(path, ["id", "name"], in_place=True)
     report = survey(path)
-    assert (report.format, report.row_groups, report.file_bytes) == ("parquet", 2, path.stat().st_size)
+    assert (report.format, report.row_groups, report.bytes_before) == ("parquet", 2, path.stat().st_size)
     facts = bloomcli.inspect(path).filters
     for column in report.seen:
         mine = [f for f in facts if f.column == column.column]

@@ -1,13 +1,11 @@
 """Reports as HTML: a page in one file, which needs no network. The extra ``report`` installs the packages for it.
 
-`page_of` makes the parts of a page from a report, and `rendering` writes them. matplotlib draws the charts. It is
-imported only in this package, without pyplot, so that it needs no display and has no shared state.
+`page_of` makes the parts of a page from a report, `charts` draws them, and `rendering` writes them.
 """
 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from itertools import count
 from typing import Final
 
 from bloomcli.extras import needed
@@ -21,7 +19,7 @@ from bloomcli.report.html.parts import ROWS_SHOWN, Page
 MOST_BYTES: Final = 2_000_000
 """Every page is smaller. Tables show fewer rows if a page would be larger."""
 
-_PACKAGES: Final = ("jinja2", "markdown_it", "matplotlib")
+_PACKAGES: Final = ("jinja2", "markdown_it")
 
 Report = InspectReport | DatasetReport | GateReport | AdviseReport | TrialReport
 """The reports that have a page."""
@@ -36,23 +34,28 @@ def check_packages() -> None:
                 raise ImportError(name=name)
 
 
-def write(report: Report) -> str:
-    """Return the page of a report, smaller than `MOST_BYTES`.
+def html(report: Report) -> str:
+    """Return a report as an HTML page, the same that ``--report html=FILE`` writes.
+
+    The page is one file of less than 2 MB with charts and sortable tables. It needs no network. Long tables show a
+    part of their rows, and say so; `bloomcli.report.json.document` contains the whole report.
+
+    Args:
+        report: the result of `inspect`, `advise` or `trial`, of `validate` for many files, or of `gate`.
+
+    Returns:
+        The text of the page, to be written as UTF-8. Bytes of file names that aren't text are escaped.
 
     Raises:
-        TypeError: reports of this type have no page.
-        UnsupportedError: the packages for it aren't installed.
+        TypeError: reports of this kind have no page.
+        UnsupportedError: the packages for it aren't installed; the hint names them.
     """
     check_packages()
-    from bloomcli.report.html.charts import NUMBERS
-    from bloomcli.report.html.drawing import quiet
-    from bloomcli.report.html.rendering import html
+    from bloomcli.report.html.rendering import rendered
 
     rows = ROWS_SHOWN
     while True:
-        NUMBERS.set(count(1))
-        with quiet():
-            text = html(page_of(report, rows))
+        text = rendered(page_of(report, rows))
         if len(text.encode("utf-8", "backslashreplace")) < MOST_BYTES or rows <= 1:
             return text
         rows //= 2

@@ -8,34 +8,27 @@ from typing import Final
 
 from bloomcli.model.advice import AdviseReport, AtRate, ColumnAdvice, Interval
 from bloomcli.model.file import TIGHT
-from bloomcli.model.queries import UnservedPredicate
-from bloomcli.model.reader_use import ReaderUse
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Curve, Estimate
-from bloomcli.report.html.parts import (
-    Cell,
-    Chart,
-    Column,
-    Command,
-    Facts,
-    Key,
-    Page,
-    Part,
-    Section,
-    Table,
-    Text,
-    failures,
-    figure,
-    figures,
-    first_columns,
-    table,
+from bloomcli.report.html.parts import Chart, Key, Page, Part, Section, Table, failures, first_columns, table
+from bloomcli.report.human import column_name, count, rate, size
+from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
+from bloomcli.report.text_advice import (
+    INTERVAL,
+    NO_QUERIES,
+    TO_LEAVE,
+    UNSERVED,
+    answer,
+    commands,
+    cost,
+    estimate,
+    facts,
+    interval,
+    of_gains,
+    readers,
+    weights,
 )
-from bloomcli.report.human import column_name, count, rate, seconds, size
-from bloomcli.report.layout import Head
-from bloomcli.report.text_advice import NO_QUERIES, answer, cost, engine_filters, unverified, weights
-from bloomcli.rules.filter_use import GAINS, NEVER_LOOKS
-from bloomcli.rules.readers import reader
-from bloomcli.words import are, plural
+from bloomcli.words import plural
 
 _PANELS: Final = 8
 """The most columns in the chart of sizes."""
@@ -61,24 +54,15 @@ def page(report: AdviseReport, most: int) -> Page:
     parts: list[Part] = []
     if add:
         parts.append(_before_and_after(add, report))
-    for title, lines in (
-        ("To add them:", report.command),
-        ("To add page indexes, with which lookups read fewer pages:", report.page_index_command),
-        ("To fold or remove existing filters:", report.upkeep),
-    ):
-        if lines is not None:
-            parts += [Text(title), Command(lines)]
-    parts += map(Text, engine_filters(report))
-    if report.unverified:
-        parts.append(Text(f"Not verified: {unverified(report)}.", "warn"))
+    parts += commands(report)
     if report.queries is None:
-        parts.append(Text(NO_QUERIES[0].upper() + NO_QUERIES[1:]))
+        parts.append(line(NO_QUERIES[0].upper() + NO_QUERIES[1:]))
     if add:
-        parts.append(_to_add(add, most))
+        parts += [_to_add(add, report, most), line(INTERVAL, Style.DIM)]
     if parts:
         sections.append(Section("Add", tuple(parts)))
     if report.uses:
-        sections.append(Section("Readers", (_readers(report),)))
+        sections.append(Section("Readers", (readers(report),)))
     if leave:
         sections.append(Section("Leave", (_to_leave(leave, most),)))
     measured = [column for column in report.columns if column.present is not None or column.absent is not None]
@@ -90,19 +74,21 @@ def page(report: AdviseReport, most: int) -> Page:
     if panels := [column for column in add if column.rates and column.filter_bytes is not None][:_PANELS]:
         sections.append(Section("Size and false-positive rate", (_sizes(panels, report.size),)))
     if report.queries is not None and report.queries.unserved:
-        sections.append(Section("Queries", (_unserved(report, most),)))
+        found = table("Predicates that can't use a filter", report.queries.unserved, UNSERVED, most=most)
+        sections.append(Section("Queries", (found,)))
     if measured:
         sections.append(Section("Figures", (_figures(report.columns, most),)))
     sections.append(Section("Sample", tuple(_facts(report))))
     return Page(", ".join(report.paths) or "files", "advise", _lead(report, add), tuple(sections))
 
 
-def _lead(report: AdviseReport, add: Sequence[ColumnAdvice]) -> Text:
+def _lead(report: AdviseReport, add: Sequence[ColumnAdvice]) -> Line:
     failed = f" {plural(len(report.failed), 'file')} couldn't be read." if report.failed else ""
+    style = Style.WARN if report.failed else Style.PLAIN
     if not add:
-        return Text("No column needs a new filter." + failed, "warn" if failed else "")
+        return line("No column needs a new filter." + failed, style)
     said = answer(report)
-    return Text(f"{said[0].upper()}{said[1:]}; {cost(report)}." + failed, "warn" if failed else "")
+    return line(f"{said[0].upper()}{said[1:]}; {cost(report)}." + failed, style)
 
 
 def _before_and_after(add: Sequence[ColumnAdvice], report: AdviseReport) -> Chart:
@@ -114,75 +100,34 @@ def _before_and_after(add: Sequence[ColumnAdvice], report: AdviseReport) -> Char
     for name, today, then in pairs:
         rows.append((f"{name}: today", (("dim", today),), size(today)))
         rows.append(("with filters", (("accent", then),), size(then)))
-    columns: list[Column[tuple[str, float, float]]] = [
+    columns: Columns[tuple[str, float, float]] = [
         (Head("column"), lambda pair: pair[0]),
         figures("today", lambda pair: pair[1], size),
         figures("with filters", lambda pair: pair[2], size),
     ]
     title = "Bytes that a lookup reads, today and with filters"
-    return charts.chart(
+    return Chart(
         title,
         "Two bars for each column, and for all on average: the bytes that one lookup reads today, and with filters.",
-        lambda svg: charts.bars(rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup", svg),
+        charts.bars(rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup"),
         legend=(Key("dim", "today"), Key("accent", "with filters, their own bytes included")),
         table=table(title, pairs, columns),
         note=f"{weights(report).capitalize()}. " + first_columns(min(len(add), charts.ROWS // 2), len(add)),
     )
 
 
-def _readers(report: AdviseReport) -> Table:
-    """What filters do for each reader."""
-    tones = {GAINS: "good", NEVER_LOOKS: "dim"}
-    columns: list[Column[ReaderUse]] = [
-        (Head("reader"), lambda use: use.title),
-        (Head("what it does"), lambda use: Cell(use.reason, tone=tones.get(use.verdict, ""))),
-        (Head("columns"), lambda use: ", ".join(use.columns)),
-    ]
-    return table("Readers", report.uses, columns)
-
-
 def _facts(report: AdviseReport) -> Iterator[Part]:
-    groups = f"{count(report.sampled_row_groups)} of {plural(report.row_groups, 'row group')}"
-    items = [
-        ("files", f"{count(report.files)}, {plural(report.rows, 'row')}, {size(report.bytes)}"),
-        ("values", f"from {groups}, in {plural(report.sampled_files, 'file')}; seed {report.seed}"),
-        ("weights", weights(report)),
-        ("rate", rate(report.fpp)),
-        ("readers", ", ".join(reader(name).title for name in report.readers) or "any that read files as they are"),
-    ]
-    if report.policy is not None:
-        items.append(("policy", report.policy))
-    log = report.queries
-    if log is not None:
-        items.append(
-            (
-                "queries",
-                f"{plural(log.statements, 'statement')}, {count(log.about_table)} {are(log.about_table)} about these "
-                f"files, {count(log.unreadable)} can't be read",
-            )
-        )
-    if report.budget_bytes is not None and report.budget_used is not None:
-        items.append(("budget", f"{size(report.budget_bytes)}; {size(report.budget_used)} used"))
-    items.append(("time", seconds(report.seconds)))
-    yield Facts(tuple((name, Cell(text)) for name, text in items))
-    yield Text("Figures are estimates from the sample. Intervals are 95 % confidence intervals.")
+    yield Pairs((*facts(report), ("rate", Cell(rate(report.fpp)))))
+    yield line("Figures are estimates from the sample. Intervals are 95 % confidence intervals.")
     yield from failures(report.failed, _FAILED_SHOWN)
 
 
-def _to_add(add: Sequence[ColumnAdvice], most: int) -> Table:
-    columns: list[Column[ColumnAdvice]] = [
-        (Head("column"), column_name),
-        (Head("type"), lambda c: c.type),
-        figures("filter size", lambda c: _value(c.filter_bytes), size),
+def _to_add(add: Sequence[ColumnAdvice], report: AdviseReport, most: int) -> Table:
+    more: Columns[ColumnAdvice] = [
         figures("of the files", lambda c: c.filter_share, rate),
-        figures("FPP", lambda c: c.fpp, rate),
-        figures("saved by a lookup", lambda c: _value(c.saved_bytes), size),
-        (Head("95 % interval", figures=True), lambda c: _interval(c.saved_bytes)),
-        figures("lookups", lambda c: c.lookups),
-        figures("time to add", lambda c: _value(c.seconds_to_add), seconds),
         (Head("because"), lambda c: c.reason),
     ]
-    return table("Columns to add filters to", add, columns, most=most)
+    return table("Columns to add filters to", add, [*of_gains(report), *more], most=most)
 
 
 def _to_leave(leave: Sequence[ColumnAdvice], most: int) -> Table:
@@ -190,12 +135,7 @@ def _to_leave(leave: Sequence[ColumnAdvice], most: int) -> Table:
         there = column.existing
         return "none" if there is None or not there.filters else f"{count(there.filters)}: {there.judgement}"
 
-    columns: list[Column[ColumnAdvice]] = [
-        (Head("column"), column_name),
-        (Head("type"), lambda c: c.type),
-        (Head("because"), lambda c: Cell(c.reason, tone="warn" if c.reason_id == "loses-rows" else "")),
-        (Head("existing filters"), existing),
-    ]
+    columns = [*TO_LEAVE, (Head("existing filters"), existing)]
     return table("Columns to leave as they are", leave, columns, most=most)
 
 
@@ -215,15 +155,15 @@ def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
     def share(at: int, row: tuple[str, tuple[tuple[str, float], ...], str]) -> float:
         return row[1][at][1]
 
-    columns: list[Column[tuple[str, tuple[tuple[str, float], ...], str]]] = [
+    columns: Columns[tuple[str, tuple[tuple[str, float], ...], str]] = [
         (Head("column"), lambda row: row[0]),
         *(figures(text, partial(share, at), rate) for at, (_, text) in enumerate(_SKIPPED)),
     ]
-    yield charts.chart(
+    yield Chart(
         title,
         f"A bar for each of {plural(len(rows), 'column')}: the share of the row groups that a lookup skips "
         "today, that it skips in addition with the new filter, and that it reads in any case.",
-        lambda svg: charts.bars(rows, charts.PERCENT, "share of the row groups", svg),
+        charts.bars(rows, charts.PERCENT, "share of the row groups"),
         legend=tuple(Key(tone, text) for tone, text in _SKIPPED),
         table=table(title, rows, columns, total=len(known)),
         note=first_columns(len(rows), len(known)),
@@ -241,8 +181,8 @@ def _read(read: Sequence[ColumnAdvice], total: int) -> Chart:
     def cell(at: int, column: ColumnAdvice) -> Cell:
         share = shares(column)[at]
         if share is None:
-            return figure("-", None)
-        return figure(f"{rate(share.estimate)} ({rate(share.low)} to {rate(share.high)})", share.estimate)
+            return Cell("-", value=-1)
+        return Cell(f"{rate(share.estimate)} ({rate(share.low)} to {rate(share.high)})", value=share.estimate)
 
     series = (("accent", True), ("accent", False), ("second", True), ("second", False))
     rows = [
@@ -257,17 +197,17 @@ def _read(read: Sequence[ColumnAdvice], total: int) -> Chart:
         for column in read
     ]
     titles = ("present, today", "present, with filter", "absent, today", "absent, with filter")
-    columns: list[Column[ColumnAdvice]] = [
+    columns: Columns[ColumnAdvice] = [
         (Head("column"), column_name),
         *((Head(text, figures=True), partial(cell, at)) for at, text in enumerate(titles)),
     ]
     title = "Row groups that a lookup reads, with intervals"
-    return charts.chart(
+    return Chart(
         title,
         f"For each of {plural(len(read), 'column')} the share of the row groups that a lookup reads: of a value "
         "that the column has and of one that it doesn't have, today and with the new filter, with 95 % confidence "
         "intervals.",
-        lambda svg: charts.estimates(rows, charts.PERCENT, "share of the row groups", svg),
+        charts.estimates(rows, charts.PERCENT, "share of the row groups"),
         legend=_READ,
         table=table(title, read, columns, total=total),
         note="Lines are 95 % confidence intervals. " + first_columns(len(read), total),
@@ -283,18 +223,18 @@ def _saved(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         (column_name(column), (Estimate("accent", saved.estimate, saved.low, saved.high),)) for column, saved in drawn
     ]
     ticks = charts.signed_sizes(min(s.low for _, s in drawn), max(s.high for _, s in drawn))
-    columns: list[Column[tuple[ColumnAdvice, Interval]]] = [
+    columns: Columns[tuple[ColumnAdvice, Interval]] = [
         (Head("column"), lambda item: column_name(item[0])),
         figures("saved", lambda item: item[1].estimate, size),
-        (Head("95 % interval"), lambda item: _interval(item[1])),
-        figures("filter size of all row groups", lambda item: _value(item[0].filter_bytes), size),
+        (Head("95 % interval"), lambda item: interval(item[1])),
+        figures("filter size of all row groups", lambda item: estimate(item[0].filter_bytes), size),
     ]
     title = "Bytes that a lookup reads less with the new filter"
-    yield charts.chart(
+    yield Chart(
         title,
         f"For each of {plural(len(drawn), 'column')} the bytes that one lookup saves, those of the filters "
         "deducted, with a 95 % confidence interval; left of the line at 0 it reads more.",
-        lambda svg: charts.estimates(rows, ticks, "bytes saved by a lookup", svg, mark=0),
+        charts.estimates(rows, ticks, "bytes saved by a lookup", mark=0),
         table=table(title, drawn, columns, total=len(known)),
         note="Lines are 95 % confidence intervals. " + first_columns(len(drawn), len(known)),
     )
@@ -309,7 +249,7 @@ def _sizes(drawn: Sequence[ColumnAdvice], rule: str) -> Chart:
         point = None if chosen is None or column.fpp is None else (max(chosen.estimate, 1.0), column.fpp)
         label = "" if point is None else f"{size(point[0])} at {rate(point[1])}"
         panels.append(Curve(column_name(column), tuple(points), point if column.recommended else None, label))
-    columns: list[Column[tuple[ColumnAdvice, AtRate]]] = [
+    columns: Columns[tuple[ColumnAdvice, AtRate]] = [
         (Head("column"), lambda item: column_name(item[0])),
         figures("FPP", lambda item: item[1].fpp, rate),
         figures("filter size", lambda item: item[1].filter_bytes.estimate, size),
@@ -318,16 +258,15 @@ def _sizes(drawn: Sequence[ColumnAdvice], rule: str) -> Chart:
     sizes = [x for panel in panels for x, _ in panel.points]
     fpps = [y for panel in panels for _, y in panel.points]
     title = "Filter size by false-positive rate"
-    return charts.chart(
+    return Chart(
         title,
         f"A curve for each of {plural(len(drawn), 'column')}: the bytes of the filters of all row groups at "
         "several false-positive rates, on logarithmic scales. A dot marks the recommended size.",
-        lambda svg: charts.curves(
+        charts.curves(
             panels,
             charts.log_sizes(min(sizes), max(sizes)),
             charts.rates(min(fpps), max(*fpps, min(fpps) * 10)),
             "filters of all row groups",
-            svg,
         ),
         table=table(title, [(column, at) for column in drawn for at in column.rates], columns),
         note=(
@@ -339,38 +278,17 @@ def _sizes(drawn: Sequence[ColumnAdvice], rule: str) -> Chart:
     )
 
 
-def _unserved(report: AdviseReport, most: int) -> Table:
-    found = report.queries.unserved if report.queries is not None else ()
-    columns: list[Column[UnservedPredicate]] = [
-        (Head("kind"), lambda one: one.kind),
-        (Head("column"), lambda one: one.column or "several"),
-        figures("number", lambda one: one.count),
-        (Head("example"), lambda one: one.example),
-    ]
-    return table("Predicates that can't use a filter", found, columns, most=most)
-
-
 def _figures(items: Sequence[ColumnAdvice], most: int) -> Table:
-    columns: list[Column[ColumnAdvice]] = [
+    columns: Columns[ColumnAdvice] = [
         (Head("column"), column_name),
         (Head("recommended"), lambda c: "yes" if c.recommended else "no"),
         figures("rows", lambda c: c.rows),
         figures("nulls", lambda c: c.nulls),
         figures("size", lambda c: c.column_bytes, size),
-        figures("distinct values", lambda c: _value(c.distinct)),
-        figures("distinct in a row group", lambda c: _value(c.distinct_per_row_group)),
-        figures("row groups with a value in range", lambda c: _value(c.overlap), rate),
+        figures("distinct values", lambda c: estimate(c.distinct)),
+        figures("distinct in a row group", lambda c: estimate(c.distinct_per_row_group)),
+        figures("row groups with a value in range", lambda c: estimate(c.overlap), rate),
         figures("row groups in dictionaries", lambda c: c.dictionary_row_groups),
         figures("row groups sampled", lambda c: c.sampled_row_groups),
     ]
     return table("Figures of the columns", items, columns, most=most)
-
-
-def _value(found: Interval | None) -> float | None:
-    return None if found is None else found.estimate
-
-
-def _interval(found: Interval | None) -> str:
-    if found is None:
-        return "-"
-    return "exact" if found.low == found.high else f"{size(found.low)} to {size(found.high)}"

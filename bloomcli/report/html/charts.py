@@ -9,19 +9,12 @@ bars, cells of a map show their share by height and problems by a cross, and ton
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count as counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bloomcli.report.html.drawing import LETTER, NAME_CELLS, WIDTH, Drawing, colour
-from bloomcli.report.html.parts import Chart, Key, Table
+from bloomcli.report.html.drawing import LETTER, NAME_CELLS, WIDTH, Box, Drawing, Labels, Panel, Point
 from bloomcli.report.human import count, printable, rate, size, width
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 _ROW: Final = 24.0
 """The height of a row in pixels."""
@@ -32,36 +25,6 @@ LEAST_SHARE: Final = 0.2
 """The height of the lowest marks of a strip, so that they are visible."""
 _CELL_LETTERS: Final = 7
 """Characters of a text in a cell of a map. Narrower cells have no text."""
-
-Point = tuple[float, float]
-Labels = Sequence[tuple[float, str]]
-"""Positions on a scale, with their texts."""
-Svg = Callable[[Drawing], str]
-"""Makes the markup of a drawing, with its text alternative."""
-
-
-NUMBERS: Final[ContextVar[counter[int]]] = ContextVar("numbers")
-"""Counts the charts of a page."""
-
-
-def chart(
-    title: str,
-    description: str,
-    draw: Callable[[Svg], str],
-    *,
-    legend: tuple[Key, ...] = (),
-    table: Table | None = None,
-    note: str = "",
-) -> Chart:
-    """Return a chart that `draw` draws, with a unique name on the page."""
-    name = f"c{next(NUMBERS.get())}"
-    if table is not None:
-        description += " The table below has the figures."
-
-    def markup(drawing: Drawing) -> str:
-        return drawing.svg(name, title, description)
-
-    return Chart(title, description, draw(markup), legend, table, note.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,53 +80,25 @@ def _left(names: Sequence[str]) -> float:
     return longest * LETTER + 16
 
 
-def _rows(names: Sequence[str], *, right: float = 16, row: float = _ROW) -> tuple[Drawing, Axes]:
-    """A drawing with a row for each name."""
+def _rows(
+    names: Sequence[str], across: Point, *, right: float = 16, row: float = _ROW, logarithmic: bool = False
+) -> tuple[Drawing, Panel]:
+    """A drawing with a row for each name, the first one on top."""
     high = len(names) * row
     drawing = Drawing(_TOP + high + _BOTTOM)
     left = _left(names)
-    axes = drawing.axes(left, _TOP, WIDTH - left - right, high)
-    drawing.names(axes, names)
-    return drawing, axes
+    place = (left, _TOP, WIDTH - left - right, high)
+    panel = Panel(drawing, place, across, (-0.5, len(names) - 0.5), log_x=logarithmic)
+    panel.scale_y(list(enumerate(names)))
+    return drawing, panel
 
 
-def _scale(drawing: Drawing, axes: Axes, ticks: Labels, title: str, *, logarithmic: bool = False) -> None:
-    """Give a chart its horizontal scale, from the first label to the last."""
-    if logarithmic:
-        axes.set_xscale("log")
-    axes.set_xlim(ticks[0][0], ticks[-1][0])
-    drawing.scale(axes, [at for at, _ in ticks], [text for _, text in ticks])
-    drawing.title(axes, title)
+def _ends(ticks: Labels) -> Point:
+    """The first and the last number of a scale."""
+    return ticks[0][0], ticks[-1][0]
 
 
-def _boxes(axes: Axes, boxes: Sequence[tuple[float, float, float, float]], tone: str) -> None:
-    """Draw rectangles (x, y, width, height) of one tone, as one path."""
-    if not boxes:
-        return
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
-
-    points: list[Point] = []
-    for x, y, wide, high in boxes:
-        points += [(x, y), (x + wide, y), (x + wide, y + high), (x, y + high), (x, y)]
-    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(boxes)
-    axes.add_patch(PathPatch(Path(points, codes), facecolor=colour(tone), edgecolor="none", linewidth=0))
-
-
-def _lines(axes: Axes, lines: Sequence[tuple[Point, Point]], tone: str, thickness: float) -> None:
-    """Draw straight lines of one tone, as one path."""
-    if not lines:
-        return
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
-
-    path = Path([point for pair in lines for point in pair], [Path.MOVETO, Path.LINETO] * len(lines))
-    axes.add_patch(PathPatch(path, facecolor="none", edgecolor=colour(tone), linewidth=thickness))
-
-
-def place_map(
-    names: Sequence[str], cells: Sequence[Sequence[Place | None]], ticks: Labels, title: str, alternative: Svg
-) -> str:
+def place_map(names: Sequence[str], cells: Sequence[Sequence[Place | None]], ticks: Labels, title: str) -> Drawing:
     """Draw a map: a row for each name, a cell for each place.
 
     Args:
@@ -171,17 +106,13 @@ def place_map(
         cells: for each row, its places, the same number in all rows; None for an empty cell.
         ticks: labels below the cells: the number of a cell, and its text.
         title: the title of the scale below.
-        alternative: makes the markup, with the text alternative.
     """
-    drawing, axes = _rows(names)
     across = len(cells[0])
-    axes.set_xlim(0, across)
-    drawing.scale(axes, [], [])
-    axes.set_xticks([at + 0.5 for at, _ in ticks], [drawing.mark(text) for _, text in ticks])
-    drawing.title(axes, title)
+    drawing, panel = _rows(names, (0, across))
+    panel.scale_x([(at + 0.5, text) for at, text in ticks], title, grid=False)
     pixels = (WIDTH - _left(names) - 16) / across
     gap = min(1.5 / pixels, 0.12)
-    by_level: dict[int, list[tuple[float, float, float, float]]] = {}
+    by_level: dict[int, list[Box]] = {}
     frames, crosses = [], []
     for y, row in enumerate(cells):
         for x, place in enumerate(row):
@@ -189,56 +120,46 @@ def place_map(
                 continue
             left, wide = x + gap / 2, 1 - gap
             high = 0.84 * max(place.share, 0.12 if place.share else 0)
-            frames.append((left, y + 0.42, wide, -0.05))
+            frames.append((left, y + 0.37, wide, 0.05))
             if place.share:
                 by_level.setdefault(place.level, []).append((left, y + 0.42 - high, wide, high))
             if place.broken:
                 half = min(5 / pixels, 0.4)
                 crosses += [((x + 0.5 - half, y - 0.22), (x + 0.5 + half, y + 0.22))]
                 crosses += [((x + 0.5 - half, y + 0.22), (x + 0.5 + half, y - 0.22))]
-    _boxes(axes, frames, "dim")
+    panel.boxes(frames, "dim")
     for level in sorted(by_level):
-        _boxes(axes, by_level[level], f"q{level}")
-    _lines(axes, crosses, "paper", 5)
-    _lines(axes, crosses, "bad", 2.5)
+        panel.boxes(by_level[level], f"q{level}")
+    panel.lines(crosses, "paper", 5)
+    panel.lines(crosses, "bad", 2.5)
     if pixels >= _CELL_LETTERS * LETTER + 6:
         for y, row in enumerate(cells):
             for x, place in enumerate(row):
                 if place is not None and place.text and place.share == 1 and not place.broken:
                     tone = "paper" if place.level > 3 else "ink"
-                    drawing.write(axes, x + 0.5, y, place.text, ha="center", color=colour(tone))
-    return alternative(drawing)
+                    panel.write((x + 0.5, y), place.text, anchor="middle", tone=tone)
+    return drawing
 
 
-def ranges(rows: Sequence[Range], ticks: Labels, title: str, alternative: Svg, *, logarithmic: bool = False) -> str:
+def ranges(rows: Sequence[Range], ticks: Labels, title: str, *, logarithmic: bool = False) -> Drawing:
     """Draw, for each row, a line from minimum to maximum, a bar between the quartiles, and the median."""
-    drawing, axes = _rows([row.name for row in rows], right=28)
-    _scale(drawing, axes, ticks, title, logarithmic=logarithmic)
-    _lines(axes, [((row.low, y), (row.high, y)) for y, row in enumerate(rows)], "accent", 2)
+    drawing, panel = _rows([row.name for row in rows], _ends(ticks), right=28, logarithmic=logarithmic)
+    panel.scale_x(ticks, title)
+    panel.lines([((row.low, y), (row.high, y)) for y, row in enumerate(rows)], "accent", 2)
     ends = [((x, y - 0.16), (x, y + 0.16)) for y, row in enumerate(rows) for x in (row.low, row.high)]
-    _lines(axes, ends, "accent", 2)
-    _boxes(axes, [(row.first, y - 0.2, row.third - row.first, 0.4) for y, row in enumerate(rows)], "q2")
-    axes.plot(
-        [row.median for row in rows],
-        range(len(rows)),
-        linestyle="none",
-        marker="o",
-        markersize=7,
-        markerfacecolor=colour("ink"),
-        markeredgewidth=0,
-        clip_on=False,
-    )
-    return alternative(drawing)
+    panel.lines(ends, "accent", 2)
+    panel.boxes([(row.first, y - 0.2, row.third - row.first, 0.4) for y, row in enumerate(rows)], "q2")
+    for y, row in enumerate(rows):
+        panel.dot((row.median, y), "ink")
+    return drawing
 
 
-def bars(
-    rows: Sequence[tuple[str, Sequence[tuple[str, float]], str]], ticks: Labels, title: str, alternative: Svg
-) -> str:
+def bars(rows: Sequence[tuple[str, Sequence[tuple[str, float]], str]], ticks: Labels, title: str) -> Drawing:
     """Draw a bar for each row: its parts (tone, length) one after the other, and its text at the end."""
     longest = max((width(text) for _, _, text in rows), default=0)
-    drawing, axes = _rows([name for name, _, _ in rows], right=longest * LETTER + 20)
-    _scale(drawing, axes, ticks, title)
-    by_tone: dict[str, list[tuple[float, float, float, float]]] = {}
+    drawing, panel = _rows([name for name, _, _ in rows], _ends(ticks), right=longest * LETTER + 20)
+    panel.scale_x(ticks, title)
+    by_tone: dict[str, list[Box]] = {}
     gaps = []
     for y, (_, parts, text) in enumerate(rows):
         at = 0.0
@@ -247,95 +168,78 @@ def bars(
             if at and length:
                 gaps.append(((at, y - 0.36), (at, y + 0.36)))
             at += length
-        drawing.write(axes, at + ticks[-1][0] * 0.008, y, text, ha="left", clip_on=False)
+        panel.write((at, y), f"\N{NO-BREAK SPACE}{text}")
     for tone, boxes in by_tone.items():
-        _boxes(axes, boxes, tone)
-    _lines(axes, gaps, "paper", 2)
-    return alternative(drawing)
+        panel.boxes(boxes, tone)
+    panel.lines(gaps, "paper", 2)
+    return drawing
 
 
 def estimates(
     rows: Sequence[tuple[str, Sequence[Estimate]]],
     ticks: Labels,
     title: str,
-    alternative: Svg,
     *,
     logarithmic: bool = False,
     mark: float | None = None,
-) -> str:
+) -> Drawing:
     """Draw the estimates of each row below each other, each with its interval; and an upright line at `mark`."""
     series = max(len(found) for _, found in rows)
-    drawing, axes = _rows([name for name, _ in rows], right=44, row=max(_ROW, 12.0 * series + 6))
-    _scale(drawing, axes, ticks, title, logarithmic=logarithmic)
+    names = [name for name, _ in rows]
+    high = max(_ROW, 12.0 * series + 6)
+    drawing, panel = _rows(names, _ends(ticks), right=44, row=high, logarithmic=logarithmic)
+    panel.scale_x(ticks, title)
     if mark is not None:
-        _lines(axes, [((mark, -0.5), (mark, len(rows) - 0.5))], "ink", 1.5)
+        panel.lines([((mark, -0.5), (mark, len(rows) - 0.5))], "ink", 1.5)
     edges = [((ticks[0][0], y + 0.5), (ticks[-1][0], y + 0.5)) for y in range(len(rows) - 1)]
-    _lines(axes, edges, "line", 1)
+    panel.lines(edges, "line", 1)
     for y, (_, found) in enumerate(rows):
         step = 0.8 / max(len(found), 1)
         for number, one in enumerate(found):
             at = y - 0.4 + step * (number + 0.5)
-            _lines(axes, [((one.low, at), (one.high, at))], one.tone, 2)
-            face = "paper" if one.hollow else one.tone
-            axes.plot(
-                [one.value],
-                [at],
-                linestyle="none",
-                marker="o",
-                markersize=7,
-                markerfacecolor=colour(face),
-                markeredgecolor=colour(one.tone),
-                markeredgewidth=2,
-                clip_on=False,
-            )
-    return alternative(drawing)
+            panel.lines([((one.low, at), (one.high, at))], one.tone, 2)
+            panel.dot((one.value, at), "paper" if one.hollow else one.tone, edge=one.tone)
+    return drawing
 
 
-def curves(panels: Sequence[Curve], xticks: Labels, yticks: Labels, title: str, alternative: Svg) -> str:
+def curves(panels: Sequence[Curve], xticks: Labels, yticks: Labels, title: str) -> Drawing:
     """Draw a panel for each curve, two in a row, on logarithmic scales, with the chosen point."""
     across = 2
     wide, high, left, between = (WIDTH - 3 * 64 - 16) / 2, 170.0, 64.0, 72.0
-    down = -(-len(panels) // across)
-    drawing = Drawing(down * (high + between))
-    for number, panel in enumerate(panels):
+    drawing = Drawing(-(-len(panels) // across) * (high + between))
+    (first, last), (least, most) = _ends(xticks), _ends(yticks)
+    for number, one in enumerate(panels):
         column, row = number % across, number // across
-        axes = drawing.axes(left + column * (wide + 80), 24 + row * (high + between), wide, high)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlim(xticks[0][0], xticks[-1][0])
-        axes.set_ylim(yticks[0][0], yticks[-1][0])
-        drawing.scale(axes, [at for at, _ in xticks], [text for _, text in xticks])
-        axes.set_yticks([at for at, _ in yticks], [drawing.mark(text) for _, text in yticks])
-        axes.set_yticks([], minor=True)
-        axes.grid(axis="y", color=colour("line"), linewidth=1)
-        drawing.title(axes, title)
-        axes.plot(*zip(*panel.points, strict=True), color=colour("accent"), linewidth=2, marker="o", markersize=4)
-        axes.set_title(drawing.mark(panel.name, 48), fontsize=LETTER * 2, color=colour("ink"), loc="left")
-        if panel.chosen is not None:
-            x, y = panel.chosen
-            _lines(axes, [((x, yticks[0][0]), (x, y)), ((xticks[0][0], y), (x, y))], "ink", 1)
-            axes.plot([x], [y], linestyle="none", marker="o", markersize=9, color=colour("ink"))
-            late = x > (xticks[0][0] * xticks[-1][0]) ** 0.5
-            aside = (xticks[-1][0] / xticks[0][0]) ** (-0.02 if late else 0.02)
-            drawing.write(axes, x * aside, y * 1.2, panel.label, ha="right" if late else "left", va="bottom")
-    return alternative(drawing)
+        place = (left + column * (wide + 80), 24 + row * (high + between), wide, high)
+        panel = Panel(drawing, place, (first, last), (most, least), log_x=True, log_y=True)
+        panel.scale_x(xticks, title)
+        panel.scale_y(yticks, grid=True)
+        panel.curve(one.points, "accent", 2)
+        for point in one.points:
+            panel.dot(point, "accent", radius=2)
+        panel.head(one.name)
+        if one.chosen is not None:
+            x, y = one.chosen
+            panel.lines([((x, least), (x, y)), ((first, y), (x, y))], "ink", 1)
+            panel.dot(one.chosen, "ink", radius=4.5)
+            late = x > (first * last) ** 0.5
+            aside = (last / first) ** (-0.02 if late else 0.02)
+            panel.write((x * aside, y), one.label, anchor="end" if late else "start", up=12)
+    return drawing
 
 
-def strip(
-    rows: Sequence[tuple[str, Sequence[tuple[float, float, float]]]], ticks: Labels, title: str, alternative: Svg
-) -> str:
+def strip(rows: Sequence[tuple[str, Sequence[tuple[float, float, float]]]], ticks: Labels, title: str) -> Drawing:
     """Draw a band for each row, and on it the row's parts (start, end, share), whose height is their share."""
-    drawing, axes = _rows([name for name, _ in rows], right=44)
-    end = ticks[-1][0]
-    _scale(drawing, axes, ticks, title)
-    _boxes(axes, [(0, y + 0.36, end, 0.04) for y in range(len(rows))], "dim")
+    drawing, panel = _rows([name for name, _ in rows], _ends(ticks), right=44)
+    panel.scale_x(ticks, title)
+    panel.boxes([(0, y + 0.36, ticks[-1][0], 0.04) for y in range(len(rows))], "dim")
     boxes = []
     for y, (_, parts) in enumerate(rows):
         for start, stop, share in parts:
             high = 0.74 * max(share, LEAST_SHARE)
             boxes.append((start, y + 0.36 - high, stop - start, high))
-    _boxes(axes, boxes, "accent")
-    return alternative(drawing)
+    panel.boxes(boxes, "accent")
+    return drawing
 
 
 CELLS: Final = 48
@@ -375,6 +279,13 @@ def level_texts(low: float, high: float) -> list[tuple[int, str]]:
         return [(3, size(round(low)))]
     edges = [low * (high / low) ** (i / 5) for i in range(6)]
     return [(i + 1, f"{size(round(edges[i]))} to {size(round(edges[i + 1]))}") for i in range(5)]
+
+
+def place(share: float, mean: float | None, bounds: tuple[float, float], *, broken: bool) -> Place:
+    """Return a cell of a map by the mean size of its filters, which is None without any, and the bounds of sizes."""
+    if mean is None:
+        return Place(share, 1, broken=broken)
+    return Place(share, level(mean, *bounds), _size(mean), broken)
 
 
 def sizes(greatest: float) -> Labels:

@@ -6,34 +6,19 @@ from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import Final
 
-from bloomcli.model.file import ColumnSummary, EngineFilterFacts, FilterFacts
+from bloomcli.model.file import ColumnSummary, FilterFacts
 from bloomcli.model.inspect import InspectReport
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
-from bloomcli.report.html.parts import (
-    Cell,
-    Chart,
-    Column,
-    Facts,
-    Key,
-    Page,
-    Part,
-    Section,
-    Table,
-    Text,
-    figure,
-    figures,
-    first_columns,
-    table,
-)
-from bloomcli.report.human import count, rate, row_group_text, share, size, type_text, value_text
-from bloomcli.report.layout import Head
-from bloomcli.words import exact_size, plural
+from bloomcli.report.html.parts import Chart, Key, Page, Part, Section, Table, first_columns, table
+from bloomcli.report.human import count, rate, row_group_text, size
+from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
+from bloomcli.report.text_inspect import ENGINE_FILTERS, file_facts, of_columns, of_filters, untrusted
+from bloomcli.words import plural
 
 _LEAST_RATE: Final = 1e-8
 """The lowest rate in charts; lower ones are drawn at this position."""
 _PROBLEMS_SHOWN: Final = 20
-_DETAILS_SHOWN: Final = 40
 
 ByColumn = dict[str, list[FilterFacts]]
 
@@ -55,53 +40,38 @@ def page(report: InspectReport, most: int) -> Page:
     if by_column:
         sections.append(Section("Filters", (_filters(report, most),)))
     if report.engine_filters:
-        sections.append(Section("Filters that engines keep", (_engine_filters(report.engine_filters),)))
+        columns = [
+            *ENGINE_FILTERS,
+            (Head("place"), lambda one: one.place),
+            (Head("problem"), lambda one: Cell(one.problem or "", Style.BAD)),
+        ]
+        kept = table("Filters that engines keep themselves, for the whole file", report.engine_filters, columns)
+        sections.append(Section("Filters that engines keep", (kept,)))
     return Page(report.path, "inspect", _lead(report, by_column), tuple(sections))
 
 
-def _lead(report: InspectReport, by_column: ByColumn) -> Text:
+def _lead(report: InspectReport, by_column: ByColumn) -> Line:
     if not by_column:
         kept = f", besides {count(len(report.engine_filters))} that an engine keeps" if report.engine_filters else ""
         chosen = " of the chosen columns" if report.columns_without_filters else ""
-        return Text(f"The file has no Bloom filters{chosen}{kept}.")
+        return line(f"The file has no Bloom filters{chosen}{kept}.")
     text = f"{plural(len(report.filters), 'filter')} of {plural(len(by_column), 'column')}"
     if report.unreadable:
-        return Text(f"{text}; {count(report.unreadable)} of them can't be read.", "bad")
+        return line(f"{text}; {count(report.unreadable)} of them can't be read.", Style.BAD)
     untrusted = sum(facts.untrusted is not None for facts in report.filters)
     if untrusted:
-        return Text(f"{text}; readers must not use {count(untrusted)} of them.", "bad")
-    return Text(f"{text}. All of them can be read.", "good")
+        return line(f"{text}; readers must not use {count(untrusted)} of them.", Style.BAD)
+    return line(f"{text}. All of them can be read.", Style.GOOD)
 
 
 def _file(report: InspectReport) -> Iterator[Part]:
-    groups = plural(report.row_groups, "row group")
-    if report.stripes is not None:
-        groups += f" of {plural(report.stripes, 'stripe')}"
-    items = [
-        ("file", Cell(report.path)),
-        ("format", Cell(report.format)),
-        ("size", Cell(exact_size(report.file_bytes))),
-        ("rows", Cell(f"{count(report.rows)} in {groups}")),
-        ("columns", Cell(count(report.columns))),
-        ("created by", Cell(report.created_by or "-")),
-        *((name, Cell(text)) for name, text in report.details[:_DETAILS_SHOWN]),
-    ]
-    left = len(report.details) - _DETAILS_SHOWN
-    if left > 0:
-        items.append(("…", Cell(f"{plural(left, 'more detail')} in the JSON report")))
-    bits = sum(facts.bitset_bytes or 0 for facts in report.filters)
-    if report.filters:
-        text = f"{count(len(report.filters))}, {size(bits)}"
-        text += " of bits" if report.stripes is not None else f" ({share(bits, report.file_bytes)} of the file)"
-        items.append(("filters", Cell(text)))
-    yield Facts(tuple(items))
+    yield Pairs(tuple(file_facts(report, summed_up=True)))
     problems = [(f, f.problem) for f in report.filters if f.problem is not None]
     for facts, problem in problems[:_PROBLEMS_SHOWN]:
-        yield Text(f"{row_group_text(facts.stripe, facts.row_group)}, {facts.column}: {problem}", "bad")
+        yield line(f"{row_group_text(facts.stripe, facts.row_group)}, {facts.column}: {problem}", Style.BAD)
     if len(problems) > _PROBLEMS_SHOWN:
-        yield Text(f"… and {plural(len(problems) - _PROBLEMS_SHOWN, 'more unreadable filter')}.", "bad")
-    for column, reason in dict.fromkeys((f.column, f.untrusted) for f in report.filters if f.untrusted):
-        yield Text(f"{column}: {reason}", "bad")
+        yield line(f"… and {plural(len(problems) - _PROBLEMS_SHOWN, 'more unreadable filter')}.", Style.BAD)
+    yield from untrusted(report)
 
 
 def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
@@ -129,10 +99,10 @@ def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
         f"of them. The darker a cell in the light scheme, and the lighter in the dark one, the larger the filter: "
         f"{size(low)} to {size(high)}."
     )
-    return charts.chart(
+    return Chart(
         f"Filters by {word} and column",
         description,
-        lambda svg: charts.place_map(names, cells, charts.ordinals(ranges), word, svg),
+        charts.place_map(names, cells, charts.ordinals(ranges), word),
         legend=tuple(legend),
         table=_map_table(by_column, names, word),
         note=note,
@@ -143,33 +113,21 @@ def _cells(
     filters: Sequence[FilterFacts], ranges: Sequence[range], bounds: tuple[int, int], *, in_stripes: bool
 ) -> list[Place]:
     """The cells of a column."""
-    length = ranges[-1][-1] + 1
-    sums = [0] * length
-    present = bytearray(length)
-    broken = bytearray(length)
-    filled = [0] * length
+    cell_of = [number for number, places in enumerate(ranges) for _ in places]
+    found: list[list[FilterFacts]] = [[] for _ in ranges]
+
+    def at(facts: FilterFacts) -> int:
+        return (facts.stripe or 0) if in_stripes else facts.row_group
+
     for facts in filters:
-        at = (facts.stripe or 0) if in_stripes else facts.row_group
-        if not 0 <= at < length:
-            continue
-        present[at] = 1
-        broken[at] |= facts.problem is not None or facts.untrusted is not None
-        if facts.bitset_bytes:
-            sums[at] += facts.bitset_bytes
-            filled[at] += 1
+        if 0 <= at(facts) < len(cell_of):
+            found[cell_of[at(facts)]].append(facts)
     cells = []
-    for places in ranges:
-        part = slice(places[0], places[-1] + 1)
-        number, filters_there = sum(present[part]), sum(filled[part])
-        mean = sum(sums[part]) / filters_there if filters_there else 0
-        cells.append(
-            Place(
-                number / len(places),
-                charts.level(mean, *bounds) if mean else 1,
-                size(round(mean)).replace(".0 ", " ") if mean else "",
-                any(broken[part]),
-            )
-        )
+    for places, there in zip(ranges, found, strict=True):
+        sizes = [facts.bitset_bytes for facts in there if facts.bitset_bytes]
+        mean = sum(sizes) / len(sizes) if sizes else None
+        broken = any(facts.problem is not None or facts.untrusted is not None for facts in there)
+        cells.append(charts.place(len(set(map(at, there))) / len(places), mean, bounds, broken=broken))
     return cells
 
 
@@ -180,7 +138,7 @@ def _map_table(by_column: ByColumn, names: Sequence[str], word: str) -> Table:
     def groups(name: str) -> int:
         return len({f.stripe if f.stripe is not None else f.row_group for f in by_column[name]})
 
-    columns: list[Column[str]] = [
+    columns: Columns[str] = [
         (Head("column"), str),
         figures(f"{word}s with a filter", groups),
         figures("smallest filter", lambda name: min(sizes(name), default=None), size),
@@ -202,18 +160,18 @@ def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
         for name in names
     }
     rows = [(name, charts.shares(parts, report.file_bytes)) for name, parts in places.items()]
-    columns: list[Column[str]] = [
+    columns: Columns[str] = [
         (Head("column"), str),
         figures("first byte of the first filter", lambda name: min((p[0] for p in places[name]), default=0)),
         figures("end of the last filter", lambda name: max((p[1] for p in places[name]), default=0)),
         figures("bytes with headers", lambda name: sum(end - start for start, end in places[name]), size),
     ]
     title = "Filters by their place in the file"
-    return charts.chart(
+    return Chart(
         title,
         f"A band from byte 0 to byte {count(report.file_bytes)} for each of {plural(len(names), 'column')}; marks "
         "show where its filters are. The table below has the offsets.",
-        lambda svg: charts.strip(rows, charts.sizes(report.file_bytes), "offset in the file", svg),
+        charts.strip(rows, charts.sizes(report.file_bytes), "offset in the file"),
         table=table(title, names, columns, total=len(by_column)),
         note="The height of a mark is the share of the bytes there that belong to filters of the column; "
         f"lower shares than {rate(charts.LEAST_SHARE)} have this height.",
@@ -240,7 +198,7 @@ def spread_charts(
     low = min(row.low for row in rows)
     ticks = charts.rates(low, max(*(row.high for row in rows), low * 10)) if logarithmic else charts.PERCENT
     exact = [charts.spread(name, known[name]) for name in names]
-    columns: list[Column[charts.Range]] = [
+    columns: Columns[charts.Range] = [
         (Head("column"), lambda row: row.name),
         figures(what, lambda row: len(known[row.name])),
         figures("least", lambda row: row.low, rate),
@@ -253,42 +211,22 @@ def spread_charts(
         else ""
     )
     left = first_columns(len(names), len(known))
-    yield charts.chart(
+    yield Chart(
         title,
         f"{title}, for each of {plural(len(names), 'column')}: a line from the least to the greatest, a bar between "
         "the quartiles, a dot at the median.",
-        lambda svg: charts.ranges(rows, ticks, title.lower(), svg, logarithmic=logarithmic),
+        charts.ranges(rows, ticks, title.lower(), logarithmic=logarithmic),
         table=table(title, exact, columns, total=len(known)),
         note=f"The dot is the median, the line goes from the least to the greatest.{lowest} {left}",
     )
 
 
 def _columns(report: InspectReport, most: int) -> Table:
-    def ndv(item: ColumnSummary) -> Cell:
-        return figure(("~" if item.distinct_from == "filter" else "") + count(item.distinct), item.distinct)
-
-    def with_filter(item: ColumnSummary) -> Cell:
-        found = item.row_groups_with_filter
-        return figure(f"{count(found)} of {count(report.row_groups)}", found)
-
     def remark(item: ColumnSummary) -> Cell:
         text = item.untrusted or (plural(item.unreadable, "unreadable filter") if item.unreadable else "")
-        return Cell(text, tone="bad" if text else "")
+        return Cell(text, Style.BAD)
 
-    columns: list[Column[ColumnSummary]] = [
-        (Head("column"), lambda item: item.column),
-        (Head("type"), lambda item: item.logical or item.physical),
-        figures("nulls", lambda item: item.nulls),
-        (Head("min"), lambda item: "-" if item.min is None else value_text(item.min, exact=item.min_exact)),
-        (Head("max"), lambda item: "-" if item.max is None else value_text(item.max, exact=item.max_exact)),
-        (Head("NDV", figures=True), ndv),
-        figures("size", lambda item: item.compressed_bytes, size),
-        (Head("row groups with a filter", figures=True), with_filter),
-        figures("filter size", lambda item: item.bitset_bytes or None, size),
-        figures("worst FPP", lambda item: item.max_fpp, rate),
-        (Head("remarks"), remark),
-    ]
-    return table("Columns of the file", report.by_column, columns, most=most)
+    return table("Columns of the file", report.by_column, [*of_columns(report), (Head("remarks"), remark)], most=most)
 
 
 def _filters(report: InspectReport, most: int) -> Table:
@@ -297,40 +235,13 @@ def _filters(report: InspectReport, most: int) -> Table:
         enumerate(report.filters),
         key=lambda item: (item[1].problem is not None, item[1].bitset_bytes or 0, -item[0]),
     )
-    columns: list[Column[FilterFacts]] = [
-        (Head("column"), lambda f: f.column),
-        (Head("stripe", figures=True, shown=report.stripes is not None), lambda f: figure(str(f.stripe), f.stripe)),
-        (Head("row group", figures=True), lambda f: figure(str(f.row_group), f.row_group)),
-        (Head("type"), lambda f: type_text(f.physical, f.logical)),
-        (Head("offset", figures=True), lambda f: figure(str(f.offset), f.offset)),
-        figures("size", lambda f: f.bitset_bytes, size),
-        figures("NDV, estimated", lambda f: f.ndv_estimate),
-        figures("fill", lambda f: f.fill, rate),
-        figures("FPP", lambda f: f.fpp, rate),
-        (Head("problem"), lambda f: Cell(f.problem or f.untrusted or "", tone="bad")),
-    ]
+    problem: Columns[FilterFacts] = [(Head("problem"), lambda f: Cell(f.problem or f.untrusted or "", Style.BAD))]
     broken = " (unreadable ones before others)" if report.unreadable else ""
     return table(
         "Filters of the file",
         [facts for _, facts in sorted(order)],
-        columns,
+        [*of_filters(report.filters, with_header=True), *problem],
         total=len(report.filters),
         chosen="largest filters" + broken,
         complete="--all --format csv",
     )
-
-
-def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Table:
-    columns: list[Column[EngineFilterFacts]] = [
-        (Head("column"), lambda one: one.column),
-        (Head("kind"), lambda one: one.kind),
-        (Head("place"), lambda one: one.place),
-        figures("size", lambda one: one.length, size),
-        figures("sized for", lambda one: one.sized_for),
-        figures("file's rows", lambda one: one.values),
-        figures("NDV, estimated", lambda one: one.ndv_estimate),
-        figures("fill", lambda one: one.fill, rate),
-        figures("FPP", lambda one: one.fpp, rate),
-        (Head("problem"), lambda one: Cell(one.problem or "", tone="bad")),
-    ]
-    return table("Filters that engines keep themselves, for the whole file", filters, columns)

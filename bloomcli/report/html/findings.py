@@ -15,31 +15,19 @@ from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import Finding
 from bloomcli.report.html import charts
-from bloomcli.report.html.parts import (
-    SEVERITY_TONE,
-    Cell,
-    Chart,
-    Column,
-    Document,
-    Facts,
-    Key,
-    Page,
-    Part,
-    Section,
-    Table,
-    Text,
-    figures,
-    table,
-)
-from bloomcli.report.human import count, row_group_text, seconds
-from bloomcli.report.layout import Head
-from bloomcli.report.verdict import baseline, checked, excluded, is_clean, sampling, sentence, verdict
+from bloomcli.report.html.parts import Chart, Document, Key, Page, Part, Section, Table, table
+from bloomcli.report.human import count, row_group_text
+from bloomcli.report.layout import Cell, Columns, Head, Pairs, Style, figures, line
+from bloomcli.report.text_dataset import STATUS_STYLE
+from bloomcli.report.text_gate import SEVERITY_STYLE, run_facts
+from bloomcli.report.verdict import baseline, checked, is_clean, sentence, verdict
 from bloomcli.rules import page as rule_page
 from bloomcli.rules import rule
 from bloomcli.words import plural
 
 _FILES_IN_HINT: Final = 5
 """The most files that a hint's command names."""
+_TONE: Final = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "dim"}
 _SERIES: Final = (("bad", "errors"), ("warn", "warnings"), ("dim", "notes"), ("line", "switched off or known"))
 
 
@@ -48,8 +36,8 @@ def page(report: GateReport, most: int) -> Page:
     by_rule: dict[str, Counter[str]] = {}
     for finding in report.findings:
         disregarded = finding.off is not None or finding.known
-        by_rule.setdefault(finding.id, Counter())["line" if disregarded else SEVERITY_TONE[finding.severity]] += 1
-    tone = "bad" if report.exit_code else "good" if is_clean(report) else "warn"
+        by_rule.setdefault(finding.id, Counter())["line" if disregarded else _TONE[finding.severity]] += 1
+    style = Style.BAD if report.exit_code else Style.GOOD if is_clean(report) else Style.WARN
     sections = [Section("Check", tuple(_facts(report)))]
     if by_rule:
         sections.append(Section("Findings by rule", (_by_rule(by_rule), _by_column(report.findings, most))))
@@ -58,8 +46,8 @@ def page(report: GateReport, most: int) -> Page:
         sections.append(Section("Files", (_files(report, most),)))
     if by_rule:
         texts = tuple(Document(f"{id_}: {rule(id_).title}", rule_page(id_)) for id_ in by_rule)
-        sections.append(Section("Rules", (Text("What each rule checks, why, and how to fix a finding."), *texts)))
-    return Page(_title(report), "validate", Text(verdict(report), tone), tuple(sections))
+        sections.append(Section("Rules", (line("What each rule checks, why, and how to fix a finding."), *texts)))
+    return Page(_title(report), "validate", line(verdict(report), style), tuple(sections))
 
 
 def _title(report: GateReport) -> str:
@@ -70,22 +58,14 @@ def _title(report: GateReport) -> str:
 
 def _facts(report: GateReport) -> Iterator[Part]:
     items = [
-        ("checked", checked(report)),
-        ("sample", sampling(report)),
-        ("policy", report.policy or ""),
         ("baseline", baseline(report)),
-        ("excluded", excluded(report)),
-        ("values looked up", count(report.values_checked) if report.deep else "none: they are read with --deep"),
         ("errors", count(report.errors)),
         ("warnings", count(report.warnings)),
         ("notes", count(report.notes)),
         ("switched off", count(report.off) if report.off else ""),
         ("in the baseline", count(report.known) if report.known else ""),
-        ("time", f"{seconds(report.seconds)}, {report.engine}"),
     ]
-    yield Facts(tuple((name, Cell(text)) for name, text in items if text))
-    for remark in report.remarks:
-        yield Text(remark, "warn")
+    yield Pairs((*run_facts(report).items, *((name, Cell(text)) for name, text in items if text)))
 
 
 def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
@@ -98,18 +78,18 @@ def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
     def number(tone: str, item: tuple[str, Counter[str]]) -> int:
         return item[1][tone]
 
-    columns: list[Column[tuple[str, Counter[str]]]] = [
+    columns: Columns[tuple[str, Counter[str]]] = [
         (Head("rule"), lambda item: item[0]),
         (Head("what"), lambda item: rule(item[0]).title),
         *(figures(text, partial(number, tone)) for tone, text in _SERIES),
     ]
     title = "Findings by rule"
     most = max(found.total() for found in by_rule.values())
-    return charts.chart(
+    return Chart(
         title,
         f"A bar for each of {count(len(rows))} rules, as long as it has findings: errors, warnings, notes, and those "
         "that are switched off or known.",
-        lambda svg: charts.bars(rows, charts.numbers(most), "findings", svg),
+        charts.bars(rows, charts.numbers(most), "findings"),
         legend=tuple(Key(tone, text) for tone, text in _SERIES),
         table=table(title, ordered, columns),
     )
@@ -117,17 +97,16 @@ def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
 
 def _by_column(findings: Sequence[Finding], most: int) -> Table:
     """The number of findings by rule and column, the most severe first."""
-    numbers = Counter((finding.id, finding.column or "", finding.severity) for finding in findings)
-    files: dict[tuple[str, str, Severity], set[str | None]] = {}
+    groups: dict[tuple[str, str, Severity], list[Finding]] = {}
     for finding in findings:
-        files.setdefault((finding.id, finding.column or "", finding.severity), set()).add(finding.path)
-    order = sorted(numbers, key=lambda key: (-_severity(key[2]), -numbers[key]))
-    columns: list[Column[tuple[str, str, Severity]]] = [
+        groups.setdefault((finding.id, finding.column or "", finding.severity), []).append(finding)
+    order = sorted(groups, key=lambda key: (-_severity(key[2]), -len(groups[key])))
+    columns: Columns[tuple[str, str, Severity]] = [
         (Head("rule"), lambda key: key[0]),
         (Head("column"), lambda key: key[1]),
         (Head("severity"), lambda key: _severity_cell(key[2])),
-        figures("findings", lambda key: numbers[key]),
-        figures("files", lambda key: len(files[key])),
+        figures("findings", lambda key: len(groups[key])),
+        figures("files", lambda key: len({finding.path for finding in groups[key]})),
     ]
     return table("Findings by rule and column", order, columns, most=most, chosen="most severe")
 
@@ -148,7 +127,7 @@ def _hints(findings: Sequence[Finding]) -> Iterator[Table]:
         else:
             rows.append((id_, common, f"likewise in {plural(left, 'more file')}" if left > 0 else ""))
     if rows:
-        columns: list[Column[tuple[str, str, str]]] = [
+        columns: Columns[tuple[str, str, str]] = [
             (Head("rule"), lambda row: row[0]),
             (Head("hint"), lambda row: row[1]),
             (Head("other findings"), lambda row: row[2]),
@@ -165,7 +144,7 @@ def _findings(findings: Sequence[Finding], most: int) -> Table:
     def counts(finding: Finding) -> str:
         return finding.off or ("in the baseline" if finding.known else "yes" if finding.counts else "no: a note")
 
-    columns: list[Column[Finding]] = [
+    columns: Columns[Finding] = [
         (Head("rule"), lambda f: f.id),
         (Head("severity"), lambda f: _severity_cell(f.severity)),
         (Head("file"), lambda f: f.path or ""),
@@ -178,7 +157,7 @@ def _findings(findings: Sequence[Finding], most: int) -> Table:
 
 
 def _severity_cell(severity: Severity) -> Cell:
-    return Cell(severity.value, _severity(severity), SEVERITY_TONE[severity])
+    return Cell(severity.value, SEVERITY_STYLE[severity], _severity(severity))
 
 
 def _severity(severity: Severity) -> float:
@@ -190,15 +169,14 @@ def _files(report: GateReport, most: int) -> Table:
     order = (Status.FAILED, Status.FOUND, Status.DONE, Status.SKIPPED, Status.PLANNED)
     number = Counter(finding.path for finding in report.findings if finding.counts)
     chosen = nsmallest(most, report.rows, key=lambda row: (order.index(row.status), -number[row.path]))
-    tones = {Status.FAILED: "bad", Status.FOUND: "warn", Status.SKIPPED: "dim"}
-    columns: list[Column[FileRow]] = [
+    columns: Columns[FileRow] = [
         (Head("file"), lambda row: row.path),
-        (Head("status"), lambda row: Cell(row.status.value, tone=tones.get(row.status, ""))),
+        (Head("status"), lambda row: Cell(row.status.value, STATUS_STYLE[row.status])),
         figures("findings that count", lambda row: number[row.path]),
         figures("row groups", lambda row: row.row_groups),
         figures("filters", lambda row: row.filters),
         figures("values looked up", lambda row: row.values_checked),
-        (Head("error"), lambda row: Cell(row.error or row.reason or "", tone="bad" if row.error else "")),
+        (Head("error"), lambda row: Cell(row.error or row.reason or "", Style.BAD if row.error else Style.PLAIN)),
     ]
     return table(
         "Checked files",

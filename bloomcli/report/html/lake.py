@@ -10,26 +10,12 @@ from bloomcli.model.dataset import ColumnFilters, ColumnOverFiles, DatasetReport
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
 from bloomcli.report.html.file import spread_charts
-from bloomcli.report.html.parts import (
-    Cell,
-    Chart,
-    Column,
-    Facts,
-    Key,
-    Page,
-    Part,
-    Section,
-    Table,
-    Text,
-    figures,
-    first_columns,
-    table,
-)
-from bloomcli.report.human import count, rate, seconds, size
-from bloomcli.report.layout import Head
+from bloomcli.report.html.parts import Chart, Key, Page, Part, Section, Table, first_columns, table
+from bloomcli.report.human import count, seconds, size
+from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
+from bloomcli.report.text_dataset import STATUS_STYLE, of_files, over_files
 from bloomcli.words import plural
 
-_TONE: Final = {Status.FAILED: "bad", Status.SKIPPED: "dim"}
 _COVERED: Final = (
     Key("accent", "files with a filter in every row group"),
     Key("q2", "in some row groups"),
@@ -52,33 +38,32 @@ def page(report: DatasetReport, most: int) -> Page:
         )
         sections.append(Section("Coverage", parts))
     if columns:
-        sections.append(Section("Columns", (_columns(columns, most),)))
+        found = table("Columns over all files", columns, over_files(report), most=most)
+        sections.append(Section("Columns", (found,)))
     sections.append(Section("All files", (_files(report, most),)))
-    title = ", ".join(_roots(report)) or "no files"
-    return Page(title, "inspect", _lead(report, filtered), tuple(sections))
+    return Page(_title(report), "inspect", _lead(report, filtered), tuple(sections))
 
 
-def _roots(report: DatasetReport) -> Iterator[str]:
-    """Yield the name of the table, or the number of files and their common directory."""
+def _title(report: DatasetReport) -> str:
+    """The name of the table, or the number of files and their common directory."""
     if report.table is not None:
-        yield report.table.name
-        return
+        return report.table.name
     low = min((row.path for row in report.rows), default="")
     high = max((row.path for row in report.rows), default="")
     same = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
     folder = low[: low.rfind("/", 0, same + 1) + 1]
-    yield f"{plural(report.files, 'file')}" + (f" in {folder}" if folder else "")
+    return plural(report.files, "file") + (f" in {folder}" if folder else "")
 
 
-def _lead(report: DatasetReport, filtered: list[ColumnOverFiles]) -> Text:
+def _lead(report: DatasetReport, filtered: list[ColumnOverFiles]) -> Line:
     if report.failed:
-        return Text(f"{plural(report.failed, 'file')} of {count(report.files)} couldn't be read.", "bad")
+        return line(f"{plural(report.failed, 'file')} of {count(report.files)} couldn't be read.", Style.BAD)
     if not filtered:
         kept = sum(column.engine_filters for column in report.by_column)
         besides = f" of its format, besides {count(kept)} that engines keep" if kept else ""
-        return Text(f"No file has a Bloom filter{besides}.")
+        return line(f"No file has a Bloom filter{besides}.")
     whole = [c for c in filtered if c.files_with_filter and not c.files_partly and not c.files_without_filter]
-    return Text(
+    return line(
         f"{plural(len(filtered), 'column')} with filters; {count(len(whole))} of them in every row group of every "
         "file that has the column."
     )
@@ -87,9 +72,7 @@ def _lead(report: DatasetReport, filtered: list[ColumnOverFiles]) -> Text:
 def _totals(report: DatasetReport) -> Iterator[Part]:
     statuses = report.row_totals().statuses
     items = [
-        (status.value, Cell(count(statuses[status]), tone=_TONE.get(status, "")))
-        for status in Status
-        if statuses[status]
+        (status.value, Cell(count(statuses[status]), STATUS_STYLE[status])) for status in Status if statuses[status]
     ]
     bits = sum(row.filter_bytes or 0 for row in report.rows)
     whole = sum(row.bytes_before or 0 for row in report.rows)
@@ -101,11 +84,11 @@ def _totals(report: DatasetReport) -> Iterator[Part]:
     ]
     if report.not_started:
         items.append(
-            ("not started", Cell(f"{plural(report.not_started, 'file')}: --fail-fast ended the run", tone="warn"))
+            ("not started", Cell(f"{plural(report.not_started, 'file')}: --fail-fast ended the run", Style.WARN))
         )
-    yield Facts(tuple(items))
+    yield Pairs(tuple(items))
     for remark in report.remarks:
-        yield Text(remark, "warn")
+        yield line(remark, Style.WARN)
 
 
 def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
@@ -115,7 +98,7 @@ def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
         parts = (column.files_with_filter, column.files_partly, column.files_without_filter)
         text = f"{count(parts[0])} of {count(sum(parts))}"
         rows.append((column.column, tuple(zip(("accent", "q2", "line"), map(float, parts), strict=True)), text))
-    columns: list[Column[ColumnOverFiles]] = [
+    columns: Columns[ColumnOverFiles] = [
         (Head("column"), lambda c: c.column),
         figures("in every row group", lambda c: c.files_with_filter),
         figures("in some row groups", lambda c: c.files_partly),
@@ -123,11 +106,11 @@ def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
     ]
     most = max(sum(length for _, length in parts) for _, parts, _ in rows)
     title = "Files with filters by column"
-    return charts.chart(
+    return Chart(
         title,
         f"A bar for each of {plural(len(names), 'column')}: files with a filter in every row group, in some, in "
         "none.",
-        lambda svg: charts.bars(rows, charts.numbers(most), "files that have the column and rows", svg),
+        charts.bars(rows, charts.numbers(most), "files that have the column and rows"),
         legend=_COVERED,
         table=table(title, filtered, columns, most=len(names)),
         note=first_columns(len(names), len(filtered), "columns with filters"),
@@ -160,12 +143,12 @@ def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]],
         f"Each cell shows about {count(report.files / len(ranges))} files. " if len(ranges) < report.files else ""
     )
     title = "Filters by file and column"
-    return charts.chart(
+    return Chart(
         title,
         f"A map with a row for each of {plural(len(names), 'column')} and a cell for each file, or for several "
         "files in their order. Where a cell is filled to its top, all row groups have a filter. Shades show the mean "
         f"size of a filter: {size(round(low))} to {size(round(high))}. The table of columns has the figures.",
-        lambda svg: charts.place_map(names, cells, charts.ordinals(ranges), "file, in the order of the table", svg),
+        charts.place_map(names, cells, charts.ordinals(ranges), "file, in the order of the table"),
         legend=tuple(legend),
         note=several
         + "An empty place: no file there has rows of the column. "
@@ -184,33 +167,8 @@ def _place(columns: Sequence[ColumnFilters], low: float, high: float) -> Place |
     groups = with_filter + sum(column.row_groups_without_filter for column in columns)
     if not groups:
         return None
-    mean = _mean(columns)
-    return Place(
-        with_filter / groups,
-        1 if mean is None else charts.level(mean, low, high),
-        "" if mean is None else size(mean).replace(".0 ", " "),
-        any(column.unreadable for column in columns),
-    )
-
-
-def _columns(items: tuple[ColumnOverFiles, ...], most: int) -> Table:
-    columns: list[Column[ColumnOverFiles]] = [
-        (Head("column"), lambda c: c.column),
-        (Head("type"), lambda c: " or ".join(c.types)),
-        figures("files", lambda c: c.files),
-        figures("with filter", lambda c: c.files_with_filter),
-        figures("partly", lambda c: c.files_partly),
-        figures("without", lambda c: c.files_without_filter),
-        figures("filters", lambda c: c.filters),
-        (
-            Head("unreadable", figures=True),
-            lambda c: Cell(count(c.unreadable), c.unreadable, "bad" if c.unreadable else ""),
-        ),
-        figures("filter size", lambda c: c.bitset_bytes, size),
-        figures("worst FPP", lambda c: c.max_fpp, rate),
-        figures("engines' own", lambda c: c.engine_filters),
-    ]
-    return table("Columns over all files", items, columns, most=most)
+    broken = any(column.unreadable for column in columns)
+    return charts.place(with_filter / groups, _mean(columns), (low, high), broken=broken)
 
 
 def _files(report: DatasetReport, most: int) -> Table:
@@ -221,22 +179,12 @@ def _files(report: DatasetReport, most: int) -> Table:
         enumerate(report.rows),
         key=lambda item: (item[1].status is Status.FAILED, item[1].bytes_before or 0, -item[0]),
     )
-    columns: list[Column[tuple[int, FileRow]]] = [
-        (Head("file"), lambda item: item[1].path),
-        figures("number", lambda item: item[0]),
-        (Head("status"), lambda item: Cell(item[1].status.value, tone=_TONE.get(item[1].status, ""))),
-        (Head("format"), lambda item: item[1].format or "-"),
-        figures("row groups", lambda item: item[1].row_groups),
-        figures("filtered columns", lambda item: item[1].columns),
-        figures("filters", lambda item: item[1].filters),
-        figures("filter size", lambda item: item[1].filter_bytes, size),
-        figures("size", lambda item: item[1].bytes_before, size),
-        figures("worst FPP", lambda item: item[1].max_fpp, rate),
-        (
-            Head("note"),
-            lambda item: Cell(item[1].error or item[1].reason or "", tone="bad" if item[1].error else ""),
-        ),
+    number = {row.path: at for at, row in enumerate(report.rows)}
+    more: Columns[FileRow] = [
+        figures("number", lambda row: number[row.path]),
+        (Head("note"), lambda row: Cell(row.error or row.reason or "", Style.BAD if row.error else Style.PLAIN)),
     ]
-    rows = sorted(chosen, key=lambda item: item[0])
+    rows = [row for _, row in sorted(chosen, key=lambda item: item[0])]
     word = "largest files" + (" (failed ones before others)" if report.failed else "")
+    columns = [*of_files(report), *more]
     return table("All files", rows, columns, total=report.files, chosen=word, complete="--all --format csv")

@@ -1,63 +1,29 @@
-"""The parts of an HTML page: facts, charts, tables, command lines, texts. `rendering` writes them."""
+"""The parts of an HTML page: blocks of the text report, charts, tables with captions, and documents. `rendering`
+writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from bloomcli.model.file import Severity
-from bloomcli.report.human import count, printable
-from bloomcli.report.layout import NOTHING, Head
+from bloomcli.report.html.drawing import Drawing
+from bloomcli.report.human import CUT, count, printable
+from bloomcli.report.layout import Block, Cell, Columns, Grid, Head, Line, Style, line
 from bloomcli.words import plural
 
 ROWS_SHOWN: Final = 500
 """The most rows of a table. A note above the table counts the rows that are left out."""
 TEXT_SHOWN: Final = 300
 """The most characters of a text in a table. A longer text is cut, and ends in a mark."""
-CUT: Final = "…"
 
-SEVERITY_TONE: Final = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "dim"}
-"""The tone of a finding's severity."""
+T = TypeVar("T")
 
 
 def shown(text: str, most: int = TEXT_SHOWN) -> str:
     """Return a text for a page: with control characters escaped, and cut after `most` characters."""
-    return printable(text) if len(text) <= most else printable(text[: most - 1]) + CUT
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of a table."""
-
-    text: str
-    value: float | None = None
-    """The key by which the column is sorted; None for the text."""
-    tone: str = ""
-    """``good``, ``warn``, ``bad`` or ``dim``. The text has the same meaning without colour."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", shown(self.text))
-
-
-def figure(text: str, value: float | None) -> Cell:
-    """Return a cell with a number, sorted by its value. An unknown number is sorted below all others."""
-    return Cell(text, float("-inf") if value is None else float(value))
-
-
-T = TypeVar("T")
-Column = tuple[Head, Callable[[T], Cell | str]]
-"""A column of a table: its head, and what it says of an item."""
-
-
-def figures(title: str, value: Callable[[T], float | None], text: Callable[[float | None], str] = count) -> Column[T]:
-    """Return a column of numbers, which are sorted by their values and formatted by `text`."""
-
-    def cell(item: T) -> Cell:
-        number = value(item)
-        return figure(text(number), number)
-
-    return Head(title, figures=True), cell
+    text = printable(text)
+    return text if len(text) <= most else text[: most - 1] + CUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,38 +67,12 @@ class Chart:
     title: str
     description: str
     """The accessible description: sentences about the content."""
-    svg: str
-    """The markup from `drawing`."""
+    drawing: Drawing
     legend: tuple[Key, ...] = ()
     table: Table | None = None
     """The figures of the chart."""
     note: str = ""
     """A sentence about data that the chart leaves out or aggregates; empty if it shows all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """Names and their values."""
-
-    items: tuple[tuple[str, Cell], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A paragraph."""
-
-    text: str
-    tone: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", shown(self.text, 2000))
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command line to copy."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +83,8 @@ class Document:
     markdown: str
 
 
-Part = Table | Chart | Facts | Text | Command | Document
+Part = Table | Chart | Document | Block
+"""Lines, pairs and gaps are those of the text report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +101,15 @@ class Page:
 
     title: str
     command: str
-    lead: Text
+    lead: Line
     """The result of the report in one sentence."""
-    sections: tuple[Section, ...] = field(default=())
+    sections: tuple[Section, ...]
 
 
 def table(
     caption: str,
     items: Sequence[T],
-    columns: Sequence[Column[T]],
+    columns: Columns[T],
     *,
     most: int | None = None,
     total: int | None = None,
@@ -177,15 +118,10 @@ def table(
 ) -> Table:
     """Return a table of the first `most` items, without columns that have nothing for any item; `total` is the number
     of all items if these are only a part."""
-    made = [(head, [_as_cell(text(item)) for item in items[:most]]) for head, text in columns if head.shown]
-    kept = [one for one in made if not items or any(cell.text not in NOTHING for cell in one[1])]
-    rows = tuple(zip(*(cells for _, cells in kept), strict=True))
-    heads = tuple(head for head, _ in kept)
-    return Table(caption, heads, rows, len(items) if total is None else total, chosen, complete)
-
-
-def _as_cell(cell: Cell | str) -> Cell:
-    return cell if isinstance(cell, Cell) else Cell(cell)
+    name = next((one for one in columns if not one[0].figures), columns[0])
+    ordered = [name, *(one for one in columns if one is not name and not one[0].graphic)]
+    grid = Grid.of(items[:most], [(head._replace(optional=bool(items)), text) for head, text in ordered])
+    return Table(caption, grid.heads, tuple(grid.rows), len(items) if total is None else total, chosen, complete)
 
 
 def first_columns(shown: int, total: int, what: str = "columns") -> str:
@@ -193,12 +129,12 @@ def first_columns(shown: int, total: int, what: str = "columns") -> str:
     return f"The chart shows the first {shown} of {count(total)} {what}." if total > shown else ""
 
 
-def failures(failed: Sequence[tuple[str, str]], most: int) -> Iterator[Text]:
+def failures(failed: Sequence[tuple[str, str]], most: int) -> Iterator[Line]:
     """Yield the files that could not be read, with the reasons."""
     for path, why in failed[:most]:
-        yield Text(why if path in why else f"{path}: {why}", "bad")
+        yield line(why if path in why else f"{path}: {why}", Style.BAD)
     if len(failed) > most:
-        yield Text(f"… and {plural(len(failed) - most, 'more file')}: --format json", "bad")
+        yield line(f"… and {plural(len(failed) - most, 'more file')}: --format json", Style.BAD)
 
 
 def slug(title: str) -> str:

@@ -12,17 +12,19 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.report.html import parts
-from bloomcli.report.html.parts import Page, slug
+from bloomcli.report.html.parts import Page, shown, slug
+from bloomcli.report.layout import Style
 from bloomcli.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).with_name("templates")
+_TONES = {Style.DIM: "dim", Style.GOOD: "good", Style.WARN: "warn", Style.BAD: "bad"}
+"""The ends of the style sheet's classes."""
 
 
-def html(page: Page) -> str:
+def rendered(page: Page) -> str:
     """Return the page as one HTML file, which loads nothing: styles, scripts and pictures are inside."""
     style, script = _file("style.css"), _file("sort.js")
     policy = (
@@ -52,8 +54,9 @@ def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    made.filters |= {"slug": slug, "sortable": _sortable, "markdown": _markdown, "code": _code}
-    made.tests["part_of"] = lambda part, name: isinstance(part, getattr(parts, name))
+    made.filters |= {"slug": slug, "sortable": _sortable, "markdown": _markdown, "code": _code, "shown": shown}
+    made.filters["tone"] = _TONES.get
+    made.tests["part_of"] = lambda part, name: type(part).__name__ == name
     return made
 
 

@@ -9,36 +9,31 @@ from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLoo
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Estimate
 from bloomcli.report.html.parts import (
-    Cell,
-    Column,
+    Chart,
     Document,
-    Facts,
     Key,
     Page,
     Part,
     Section,
     Table,
-    Text,
     failures,
-    figures,
     first_columns,
-    shown,
     table,
 )
-from bloomcli.report.human import column_name, count, rate, seconds, size
-from bloomcli.report.layout import Head
-from bloomcli.report.text_trial import answer, effect, names, saved
+from bloomcli.report.human import column_name, count, seconds, size
+from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
+from bloomcli.report.text_trial import answer, effect, facts, saved
 from bloomcli.rules import RULES
 from bloomcli.rules import page as rule_page
 from bloomcli.words import plural
 
-_STATUS: Final = {
-    "equal": ("the same rows", "good"),
-    "unequal": ("other rows with filters", "bad"),
-    "not-installed": ("not installed", "dim"),
-    "not-run": ("not run", "dim"),
-    "unsupported": ("no support for the format", "dim"),
-    "failed": ("failed", "bad"),
+_STATUS: Final[dict[str, tuple[str, Style]]] = {
+    "equal": ("the same rows", Style.GOOD),
+    "unequal": ("other rows with filters", Style.BAD),
+    "not-installed": ("not installed", Style.DIM),
+    "not-run": ("not run", Style.DIM),
+    "unsupported": ("no support for the format", Style.DIM),
+    "failed": ("failed", Style.BAD),
 }
 _ITEMS_SHOWN: Final = 50
 _LEAST_RATIO: Final = 0.001
@@ -59,47 +54,39 @@ def page(report: TrialReport, most: int) -> Page:
     return Page(", ".join(report.paths), "trial", _lead(report), tuple(sections))
 
 
-def _lead(report: TrialReport) -> Text:
+def _lead(report: TrialReport) -> Line:
     ran = [reader for reader in report.readers if reader.status in {"equal", "unequal"}]
     if report.differences:
         wrong = [reader.title for reader in ran if reader.differences]
-        return Text(f"{', '.join(wrong)}: other rows with filters than without.", "bad")
+        return line(f"{', '.join(wrong)}: other rows with filters than without.", Style.BAD)
     if not ran:
-        return Text("No reader could be tried.", "warn")
+        return line("No reader could be tried.", Style.WARN)
     said = answer(report)
     text = f"{plural(len(ran), 'reader')} returned the same rows with filters and without."
-    return Text(f"{said[0].upper()}{said[1:]}. {text}", "good")
+    return line(f"{said[0].upper()}{said[1:]}. {text}", Style.GOOD)
 
 
 def _facts(report: TrialReport) -> Iterator[Part]:
-    tried = f"{count(len(report.tried))} of {plural(report.files, 'file')}" + (
-        f" (sample {report.sample})" if report.sample else ""
-    )
-    items = [
-        ("tried", f"{tried}, {plural(report.row_groups, 'row group')}, {plural(report.rows, 'row')}"),
-        ("columns", ", ".join(map(shown, names(report)))),
-        ("values", ", ".join(report.queries) or f"{count(report.values)} of each kind, sampled; seed {report.seed}"),
-        ("rate of new filters", rate(report.fpp)),
-        ("timed runs", count(report.runs)),
-        ("time", seconds(report.seconds)),
-    ]
-    yield Facts(tuple((name, Cell(text)) for name, text in items))
+    more = (("timed runs", Cell(count(report.runs))), ("time", Cell(seconds(report.seconds))))
+    yield Pairs((*facts(report), *more))
     for remark in report.remarks:
-        yield Text(remark, "warn")
+        yield line(remark, Style.WARN)
     yield from failures(report.failed, _ITEMS_SHOWN)
 
 
 def _readers(report: TrialReport) -> Iterator[Part]:
     def rows(reader: ReaderTrial) -> Cell:
-        text, tone = _STATUS.get(reader.status, (reader.status, ""))
-        return Cell(text, tone=tone)
+        text, style = _STATUS.get(reader.status, (reader.status, Style.PLAIN))
+        return Cell(text, style)
 
-    columns: list[Column[ReaderTrial]] = [
+    columns: Columns[ReaderTrial] = [
         (Head("reader"), lambda reader: reader.title),
         (Head("version"), lambda reader: reader.version or "-"),
         (
             Head("filters"),
-            lambda reader: Cell(effect(reader) if reader.lookups else "-", tone="good" if saved(reader) else ""),
+            lambda reader: Cell(
+                effect(reader) if reader.lookups else "-", Style.GOOD if saved(reader) else Style.PLAIN
+            ),
         ),
         (Head("rows"), rows),
         (Head("without filters"), lambda reader: reader.comparison or "-"),
@@ -108,7 +95,7 @@ def _readers(report: TrialReport) -> Iterator[Part]:
         (Head("hint"), lambda reader: reader.hint or ""),
     ]
     yield table("Readers", report.readers, columns)
-    yield Text(
+    yield line(
         "Without filters: “switch” is the same file with the reader's option off, “added” the file itself and a copy "
         "with filters, “removed” a copy without the file's filters."
     )
@@ -116,7 +103,7 @@ def _readers(report: TrialReport) -> Iterator[Part]:
 
 def _differences(report: TrialReport, most: int) -> Iterator[Part]:
     found = [(reader, one) for reader in report.readers for one in reader.differences]
-    columns: list[Column[tuple[ReaderTrial, RowDifference]]] = [
+    columns: Columns[tuple[ReaderTrial, RowDifference]] = [
         (Head("reader"), lambda item: item[0].title),
         (Head("file"), lambda item: item[1].path),
         (Head("column"), lambda item: item[1].column),
@@ -124,7 +111,7 @@ def _differences(report: TrialReport, most: int) -> Iterator[Part]:
         figures("rows without filters", lambda item: item[1].rows_without),
         figures("rows with filters", lambda item: item[1].rows_with, lambda n: "failed" if n is None else count(n)),
         (Head("rule"), lambda item: item[1].rule or "-"),
-        (Head("message"), lambda item: Cell(item[1].message, tone="bad")),
+        (Head("message"), lambda item: Cell(item[1].message, Style.BAD)),
     ]
     yield table("Lookups that returned other rows with filters", found, columns, most=most)
     for id_ in dict.fromkeys(one.rule for _, one in found if one.rule in RULES):
@@ -152,7 +139,7 @@ def _times(rows: Sequence[Row]) -> Iterator[Part]:
     def ratio_text(value: float | None) -> str:
         return f"{value:.2f}"
 
-    columns: list[Column[tuple[Row, Quartiles]]] = [
+    columns: Columns[tuple[Row, Quartiles]] = [
         (Head("reader, kind of value, column"), lambda item: _name(item[0])),
         figures("lower quartile", lambda item: item[1].low, ratio_text),
         figures("median", lambda item: item[1].median, ratio_text),
@@ -160,13 +147,11 @@ def _times(rows: Sequence[Row]) -> Iterator[Part]:
         figures("pairs", lambda item: item[1].count),
     ]
     title = "Time of a lookup with filters, divided by the time without"
-    yield charts.chart(
+    yield Chart(
         title,
         f"A dot for each of {count(len(drawn))} readers, columns and kinds of values: the median of the ratios of "
         "pairs of lookups, and a line between the quartiles. Left of the line at 1, filters make lookups faster.",
-        lambda svg: charts.estimates(
-            points, ticks, "ratio: below 1, filters are faster", svg, logarithmic=True, mark=1
-        ),
+        charts.estimates(points, ticks, "ratio: below 1, filters are faster", logarithmic=True, mark=1),
         table=table(title, drawn, columns, total=len(timed)),
         note=f"Lines go from the lower to the upper quartile. {first_columns(len(drawn), len(timed), 'rows')}",
     )
@@ -186,18 +171,18 @@ def _row_groups(rows: Sequence[Row]) -> Iterator[Part]:
         shares = [number / row[1].row_groups for number in read]
         both = tuple(Estimate("accent", n, n, n, hollow) for n, hollow in zip(shares, (True, False), strict=True))
         points.append((_name(row), both))
-    columns: list[Column[tuple[Row, int, int]]] = [
+    columns: Columns[tuple[Row, int, int]] = [
         (Head("reader, column, kind of value"), lambda item: _name(item[0])),
         figures("row groups", lambda item: item[0][1].row_groups),
         figures("read without filters", lambda item: item[1]),
         figures("read with filters", lambda item: item[2]),
     ]
     title = "Row groups that lookups read, by the reader's own count"
-    yield charts.chart(
+    yield Chart(
         title,
         f"For each of {count(len(drawn))} readers, columns and kinds of values the share of the row groups that were "
         "read, without filters and with filters.",
-        lambda svg: charts.estimates(points, charts.PERCENT, "share of the row groups", svg),
+        charts.estimates(points, charts.PERCENT, "share of the row groups"),
         legend=(Key("ring", "without filters"), Key("disc", "with filters")),
         table=table(title, drawn, columns, total=len(counted)),
         note="Readers that don't count row groups aren't in the chart. "
@@ -206,19 +191,19 @@ def _row_groups(rows: Sequence[Row]) -> Iterator[Part]:
 
 
 def _lookups(rows: Sequence[Row], most: int) -> Table:
-    def faulty(number: int, tone: str) -> Cell:
-        return Cell(count(number), number, tone if number else "")
+    def faulty(number: int, style: Style) -> Cell:
+        return Cell(count(number), style if number else Style.PLAIN, number)
 
     def median(found: Quartiles | None) -> float | None:
         return None if found is None else found.median
 
-    columns: list[Column[Row]] = [
+    columns: Columns[Row] = [
         (Head("reader"), lambda row: row[0].title),
         (Head("column"), lambda row: column_name(row[1])),
         (Head("values"), lambda row: row[1].kind),
         figures("lookups", lambda row: row[1].lookups),
-        (Head("unequal", figures=True), lambda row: faulty(row[1].unequal, "bad")),
-        (Head("not found", figures=True), lambda row: faulty(row[1].not_found, "warn")),
+        (Head("unequal", figures=True), lambda row: faulty(row[1].unequal, Style.BAD)),
+        (Head("not found", figures=True), lambda row: faulty(row[1].not_found, Style.WARN)),
         figures("rows", lambda row: row[1].rows_without),
         figures("rows read without", lambda row: row[1].rows_read_without),
         figures("rows read with", lambda row: row[1].rows_read_with),

@@ -35,7 +35,7 @@ def page(request: pytest.FixtureRequest, pages: Path) -> Path:
     """The page of each kind of report."""
     path = pages / f"{request.param}.html"
     if not path.exists():
-        path.write_text(html.write(REPORTS[request.param]()), encoding="utf-8", errors="backslashreplace")
+        path.write_text(html.html(REPORTS[request.param]()), encoding="utf-8", errors="backslashreplace")
     return path
 
 
@@ -54,7 +54,7 @@ def test_a_page_opens_without_a_request_and_without_a_complaint(browser: Browser
 def test_what_breaks_the_policy_is_logged_and_not_done(browser: Browser, tmp_path: Path) -> None:
     """Proves that the test above can fail."""
     broken = tmp_path / "broken.html"
-    text = html.write(html_reports.of_check(2))
+    text = html.html(html_reports.of_check(2))
     evil = "<main><script>document.title = 'changed'</script><img src='https://example.org/x.png'>"
     broken.write_text(text.replace("<main>", evil, 1), encoding="utf-8")
     browser.show(broken)
@@ -131,7 +131,7 @@ def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_texts_and_marks_have_enough_contrast_in_both_schemes(browser: Browser, pages: Path, dark: bool) -> None:
     path = pages / "contrast.html"
-    path.write_text(html.write(html_reports.of_file(3, ("id",))), encoding="utf-8")
+    path.write_text(html.html(html_reports.of_file(3, ("id",))), encoding="utf-8")
     browser.show(path, dark=dark)
     names = ["paper", "panel", "ink", "dim", "edge", "accent", "second", "good", "warn", "bad"]
     names += [f"q{number}" for number in range(1, 6)]

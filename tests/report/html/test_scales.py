@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bloomcli.report.html import charts
+from bloomcli.report.html.drawing import Drawing, Panel
 
 
 @given(st.integers(1, 100_000), st.integers(1, 60))
@@ -59,3 +62,29 @@ def test_scales_reach_over_their_figures(least: float, factor: float) -> None:
     assert signed == sorted(signed)
     assert signed[0] <= -greatest * 0.999999
     assert 0 in signed
+
+
+@pytest.mark.parametrize(
+    ("at", "logarithmic", "pixels"),
+    [(0, False, 50), (25, False, 100), (100, False, 250), (1, True, 50), (10, True, 150), (100, True, 250)],
+)
+def test_marks_have_their_places_on_scales(at: float, logarithmic: bool, pixels: float) -> None:
+    drawing = Drawing(100)
+    ends = (1, 100) if logarithmic else (0, 100)
+    Panel(drawing, (50, 0, 200, 100), ends, (0, 1), log_x=logarithmic).dot((at, 0.5), "ink")
+    assert f'cx="{pixels}"' in drawing.svg
+    assert 'cy="50"' in drawing.svg
+
+
+def test_a_mark_beyond_a_scale_is_drawn_at_its_end() -> None:
+    drawing = Drawing(100)
+    Panel(drawing, (50, 0, 200, 100), (1, 100), (0, 1), log_x=True).lines([((0, 0), (1000, 7))], "ink", 1)
+    assert "M50 0L250 100" in drawing.svg
+
+
+def test_a_name_that_is_cut_has_the_whole_one_as_its_title() -> None:
+    drawing = Drawing(100)
+    Panel(drawing, (50, 0, 200, 100), (0, 1), (0, 1)).scale_y([(0, "<b>" + "x" * 60)])
+    (text,) = ET.fromstring(drawing.svg).iter("text")
+    (title,) = text
+    assert (text.text, title.text) == (f"<b>{'x' * 26}…", f"<b>{'x' * 60}")
