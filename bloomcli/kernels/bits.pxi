@@ -48,7 +48,10 @@ cdef extern from *:
             return hits;                                                                        \\
         }
 
-    #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+    #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__) && !defined(BLOOM_PORTABLE)
+    #define BLOOM_X86  /* tests define BLOOM_PORTABLE, to run what other processors run */
+    #endif
+    #ifdef BLOOM_X86
     BLOOM_ONES_OF(plain, , bloom_pairs, bloom_pairs)
     BLOOM_ONES_OF(native, __attribute__((target("popcnt"))), __builtin_popcountll, __builtin_popcount)
     static uint64_t bloom_ones(const unsigned char* p, size_t size) {
@@ -69,9 +72,7 @@ cdef extern from *:
     #endif
     """
     uint64_t bloom_ones(const unsigned char* p, size_t size) noexcept nogil
-    uint64_t bloom_ones_plain(const unsigned char* p, size_t size) noexcept nogil
     double bloom_hits(const unsigned char* p, size_t blocks, uint64_t* ones) noexcept nogil
-    double bloom_hits_plain(const unsigned char* p, size_t blocks, uint64_t* ones) noexcept nogil
 
 
 def count_bits(const unsigned char[::1] data not None):
@@ -98,12 +99,3 @@ def sbbf_stats(const unsigned char[::1] bitset not None):
     with nogil:
         hits = bloom_hits(bits, z, &total)
     return total, hits / (<double>(1ULL << 40)) / z
-
-
-def plain_stats(const unsigned char[::1] bitset not None):
-    """Return `count_bits` and both figures of `sbbf_stats`, computed without the processor's instruction; for
-    tests."""
-    cdef Py_ssize_t z = _blocks(bitset.shape[0])
-    cdef uint64_t total
-    cdef double hits = bloom_hits_plain(&bitset[0], z, &total)
-    return bloom_ones_plain(&bitset[0], bitset.shape[0]), total, hits / (<double>(1ULL << 40)) / z
