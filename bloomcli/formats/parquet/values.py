@@ -150,7 +150,7 @@ def normal_intervals(plain: bytes | bytearray | memoryview) -> bytes:
     beyond = np.maximum(months - _MOST_MONTHS, 0)  # months beyond 32 bits stay in the days
     months, days = months - beyond, days + beyond * _MONTH_DAYS
     held = (months >= -_MOST_MONTHS - 1) & (days < 1 << 32)
-    return np.column_stack((months, days, millis))[held].astype("<u4").tobytes()
+    return bytes(np.column_stack((months, days, millis))[held].astype("<u4").tobytes())
 
 
 def _has_zero(part: Slice, column: Column) -> bool:
