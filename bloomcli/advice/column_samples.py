@@ -10,9 +10,9 @@ import datasketches
 import numpy as np
 
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey
-from bloomcli.advice.lookup_costs import BYTES, NUMBER, FilterSizes, LookupCosts, RateEstimate, filter_sizes
+from bloomcli.advice.lookup_costs import BYTES, NUMBER, FilterSizes, LookupCosts, RateEstimate
 from bloomcli.advice.plan import Plan
-from bloomcli.advice.statistics import Floats, Ratio, SampleSize
+from bloomcli.advice.statistics import EXACTLY_ONE, Floats, Ratio, SampleSize, ratio_in_units
 from bloomcli.commands.advise_options import LookupValues
 from bloomcli.filters.sizing import tight_estimate, upper_bound_bytes
 from bloomcli.model.advice import RATE_SUMS, SUMS, UnitSample
@@ -291,13 +291,10 @@ class ColumnSamples:
         """The sizes of new filters at a rate, given by its position."""
         metadata, units = self.metadata, self.units
         found = np.array([unit.filter_bytes[rate] for unit in units.values()], float)
-        fixed = bool(units) and all(unit.fixed_filters for unit in units.values())
-        if fixed:
+        if units and all(unit.fixed_filters for unit in units.values()):
             groups = sum(metadata.units[key].row_groups for key in units if key in metadata.units)
-            return filter_sizes(
-                found, found, float(found.sum()) / max(groups, 1) * metadata.row_groups, _NOTHING, fixed=True
-            )
+            return FilterSizes(most=float(found.sum()) / max(groups, 1) * metadata.row_groups, share=EXACTLY_ONE)
         bound = tight_estimate if self.tight else upper_bound_bytes
         tops = {key: float(bound(unit.values, self.rates[rate])) for key, unit in metadata.units.items()}
         most = np.array([tops.get(key, float(size)) for key, size in zip(units, found, strict=True)])
-        return filter_sizes(found, most, sum(tops.values()), self.drawn(len(units)), fixed=False)
+        return FilterSizes(most=sum(tops.values()), share=ratio_in_units(found, most, self.drawn(len(units))))

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bloomcli.advice.column_metadata import ColumnMetadata
-from bloomcli.advice.statistics import EXACTLY_ONE, UNKNOWN, Floats, Ratio, SampleSize, ratio, ratio_in_units
+from bloomcli.advice.statistics import EXACTLY_ONE, Floats, Ratio, SampleSize, ratio
 from bloomcli.model.advice import RATE_SUMS, SUMS, Interval, LookupCost
 
 ALPHA: Final = 0.05
@@ -230,20 +230,3 @@ class LookupCosts:
         else:
             terms += [(1, self._before(BYTES)), (-1, self._later(rate, BYTES))]
         return summed([term for term in terms if term[1].factor])
-
-
-def filter_sizes(found: Floats, most: Floats, all_most: float, units: SampleSize, *, fixed: bool) -> FilterSizes:
-    """Estimate the sizes of all filters from those of sampled units.
-
-    Args:
-        found: for each sampled unit, the bytes of its filters.
-        most: for each sampled unit, the bytes if all values were distinct.
-        all_most: the bytes of the filters of all units if all values were distinct.
-        units: how many units were drawn.
-        fixed: the size of a filter doesn't depend on its values.
-    """
-    if fixed:
-        return FilterSizes(most=all_most, share=EXACTLY_ONE)
-    if not len(found):
-        return FilterSizes(most=all_most, share=UNKNOWN)
-    return FilterSizes(most=all_most, share=ratio_in_units(found, most, units))

@@ -153,7 +153,6 @@ class Ratio(NamedTuple):
 
 
 EXACTLY_ONE: Final = Ratio(1.0, math.inf, math.inf)
-UNKNOWN: Final = Ratio(0.5, 0.0, 0.0)
 
 
 class SampleSize(NamedTuple):
@@ -190,7 +189,7 @@ def ratio(
     """
     total = float(whole.sum())
     if total <= 0:
-        return UNKNOWN
+        return Ratio(0.5, 0.0, 0.0)  # unknown
     estimate = min(max(float(part.sum()) / total, 0.0), 1.0)
     rest = part - estimate * whole
     parts = part.shape[1]

@@ -112,6 +112,9 @@ def command(
     source = _source(dataset, chosen, engine)
     report = advise.advise(engine, paths, chosen, source)
     output.write("advise", report, form, text_advice.advice)
+    if report.fpp < chosen.fpp and options.was_given("fpp"):
+        sys.stdout.flush()
+        output.say(f"bloom: --fpp {chosen.fpp:g} is above the policy's max-fpp, so {report.fpp:g} was used", err=True)
     if report.failed:
         (_, first), *others = report.failed
         more = f"; {plural(len(others), 'more file')} could not be read" if others else ""

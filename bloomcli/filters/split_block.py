@@ -103,7 +103,11 @@ class SplitBlockFilter:
 
     def find_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> bytes:
         """Look up `count` hashes. Return the positions of those that may be present: ascending int64s."""
-        return kernels.sbbf_find(self.bitset, hashes, count)
+        import numpy as np  # only `find` looks many values up
+
+        found = bytearray(count)
+        self.check_hashes(hashes, count, found)
+        return np.flatnonzero(np.frombuffer(found, np.uint8)).tobytes()
 
     @staticmethod
     def block_of(value: int, blocks: int) -> int:
@@ -149,7 +153,9 @@ class SplitBlockFilter:
         Raises:
             ValueError: the number of blocks is odd.
         """
-        return type(self)(kernels.sbbf_fold(self.bitset))
+        if self.blocks % 2:
+            raise ValueError("an odd number of blocks can't be folded")
+        return type(self)(kernels.sbbf_resized(self.bitset, self.blocks // 2))
 
     def folded_to(self, fpp: float, max_bytes: int | None = None, least: int = _BLOCK_BYTES) -> Self:
         """Return the smallest fold of this filter whose measured rate meets `fpp`; the filter itself if none does.
@@ -178,9 +184,11 @@ class SplitBlockFilter:
         Raises:
             ValueError: it would be larger than this filter, or isn't a multiple of 32 bytes.
         """
-        if nbytes % _BLOCK_BYTES:
-            raise ValueError(f"a bitset is a multiple of {_BLOCK_BYTES} bytes, not {nbytes}")
-        return type(self)(kernels.sbbf_cover(self.bitset, nbytes // _BLOCK_BYTES))
+        if nbytes % _BLOCK_BYTES or nbytes > self.nbytes:
+            raise ValueError(
+                f"a bitset is a multiple of {_BLOCK_BYTES} bytes, up to {self.nbytes} here, not {nbytes}"
+            )
+        return type(self)(kernels.sbbf_resized(self.bitset, nbytes // _BLOCK_BYTES))
 
     def tightened_to(self, fpp: float, max_bytes: int, least: int = _BLOCK_BYTES) -> Self:
         """Return the smallest filter of any size, made from the bits alone, whose measured rate meets `fpp`.
@@ -273,10 +281,6 @@ class MaskedSplitBlockFilter(SplitBlockFilter):
     def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray | memoryview) -> int:
         """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
         return super().check_hashes(memoryview(self._moved_all(hashes, count)).cast("B"), count, out)
-
-    def find_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> bytes:
-        """Look up `count` hashes. Return the positions of those that may be present: ascending int64s."""
-        return super().find_hashes(memoryview(self._moved_all(hashes, count)).cast("B"), count)
 
     def trail(self, value: int) -> tuple[int, tuple[int, ...], tuple[bool, ...]]:
         """Return the block that a hash selects, the bit in each of its 8 words, and whether each is set."""

@@ -41,7 +41,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.model.file import Presence
 
@@ -306,13 +305,15 @@ def _positions_in_filter(bits: Bits, hashes: bytes, count: int) -> bytes:
     if find_all is not None:
         positions: bytes = find_all(hashes, count)
         return positions
+    import numpy as np  # only `find` looks many values up
+
     found = bytearray(count)
     if check_all is not None:
         check_all(hashes, count, found)
     else:  # a filter whose blocks are read one by one
         for at, value in enumerate(memoryview(hashes).cast("Q")):
             found[at] = bits.check(value)
-    return kernels.ones(found)
+    return np.flatnonzero(np.frombuffer(found, np.uint8)).tobytes()
 
 
 def _with_dictionary(facts: UnitFacts, lookup: Lookup, found: Answer) -> Answer:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
-
-from bloomcli import kernels
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from bloomcli.storage.base import Source
@@ -59,14 +59,15 @@ def int64s(numbers: Iterable[int]) -> pa.Int64Array:
     return pa.Array.from_buffers(pa.int64(), len(stored), [None, pa.py_buffer(stored)])
 
 
-def as_int64s(data: bytes) -> pa.Int64Array:
-    """An array of the int64s in native order that compiled code returns."""
-    return pa.Array.from_buffers(pa.int64(), len(data) // 8, [None, pa.py_buffer(data)])
+def as_int64s(data: bytes | NDArray[np.int64]) -> pa.Int64Array:
+    """An array of int64s in native order."""
+    stored = pa.py_buffer(data)
+    return pa.Array.from_buffers(pa.int64(), stored.size // 8, [None, stored])
 
 
 def counting(first: int, count: int) -> pa.Int64Array:
     """An array of `count` consecutive integers from `first` on."""
-    return as_int64s(kernels.counting(first, count))
+    return as_int64s(np.arange(first, first + count, dtype=np.int64))
 
 
 def repeated(number: int, count: int) -> pa.Int64Array:
@@ -83,8 +84,7 @@ def numbers_of(integers: pa.Int64Array) -> memoryview:
 
 def shifted(integers: pa.Int64Array, by: int) -> pa.Int64Array:
     """An array with `by`, which isn't negative, added to each integer."""
-    found = kernels.shifted_hashes(numbers_of(integers).cast("B"), by)
-    return pa.Array.from_buffers(pa.int64(), len(integers), [None, pa.py_buffer(found)])
+    return as_int64s(np.asarray(numbers_of(integers)) + by)
 
 
 def binaries(values: Sequence[bytes]) -> pa.LargeBinaryArray:

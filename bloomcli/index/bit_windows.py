@@ -6,6 +6,9 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bloomcli import kernels
 from bloomcli.index.layout import BLOCK_ROWS, Layout
 from bloomcli.index.puffin import damaged
@@ -36,15 +39,22 @@ class ColumnBits(NamedTuple):
 def read_rows(source: Source, offset: int, stride: int, first: int, count: int, columns: Sequence[str]) -> bytes:
     """Read rows of a column's bits, and check their checksums. Raises CorruptFile."""
     rows = source.read_at(offset + first * stride, count * stride)
-    bad_row = kernels.index_check(rows, stride, first)
-    if bad_row >= 0:
+    checksums = np.frombuffer(kernels.index_checksums(rows, stride, first), np.uint64)
+    wrong = np.flatnonzero(words_of(rows, stride)[:, -1] != checksums)
+    if len(wrong):
+        bad_row = first + int(wrong[0])
         raise damaged(
             source.path,
-            f"row {first + bad_row} of the bits doesn't match its checksum",
-            offset=offset + (first + bad_row) * stride,
+            f"row {bad_row} of the bits doesn't match its checksum",
+            offset=offset + bad_row * stride,
             columns=columns,
         )
     return rows
+
+
+def words_of(rows: bytes | bytearray, stride: int) -> NDArray[np.uint64]:
+    """Rows as words of 64 bits, the last of which is the row's checksum."""
+    return np.frombuffer(rows, np.uint64).reshape(-1, stride // 8)
 
 
 def windows(
@@ -67,37 +77,33 @@ def windows(
         spool: the bitsets.
         window_bytes: bytes of a window, which has at least one block.
     """
-    keep_mask = _bitmap(layout, dropped, inverted=True) if dropped else None
-    always_mask = _bitmap(layout, always) if always else None
+    kept, always_set = ~_bitmap(layout, dropped), _bitmap(layout, always)
     count = min(max(window_bytes // layout.slab_bytes, 1), layout.blocks)
     batches = list(_batches(bitsets))
     for first in range(0, layout.blocks, count):
         blocks = min(count, layout.blocks - first)
         window = bytearray(blocks * layout.slab_bytes)
+        rows = words_of(window, layout.stride)
         if old is not None:
-            old_blocks = old.layout.blocks
-            first_old = first * old_blocks // layout.blocks
-            end_old = (first + blocks - 1) * old_blocks // layout.blocks + 1
-            old_bits = old.read(first_old, end_old - first_old)
-            kernels.index_copy(
-                old_bits,
-                old.layout.stride,
-                first_old,
-                old_blocks,
-                window,
-                layout.stride,
-                first,
-                blocks,
-                layout.blocks,
-            )
-            del old_bits
-        if keep_mask is not None or always_mask is not None:
-            kernels.index_mask(window, layout.stride, blocks, keep_mask, always_mask)
+            _copy(old, rows, first, layout)
+            rows[:, :-1] &= kept
+        rows[:, :-1] |= always_set
         for batch in batches:
             gathered = spool.read(batch.numbers, layout.blocks, first, blocks)
             kernels.index_set(window, layout.stride, blocks, batch.words, batch.lanes, gathered)
-        kernels.index_seal(window, layout.stride, first * BLOCK_ROWS)
+        rows[:, -1] = np.frombuffer(kernels.index_checksums(window, layout.stride, first * BLOCK_ROWS), np.uint64)
         yield window
+
+
+def _copy(old: ColumnBits, rows: NDArray[np.uint64], first: int, layout: Layout) -> None:
+    """Copy the bits of an old index to blocks of a new one, from `first` on: block b of n gets those of block
+    b * m / n of m."""
+    sources = [at * old.layout.blocks // layout.blocks for at in range(first, first + len(rows) // BLOCK_ROWS)]
+    words = min(layout.stride, old.layout.stride) // 8 - 1
+    old_rows = words_of(old.read(sources[0], sources[-1] - sources[0] + 1), old.layout.stride)
+    old_blocks = old_rows.reshape(-1, BLOCK_ROWS, old.layout.stride // 8)
+    for block, source in zip(rows.reshape(-1, BLOCK_ROWS, layout.stride // 8), sources, strict=True):
+        block[:, :words] = old_blocks[source - sources[0], :, :words]
 
 
 class _Batch(NamedTuple):
@@ -126,9 +132,8 @@ def _batches(bitsets: Sequence[tuple[int, int]]) -> Iterator[_Batch]:
         yield _Batch(words, lanes, numbers)
 
 
-def _bitmap(layout: Layout, slots: Sequence[int], *, inverted: bool = False) -> bytearray:
-    bits = bytearray(b"\xff" * layout.width if inverted else layout.width)
-    for slot in slots:
-        if slot < layout.width * 8:
-            bits[slot >> 3] ^= 1 << (slot & 7)
-    return bits
+def _bitmap(layout: Layout, slots: Sequence[int]) -> NDArray[np.uint64]:
+    """A row's bits, of which those of the slots are set. An old index has slots beyond a shorter row."""
+    flags = np.zeros(layout.width * 8, np.uint8)
+    flags[[slot for slot in slots if slot < len(flags)]] = 1
+    return np.packbits(flags, bitorder="little").view(np.uint64)

@@ -6,22 +6,20 @@ the hash. For a few hashes in a block, their rows are read; for many, the whole 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from bloomcli import kernels
-from bloomcli.filters.split_block import SALT, SplitBlockFilter
-from bloomcli.index.bit_windows import ColumnBits, read_rows
+import numpy as np
+
+from bloomcli.filters.split_block import SALT
+from bloomcli.index.bit_windows import ColumnBits, read_rows, words_of
 from bloomcli.index.layout import BLOCK_ROWS
 
-_FEW: Final = 4096
-"""Up to this number, hashes are sorted without an array of all blocks."""
 _HASH_BYTES: Final = 16 << 10
 """A block with at most this number of bytes for each of its hashes is read whole: on a local disk, this takes as long
 as 8 single rows."""
 _WINDOW_BYTES: Final = 8 << 20
-"""Most bytes of blocks that are read together."""
+"""Most bytes of blocks that are read together, and of rows that are ANDed together."""
 
 
 class _ReadRange(NamedTuple):
@@ -46,59 +44,41 @@ class Lookups:
 
     def __init__(self, bits: ColumnBits, hashes: bytes) -> None:
         self._bits = bits
-        self._hashes = hashes
-        self._values = memoryview(hashes).cast("B").cast("Q")
-        blocks = bits.layout.blocks
-        if len(self._values) <= _FEW:
-            values = self._values
-            order = sorted(range(len(values)), key=lambda at: SplitBlockFilter.block_of(values[at], blocks))
-            self._order = memoryview(array("q", order))
-        else:
-            self._order = memoryview(kernels.index_order(hashes, blocks)).cast("q")
+        values = np.frombuffer(hashes, np.uint64)
+        blocks = ((values >> 32) * np.uint64(bits.layout.blocks) >> 32).astype(np.int64)
+        order = np.argsort(blocks, kind="stable")
+        self._blocks = blocks[order]
+        """The block of each hash, ascending."""
+        word_bits = (values[order, None].astype(np.uint32) * np.array(SALT, np.uint32) >> 27).astype(np.int64)
+        self._rows = self._blocks[:, None] * BLOCK_ROWS + np.arange(0, BLOCK_ROWS, 32) + word_bits
+        """The 8 rows of each hash."""
 
-    def any(self) -> bytearray:
+    def any(self) -> bytes:
         """A bitmap of the slots of units that may have one of the hashes."""
-        layout = self._bits.layout
-        out = bytearray(layout.width)
-        for read in self._announced():
-            if read.blocks:
-                window = self._bits.read(read.first, read.blocks)
-                kernels.index_any(
-                    window,
-                    layout.stride,
-                    read.first,
-                    layout.blocks,
-                    self._hashes,
-                    self._order,
-                    read.start,
-                    read.end,
-                    out,
-                )
-            else:
-                for position in self._order[read.start : read.end]:
-                    union = int.from_bytes(out, "little") | int.from_bytes(self._match(position), "little")
-                    out = bytearray(union.to_bytes(layout.width, "little"))
-        return out
-
-    def _match(self, position: int) -> bytearray:
-        """The units that may have a hash, by its 8 rows."""
         bits, layout = self._bits, self._bits.layout
-        rows = b"".join(
-            read_rows(bits.source, bits.offset, layout.stride, row, 1, bits.columns) for row in self._rows(position)
-        )
-        out = bytearray(layout.width)
-        kernels.index_match(rows, layout.stride, out)
-        return out
-
-    def _rows(self, position: int) -> Iterator[int]:
-        value = self._values[position]
-        first = SplitBlockFilter.block_of(value, self._bits.layout.blocks) * BLOCK_ROWS
-        for word, salt in enumerate(SALT):
-            yield first + word * 32 + ((value * salt & 0xFFFFFFFF) >> 27)
+        out = np.zeros(layout.width // 8, np.uint64)
+        for read in self._announced():
+            chosen = self._rows[read.start : read.end]
+            if read.blocks:
+                held = words_of(bits.read(read.first, read.blocks), layout.stride)
+                chosen = chosen - read.first * BLOCK_ROWS
+            else:
+                rows = chosen.ravel().tolist()
+                read_one = (read_rows(bits.source, bits.offset, layout.stride, row, 1, bits.columns) for row in rows)
+                held = words_of(b"".join(read_one), layout.stride)
+                chosen = np.arange(len(rows)).reshape(-1, len(SALT))
+            some = max(_WINDOW_BYTES // (len(SALT) * layout.stride), 1)
+            for at in range(0, len(chosen), some):
+                each = np.bitwise_and.reduce(held[chosen[at : at + some], :-1], axis=1)
+                out |= np.bitwise_or.reduce(each, axis=0)
+        return out.tobytes()
 
     def _announced(self) -> list[_ReadRange]:
         """The ranges to read, in the order of the bits. Announces them to the source."""
-        reads = list(_merged(self._blocks(), self._bits.layout.slab_bytes))
+        blocks, starts = np.unique(self._blocks, return_index=True)
+        ends = [*starts.tolist(), len(self._blocks)][1:]
+        groups = zip(blocks.tolist(), starts.tolist(), ends, strict=True)
+        reads = list(_merged(groups, self._bits.layout.slab_bytes))
         self._bits.source.will_read(self._ranges(reads))
         return reads
 
@@ -108,16 +88,8 @@ class Lookups:
             if read.blocks:
                 yield bits.offset + read.first * layout.slab_bytes, read.blocks * layout.slab_bytes
             else:
-                for position in self._order[read.start : read.end]:
-                    for row in self._rows(position):
-                        yield bits.offset + row * layout.stride, layout.stride
-
-    def _blocks(self) -> Iterator[tuple[int, int, int]]:
-        """The blocks that hashes select, each with the range of its hashes in their order."""
-        order = self._order
-        groups = memoryview(kernels.index_groups(self._hashes, order, self._bits.layout.blocks)).cast("q")
-        starts = groups[1::2].tolist()
-        yield from zip(groups[::2].tolist(), starts, [*starts, len(order)][1:], strict=True)
+                for row in self._rows[read.start : read.end].ravel().tolist():
+                    yield bits.offset + row * layout.stride, layout.stride
 
 
 def _merged(blocks: Iterator[tuple[int, int, int]], slab_bytes: int) -> Iterator[_ReadRange]:

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-from bloomcli import kernels
+import numpy as np
+
 from bloomcli.errors import BloomError, CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
 from bloomcli.index.bit_windows import ColumnBits
 from bloomcli.index.ends import EndBlobs, read_ends
@@ -184,7 +185,7 @@ class Index:
     def _row_groups(self, column: IndexedColumn, bitmap: bytes) -> RowGroups:
         """The row groups of the slots in a bitmap."""
         units = self.units(column)
-        slots = memoryview(kernels.index_slots(bitmap)).cast("i")
+        slots = np.flatnonzero(np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")).tolist()
         row_groups = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
         return RowGroups(*(array("i", (pair[at] for pair in row_groups)) for at in range(2)))
 

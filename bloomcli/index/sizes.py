@@ -29,14 +29,11 @@ def rates(bitset: bytes | bytearray) -> array[float]:
     of two; at larger sizes the rate is the last one."""
     blocks = len(bitset) // BLOCK_BYTES
     size = 1 << (blocks - 1).bit_length()
-    bits: bytes | bytearray = bitset
-    if size != blocks:
-        bits = bytearray(size * BLOCK_BYTES)
-        kernels.sbbf_spread(bitset, 0, blocks, size, 0, size, bits, 0)
+    bits = bitset if size == blocks else kernels.sbbf_resized(bitset, size)
     result = [kernels.sbbf_stats(bits)[1]]
     while size > 1:
         size //= 2
-        bits = kernels.sbbf_fold(bits)
+        bits = kernels.sbbf_resized(bits, size)
         result.append(kernels.sbbf_stats(bits)[1])
     return array("f", reversed(result))
 

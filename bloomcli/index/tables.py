@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from operator import sub
 from typing import Any, Final, NamedTuple, overload
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -292,25 +294,25 @@ def read_files(path: str, blob: Blob, data: bytes, field: str) -> Files:
     return Files(paths, sizes, times, tags, rows)
 
 
-_WRONG_UNITS: Final = (
-    ("the index has no such file", "file"),
-    ("the format has no such state", "state"),
-    ("a free slot has a file, or a unit has none", "state"),
-    ("it isn't a rate", "fpp"),
-    ("the file has no such row group", "row_group"),
-    ("a row group comes twice", "row_group"),
-)
-"""The errors of `kernels.index_units`, by their numbers from 1."""
-
-
 def read_units(path: str, blob: Blob, data: bytes, files: Files, slots: int, field: str) -> Units:
     """Read the table of a column's units. Raises CorruptFile."""
     count, columns = unpacked(path, blob, data, UNIT_SCHEMA, field)
     if count != slots:
         raise damaged(path, f"{counted(count, 'unit')} in {counted(slots, 'slot')}", offset=blob.offset, field=field)
     units = Units(*columns)
-    error = kernels.index_units(*units, files.row_groups)
-    if error:
-        reason, name = _WRONG_UNITS[error - 1]
-        raise damaged(path, reason, offset=blob.offset, field=f"{field}.{name}")
+    file, row_group, state, fpp = map(np.asarray, columns)
+    counts, held = np.array([*files.row_groups, 0]), file >= 0
+
+    def check(wrong: NDArray[np.bool_], reason: str, name: str) -> None:
+        if wrong.any():
+            raise damaged(path, reason, offset=blob.offset, field=f"{field}.{name}")
+
+    check((file < -1) | (file >= len(files)), "the index has no such file", "file")
+    check(state > NEVER, "the format has no such state", "state")
+    check((state == FREE) == held, "a free slot has a file, or a unit has none", "state")
+    check(~((fpp >= 0) & (fpp <= 1)), "it isn't a rate", "fpp")
+    no_such = held & ~((row_group >= 0) & (row_group < counts[file]))
+    check(no_such, "the file has no such row group", "row_group")
+    ordered = np.sort(file[held].astype(np.int64) << 32 | row_group[held])
+    check(ordered[1:] == ordered[:-1], "a row group comes twice", "row_group")
     return units

@@ -19,17 +19,7 @@ cdef extern from *:
         return (unsigned)((((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u) >> 56);
     }
 
-    #define BLOOM_ONES_OF(name, attribute, count64, count32)                                    \\
-        attribute static uint64_t bloom_ones_##name(const unsigned char* p, size_t size) {      \\
-            uint64_t total = 0, word;                                                           \\
-            size_t i = 0;                                                                       \\
-            for (; i + 8 <= size; i += 8) {                                                     \\
-                memcpy(&word, p + i, 8);                                                        \\
-                total += count64(word);                                                         \\
-            }                                                                                   \\
-            for (; i < size; i++) total += count32(p[i]);                                       \\
-            return total;                                                                       \\
-        }                                                                                       \\
+    #define BLOOM_HITS_OF(name, attribute, count32)                                             \\
         attribute static double bloom_hits_##name(const unsigned char* p, size_t blocks, uint64_t* ones) { \\
             uint64_t total = 0;                                                                 \\
             double hits = 0;                                                                    \\
@@ -48,41 +38,40 @@ cdef extern from *:
             return hits;                                                                        \\
         }
 
-    #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-    BLOOM_ONES_OF(plain, , bloom_pairs, bloom_pairs)
-    BLOOM_ONES_OF(native, __attribute__((target("popcnt"))), __builtin_popcountll, __builtin_popcount)
-    static uint64_t bloom_ones(const unsigned char* p, size_t size) {
-        return __builtin_cpu_supports("popcnt") ? bloom_ones_native(p, size) : bloom_ones_plain(p, size);
-    }
+    /* Tests define BLOOM_PORTABLE, to run what processors without these instructions run. */
+    #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__) && !defined(BLOOM_PORTABLE)
+    #define BLOOM_X86
+    #endif
+    #if (defined(__GNUC__) || defined(__clang__)) && !defined(__x86_64__)
+    BLOOM_HITS_OF(plain, , __builtin_popcount)
+    #else
+    BLOOM_HITS_OF(plain, , bloom_pairs)
+    #endif
+    #ifdef BLOOM_X86
+    BLOOM_HITS_OF(native, __attribute__((target("popcnt"))), __builtin_popcount)
     static double bloom_hits(const unsigned char* p, size_t blocks, uint64_t* ones) {
         return __builtin_cpu_supports("popcnt") ? bloom_hits_native(p, blocks, ones) : bloom_hits_plain(p, blocks,
         ones);
     }
     #else
-    #if defined(__GNUC__) || defined(__clang__)
-    BLOOM_ONES_OF(plain, , __builtin_popcountll, __builtin_popcount)
-    #else
-    BLOOM_ONES_OF(plain, , bloom_pairs, bloom_pairs)
-    #endif
-    #define bloom_ones bloom_ones_plain
     #define bloom_hits bloom_hits_plain
     #endif
     """
-    uint64_t bloom_ones(const unsigned char* p, size_t size) noexcept nogil
-    uint64_t bloom_ones_plain(const unsigned char* p, size_t size) noexcept nogil
+    unsigned bloom_pairs(uint64_t x) noexcept nogil
     double bloom_hits(const unsigned char* p, size_t blocks, uint64_t* ones) noexcept nogil
-    double bloom_hits_plain(const unsigned char* p, size_t blocks, uint64_t* ones) noexcept nogil
 
 
 def count_bits(const unsigned char[::1] data not None):
     """Return the number of set bits."""
-    cdef size_t size = data.shape[0]
+    cdef size_t size = data.shape[0], i
     cdef uint64_t total
     if size == 0:
         return 0
     cdef const unsigned char* p = &data[0]
     with nogil:
-        total = bloom_ones(p, size)
+        bloom_hits(p, size // 32, &total)
+        for i in range(size - size % 32, size):
+            total += bloom_pairs(p[i])
     return total
 
 
@@ -98,12 +87,3 @@ def sbbf_stats(const unsigned char[::1] bitset not None):
     with nogil:
         hits = bloom_hits(bits, z, &total)
     return total, hits / (<double>(1ULL << 40)) / z
-
-
-def plain_stats(const unsigned char[::1] bitset not None):
-    """Return `count_bits` and both figures of `sbbf_stats`, computed without the processor's instruction; for
-    tests."""
-    cdef Py_ssize_t z = _blocks(bitset.shape[0])
-    cdef uint64_t total
-    cdef double hits = bloom_hits_plain(&bitset[0], z, &total)
-    return bloom_ones_plain(&bitset[0], bitset.shape[0]), total, hits / (<double>(1ULL << 40)) / z

@@ -321,59 +321,50 @@ def sbbf_insert(unsigned char[::1] bitset not None, const unsigned char[::1] has
             memcpy(block, words, 32)
 
 
-def sbbf_fold(const unsigned char[::1] bitset not None):
-    """Return the filter with half the blocks: block i is the OR of blocks 2i and 2i+1."""
-    cdef Py_ssize_t z = _blocks(bitset.shape[0]), b, j
-    if z % 2:
-        raise ValueError("an odd number of blocks can't be folded")
-    result = bytearray(z * 16)
-    cdef unsigned char[::1] view = result
-    cdef unsigned char* o = &view[0]
-    cdef const unsigned char* p = &bitset[0]
-    cdef uint64_t word
-    with nogil:
-        for b in range(z // 2):
+cdef _check_blocks(Py_ssize_t blocks):
+    if not 0 < blocks <= 1 << 30:
+        raise ValueError(f"a filter can't have {blocks} blocks")
+
+
+cdef inline uint64_t _least_hash(Py_ssize_t block, uint64_t blocks) noexcept nogil:
+    """Return the highest 32 bits of the least hash that selects a block of a filter of `blocks` blocks."""
+    return ((<uint64_t>block << 32) + blocks - 1) / blocks
+
+
+cdef void _resize(const unsigned char* part, uint64_t source, Py_ssize_t blocks, Py_ssize_t first, Py_ssize_t count,
+                  unsigned char* out) noexcept nogil:
+    """Write `count` blocks, from `first` on, of a filter of `blocks` blocks. Each is the OR of all blocks that share
+    hashes with it in a filter of `source` blocks, of which `part` has the ones needed."""
+    cdef uint64_t least = _least_hash(first, blocks), end
+    cdef Py_ssize_t held = <Py_ssize_t>(least * source >> 32), b, s, j
+    cdef uint64_t[4] bits
+    cdef const unsigned char* block
+    for b in range(count):
+        end = _least_hash(first + b + 1, blocks)
+        s = <Py_ssize_t>(least * source >> 32)
+        memcpy(bits, part + (s - held) * 32, 32)
+        for s in range(s + 1, <Py_ssize_t>((end - 1) * source >> 32) + 1):
+            block = part + (s - held) * 32
             for j in range(4):
-                word = _load64(p + b * 64 + j * 8) | _load64(p + b * 64 + 32 + j * 8)
-                memcpy(o + b * 32 + j * 8, &word, 8)
-    return result
+                bits[j] |= _load64(block + j * 8)
+        memcpy(out + b * 32, bits, 32)
+        least = end
 
 
-def sbbf_cover(const unsigned char[::1] bitset not None, Py_ssize_t blocks):
-    """Return a filter of `blocks` blocks, at most as many as there are, with every value of this one.
+def sbbf_resized(const unsigned char[::1] bitset not None, Py_ssize_t blocks):
+    """Return a filter of `blocks` blocks with every value of this one: each block is the OR of all blocks that share
+    hashes with it.
 
-    Block i of z has the hashes from i/z to (i+1)/z of their range, so it is ORed into the one or two blocks that have
-    a part of these. If z is a multiple of `blocks`, that is one, and the result is the filter that the values build;
-    otherwise it has bits of neighbouring values too.
+    Block i of z has the hashes from i/z to (i+1)/z of their range. If z is a multiple of `blocks`, the result is the
+    filter that the values build; otherwise it has bits of neighbouring values too.
     """
-    cdef Py_ssize_t z = _blocks(bitset.shape[0]), b, j, t
-    if not 0 < blocks <= z:
-        raise ValueError(f"{z} blocks can't be made {blocks}")
+    cdef Py_ssize_t z = _blocks(bitset.shape[0])
+    _check_blocks(z)
+    _check_blocks(blocks)
     result = bytearray(blocks * 32)
     cdef unsigned char[::1] view = result
-    cdef unsigned char* o = &view[0]
-    cdef const unsigned char* p = &bitset[0]
-    cdef uint64_t word, first, last
     with nogil:
-        for b in range(z):
-            first = ((<uint64_t>b << 32) + z - 1) / <uint64_t>z
-            last = ((<uint64_t>(b + 1) << 32) + z - 1) / <uint64_t>z - 1
-            for t in range(<Py_ssize_t>(first * blocks >> 32), <Py_ssize_t>(last * blocks >> 32) + 1):
-                for j in range(4):
-                    word = _load64(p + b * 32 + j * 8) | _load64(o + t * 32 + j * 8)
-                    memcpy(o + t * 32 + j * 8, &word, 8)
-    return result
-
-
-def shifted_hashes(const unsigned char[::1] hashes not None, uint64_t by):
-    """Return the hashes, uint64s, with `by` added to each modulo 2^64."""
-    cdef Py_ssize_t count = hashes.shape[0] // 8, i
-    result = bytearray(count * 8)
-    cdef unsigned char[::1] view = result
-    cdef uint64_t value
-    for i in range(count):
-        value = _load64(&hashes[i * 8]) + by
-        memcpy(&view[i * 8], &value, 8)
+        _resize(&bitset[0], z, blocks, 0, blocks, &view[0])
     return result
 
 
@@ -387,7 +378,6 @@ include "page_index.pxi"
 include "filter_query.pxi"
 include "bounds.pxi"
 include "pages.pxi"
-include "intervals.pxi"
 include "delta.pxi"
 include "alp.pxi"
 include "delta_byte_array.pxi"

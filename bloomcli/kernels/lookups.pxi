@@ -2,8 +2,6 @@
 # because wheels are built for all processors), else word by word. The blocks of the next hashes are prefetched, so
 # that their cache misses overlap.
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
-
 cdef extern from *:
     """
     #define BLOOM_AHEAD 24
@@ -40,7 +38,7 @@ cdef extern from *:
         return there;
     }
 
-    #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+    #ifdef BLOOM_X86
     #include <immintrin.h>
     __attribute__((target("avx2")))
     static size_t bloom_check_avx2(const unsigned char* bits, uint64_t z, const unsigned char* hashes, size_t count,
@@ -143,40 +141,24 @@ cdef extern from *:
     """
     size_t bloom_check(const unsigned char* bits, uint64_t z, const unsigned char* hashes, size_t count,
                        unsigned char* out) noexcept nogil
-    size_t bloom_check_plain(const unsigned char* bits, uint64_t z, const unsigned char* hashes, size_t count,
-                             unsigned char* out) noexcept nogil
     size_t bloom_check_ascending(const unsigned char* bits, uint64_t z, const unsigned char* hashes, size_t count,
                                  unsigned char* out) noexcept nogil
     unsigned bloom_has(const unsigned char* block, uint64_t h) noexcept nogil
 
 
-cdef Py_ssize_t _blocks_to_check(const unsigned char[::1] bitset, const unsigned char[::1] hashes, Py_ssize_t count,
-                                 unsigned char[::1] out) except -1:
-    """Return the number of the filter's blocks. Raises ValueError for fewer hashes, or less room, than `count`."""
-    cdef Py_ssize_t z = _blocks(bitset.shape[0])
-    if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
-        raise ValueError("fewer hashes than requested, or no room for the answers")
-    return z
-
-
 def sbbf_check(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None,
                Py_ssize_t count, unsigned char[::1] out not None):
     """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
-    cdef Py_ssize_t z = _blocks_to_check(bitset, hashes, count, out)
+    cdef Py_ssize_t z = _blocks(bitset.shape[0])
     cdef const unsigned char* bits = &bitset[0]
     cdef size_t there
+    if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
+        raise ValueError("fewer hashes than requested, or no room for the answers")
     if count == 0:
         return 0
     with nogil:
         there = bloom_check(bits, z, &hashes[0], count, &out[0])
     return count - <Py_ssize_t>there
-
-
-def plain_check(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None,
-                Py_ssize_t count, unsigned char[::1] out not None):
-    """Do what `sbbf_check` does, without AVX2; for tests."""
-    cdef Py_ssize_t z = _blocks_to_check(bitset, hashes, count, out)
-    return 0 if count == 0 else count - <Py_ssize_t>bloom_check_plain(&bitset[0], z, &hashes[0], count, &out[0])
 
 
 cdef enum:
@@ -222,65 +204,3 @@ cdef inline bint _append(Positions* found, int64_t value) noexcept nogil:
     found.items[found.count] = value
     found.count += 1
     return True
-
-
-cdef bytes _positions_as_bytes(Positions* found, bint enough_memory):
-    try:
-        if not enough_memory:
-            raise MemoryError
-        return (<const char*>found.items)[:found.count * 8] if found.count else b""
-    finally:
-        free(found.items)
-
-
-def sbbf_find(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count):
-    """Look up `count` hashes. Return the positions of those that may be in the filter: ascending int64s as bytes."""
-    cdef unsigned char[LOOKUP_BATCH] flags
-    cdef Py_ssize_t z = _blocks(bitset.shape[0]), at = 0, some
-    cdef const unsigned char* bits = &bitset[0]
-    cdef const unsigned char* hs
-    cdef size_t there
-    cdef bint enough_memory = True
-    cdef Positions found
-    if count < 0 or hashes.shape[0] // 8 < count:
-        raise ValueError("fewer hashes than requested")
-    if count == 0:
-        return b""
-    memset(&found, 0, sizeof(Positions))
-    hs = &hashes[0]
-    with nogil:
-        while at < count and enough_memory:
-            some = min(count - at, <Py_ssize_t>LOOKUP_BATCH)
-            there = bloom_check(bits, z, hs + at * 8, some, flags)
-            enough_memory = _append_ones(&found, flags, some, there, at)
-            at += some
-    return _positions_as_bytes(&found, enough_memory)
-
-
-def counting(int64_t first, Py_ssize_t count):
-    """Return `count` ascending integers from `first` on: int64s as bytes."""
-    cdef bytes found
-    cdef int64_t* items
-    cdef Py_ssize_t i
-    if count < 0:
-        raise ValueError("a negative number of integers")
-    found = PyBytes_FromStringAndSize(NULL, count * 8)
-    items = <int64_t*>PyBytes_AS_STRING(found)
-    for i in range(count):
-        items[i] = first + i
-    return found
-
-
-def ones(const unsigned char[::1] flags not None):
-    """Return the positions of bytes that aren't 0: ascending int64s as bytes."""
-    cdef Py_ssize_t i, size = flags.shape[0], count = 0
-    cdef bint enough_memory
-    cdef Positions found
-    if size == 0:
-        return b""
-    memset(&found, 0, sizeof(Positions))
-    with nogil:
-        for i in range(size):
-            count += flags[i] != 0
-        enough_memory = _append_ones(&found, &flags[0], size, count, 0)
-    return _positions_as_bytes(&found, enough_memory)

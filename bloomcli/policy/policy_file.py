@@ -16,7 +16,7 @@ from bloomcli import limits
 from bloomcli.errors import PolicyError, UnreadableError
 from bloomcli.policy import toml
 from bloomcli.policy.policy_keys import Keys
-from bloomcli.policy.toml import key_lines
+from bloomcli.policy.toml import key_lines, line_of
 from bloomcli.storage.names import folder_of
 from bloomcli.storage.os_errors import hint, is_file, option_file_error, reason
 from bloomcli.storage.registry import read_file
@@ -154,7 +154,7 @@ def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...
     known = key_lines(text)
 
     def line(problem: Problem) -> int:
-        return known.at((*within, *problem.at))
+        return line_of(known, (*within, *problem.at))
 
     def where(problem: Problem) -> str:
         return f"{name}:{found}" if (found := line(problem)) else name

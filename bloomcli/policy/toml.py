@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from bloomcli import limits
@@ -97,120 +97,65 @@ def _tokens(text: str) -> Iterator[_Token]:
             line += match[0].count("\n")
 
 
-class KeyLines:
-    """The line of a key, a table or an array's element, and of all that it contains.
-
-    Attributes:
-        line: the line, from 1, on which it is first named; 0 for the whole text.
-        inside: what it contains, by key or by index.
-    """
-
-    def __init__(self, line: int = 0) -> None:
-        self.line = line
-        self.inside: dict[str | int, KeyLines] = {}
-
-    def at(self, path: Sequence[str | int]) -> int:
-        """The line of what a path of keys and indexes names, or of the innermost part of it that is known."""
-        node, line = self, self.line
-        for step in path:
-            if step not in node.inside:
-                break
-            node = node.inside[step]
-            line = node.line
-        return line
-
-    def named(self, step: str | int, line: int) -> KeyLines:
-        """What a key or an index names in it, on this line unless it was named before."""
-        return self.inside.setdefault(step, KeyLines(line))
+KeyPath = tuple[str | int, ...]
+"""Keys, and the indexes of elements, the outermost first."""
 
 
-def key_lines(text: str) -> KeyLines:
-    """The lines of the keys in a text that `parse` accepts."""
-    return _Scanner(text).whole()
+def key_lines(text: str) -> dict[KeyPath, int]:
+    """The line, from 1, on which each key, table and element in a text that `parse` accepts is first named."""
+    lines: dict[KeyPath, int] = {}
+    lengths: dict[KeyPath, int] = {}  # of the arrays so far
+    table: KeyPath = ()
+    opened: list[tuple[KeyPath, bool]] = []  # the brackets around a token: what they enclose, and whether an array
+    value: KeyPath | None = None  # what the token belongs to the value of; None in front of a key or an element
+    keys: list[str] = []
+    first = brackets = 0
+
+    def named(path: KeyPath, step: str | int, line: int) -> KeyPath:
+        lines.setdefault((*path, step), line)
+        return (*path, step)
+
+    def element(array: KeyPath, line: int) -> KeyPath:
+        lengths[array] = lengths.get(array, 0) + 1
+        return named(array, lengths[array] - 1, line)
+
+    for token in _tokens(text.removeprefix("\ufeff")):
+        sign = token.text if token.kind == "sign" else ""
+        if value is None and opened and opened[-1][1] and token.kind != "newline" and sign not in {",", "]"}:
+            value = element(opened[-1][0], token.line)
+        if token.kind == "newline":
+            value = value if opened else None
+        elif sign in {"]", "}"} and opened:
+            value, _ = opened.pop()
+        elif value is not None:
+            if sign in {"[", "{"}:
+                opened.append((value, sign == "["))
+            value = None if sign in {"[", "{", ","} else value
+        elif sign == "[":
+            brackets += 1
+        elif sign == "]" and keys:  # the end of a header, or the first of its two ends
+            table = ()
+            for number, key in enumerate(keys, 1):
+                table = named(table, key, first)
+                if number == len(keys) and brackets == 2:
+                    table = element(table, first)
+                elif table in lengths:  # a table below an array of tables is in the array's last one
+                    table = (*table, lengths[table] - 1)
+            keys, brackets = [], 0
+        elif sign == "=":
+            value = opened[-1][0] if opened else table
+            for key in keys:
+                value = named(value, key, first)
+            keys = []
+        elif not sign:
+            first = first if keys else token.line
+            keys.append(_key(token))
+    return lines
 
 
-class _Scanner:
-    """A recursive-descent scanner of valid TOML, in which keys matter and other values don't."""
-
-    def __init__(self, text: str) -> None:
-        self._tokens = [*_tokens(text.removeprefix("\ufeff")), _Token("end", "", 0)]
-        self._next = 0
-
-    def whole(self) -> KeyLines:
-        root = KeyLines()
-        table = root
-        while self._skip_newlines().kind != "end":
-            if self._accept("["):
-                table = self._header(root)
-            else:
-                self._pair(table)
-        return root
-
-    def _header(self, root: KeyLines) -> KeyLines:
-        """``a.b]`` or ``[a.b]]``; returns the table. A table below an array of tables is in the array's last one."""
-        is_array = self._accept("[")
-        table = root
-        line, keys = self._keys()
-        for number, key in enumerate(keys):
-            table = table.named(key, line)
-            last = len(table.inside) - 1
-            if number == len(keys) - 1 and is_array:
-                table = table.named(last + 1, line)
-            elif last in table.inside:
-                table = table.inside[last]
-        while self._accept("]"):
-            pass
-        return table
-
-    def _pair(self, table: KeyLines) -> None:
-        """``a.b = value``."""
-        line, keys = self._keys()
-        for key in keys:
-            table = table.named(key, line)
-        self._next += 1  # =
-        self._value(table)
-
-    def _keys(self) -> tuple[int, list[str]]:
-        """A dotted key: its line and its parts."""
-        first = self._skip_newlines()
-        keys = [_key(self._take())]
-        while self._accept("."):
-            keys.append(_key(self._take()))
-        return first.line, keys
-
-    def _value(self, at: KeyLines) -> None:
-        if self._accept("["):
-            while self._skip_newlines().text != "]":
-                self._value(at.named(len(at.inside), self._tokens[self._next].line))
-                self._skip_newlines()
-                self._accept(",")
-            self._next += 1
-        elif self._accept("{"):
-            while self._skip_newlines().text != "}":
-                self._pair(at)
-                self._skip_newlines()
-                self._accept(",")
-            self._next += 1
-        else:
-            while self._tokens[self._next].kind in {"word", "string"} or self._tokens[self._next].text == ".":
-                self._next += 1
-
-    def _take(self) -> _Token:
-        token = self._tokens[self._next]
-        self._next += 1
-        return token
-
-    def _accept(self, sign: str) -> bool:
-        token = self._tokens[self._next]
-        found = token.kind == "sign" and token.text == sign
-        self._next += found
-        return found
-
-    def _skip_newlines(self) -> _Token:
-        """The next token that isn't a newline."""
-        while self._tokens[self._next].kind == "newline":
-            self._next += 1
-        return self._tokens[self._next]
+def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
+    """The line of what a path names, or of the innermost part of it that is known; 0 for the whole text."""
+    return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), 0)
 
 
 def _key(token: _Token) -> str:

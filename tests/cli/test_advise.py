@@ -51,6 +51,18 @@ def test_what_can_not_be_meant_is_a_usage_error(
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+def test_a_rate_above_the_policy_s_limit_is_lowered_and_that_is_said(
+    bloom: Bloom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(LAKES["general"], tmp_path / "lake")
+    Path("bloom.toml").write_text("max-fpp = 0.005")
+    for arguments, said in ((["--fpp", "0.05"], True), (["--fpp", "0.001"], False), ([], False)):
+        done = bloom("advise", "lake/part-00.parquet", *arguments)
+        assert done.code == 0
+        assert ("--fpp 0.05 is above the policy's max-fpp, so 0.005 was used" in done.err) == said
+
+
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A lake in a folder with an odd name, from which commands name it."""

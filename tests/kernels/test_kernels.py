@@ -197,9 +197,6 @@ def test_every_answer_is_the_specifications(nbytes: int) -> None:
     assert list(out) == expected
     assert absent == expected.count(False)
     assert all(out[:60])
-    plain = bytearray(len(HASHES))
-    assert kernels.plain_check(bitset, packed(HASHES), len(HASHES), plain) == absent
-    assert plain == out
 
 
 @pytest.mark.parametrize("extreme", [0, (1 << 64) - 1, 1 << 32, (1 << 32) - 1])
@@ -219,7 +216,7 @@ def test_set_bits_and_rate_are_the_formulas(values: int) -> None:
     set_bits, fpp = kernels.sbbf_stats(bitset)
     assert set_bits == reference.stats(bitset)[0]
     assert fpp == pytest.approx(reference.stats(bitset)[1], rel=1e-12)
-    assert kernels.plain_stats(bitset) == (set_bits, set_bits, fpp)
+    assert kernels.count_bits(bitset) == set_bits
 
 
 def test_a_full_filter_says_maybe_to_everything() -> None:
@@ -232,7 +229,7 @@ def test_a_fold_is_the_or_of_neighbours(blocks: int) -> None:
     bitset = DATA[: blocks * 32]
     words = [int.from_bytes(bitset[at : at + 32], "little") for at in range(0, len(bitset), 32)]
     expected = b"".join((a | b).to_bytes(32, "little") for a, b in zip(words[::2], words[1::2], strict=True))
-    assert kernels.sbbf_fold(bitset) == expected
+    assert kernels.sbbf_resized(bitset, blocks // 2) == expected
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 33, 48])
@@ -241,11 +238,8 @@ def test_a_bitset_that_is_not_whole_blocks_is_refused(size: int) -> None:
     calls: list[Callable[[], object]] = [
         lambda: kernels.sbbf_insert(bitset, bytes(8), 1),
         lambda: kernels.sbbf_check(bitset, bytes(8), 1, bytearray(1)),
-        lambda: kernels.plain_check(bitset, bytes(8), 1, bytearray(1)),
         lambda: kernels.sbbf_stats(bitset),
-        lambda: kernels.plain_stats(bitset),
-        lambda: kernels.sbbf_fold(bitset),
-        lambda: kernels.sbbf_cover(bitset, 1),
+        lambda: kernels.sbbf_resized(bitset, 1),
     ]
     for call in calls:
         with pytest.raises(ValueError, match="multiple of 32"):
@@ -265,19 +259,6 @@ def test_more_hashes_than_there_are_are_refused(count: int) -> None:
 def test_answers_need_room() -> None:
     with pytest.raises(ValueError, match="no room"):
         kernels.sbbf_check(bytes(32), bytes(16), 2, bytearray(1))
-
-
-@pytest.mark.parametrize("blocks", [1, 3, 7])
-def test_an_odd_number_of_blocks_cannot_be_folded(blocks: int) -> None:
-    with pytest.raises(ValueError, match="odd"):
-        kernels.sbbf_fold(bytes(32 * blocks))
-
-
-@pytest.mark.parametrize("blocks", [-1, 0, 4, HUGE])
-def test_a_filter_of_three_blocks_is_made_into_one_to_three(blocks: int) -> None:
-    with pytest.raises((ValueError, OverflowError)):
-        kernels.sbbf_cover(bytes(96), blocks)
-    assert [len(kernels.sbbf_cover(bytes(96), fewer)) for fewer in (1, 2, 3)] == [32, 64, 96]
 
 
 def test_inserting_into_read_only_bits_is_refused() -> None:

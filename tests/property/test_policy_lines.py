@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bloomcli.policy.toml import InvalidToml, KeyLines, key_lines, parse
+from bloomcli.policy.toml import InvalidToml, KeyPath, key_lines, parse
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,6 @@ BARE = st.text("abcXYZ019-_", min_size=1, max_size=4)
 ANY = st.text(
     st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\"'\\.#=[]{} \t\n\r\x00\x7f"), max_size=6
 )
-KeyPath = tuple[str | int, ...]
 SPACE = st.sampled_from(["", " ", "\t", "  "])
 COMMENT = st.sampled_from(["# plain", "# [a.b]", "# c = '''", '#"""', "#\tx = [", "# ünï"])
 SCALARS = ("0", "-1.5e3", "true", "nan", "1979-05-27T07:32:00Z", "1979-05-27", "''", '"#"', "'[a]'", r'"\"]"')
@@ -195,19 +194,12 @@ def paths(value: object, at: KeyPath = ()) -> set[KeyPath]:
     return found
 
 
-def lines(node: KeyLines, at: KeyPath = ()) -> Iterator[tuple[KeyPath, int]]:
-    """The line of every key and position."""
-    for step, inner in node.inside.items():
-        yield (*at, step), inner.line
-        yield from lines(inner, (*at, step))
-
-
 @settings(max_examples=60, deadline=None)
 @given(texts())
 def test_each_key_and_element_is_on_the_line_on_which_it_was_written(written: tuple[str, dict[KeyPath, int]]) -> None:
     text, expected = written
     assert paths(tomllib.loads(text.removeprefix("\ufeff"))) == set(expected), "the writer knows what it writes"
-    assert dict(lines(key_lines(text))) == expected
+    assert key_lines(text) == expected
 
 
 @given(
@@ -220,6 +212,6 @@ def test_lines_of_whatever_tomllib_reads_are_those_of_its_keys(text: str) -> Non
     except InvalidToml as error:
         assert error.line is None or 1 <= error.line <= text.count("\n") + 1
         return
-    found = dict(lines(key_lines(text)))
+    found = key_lines(text)
     assert set(found) == known
     assert all(1 <= line <= text.count("\n") + 1 for line in found.values())

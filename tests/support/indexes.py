@@ -117,9 +117,8 @@ def expected(
 
 def _answers(bits: bytes, blocks: int, looked_up: bytes, at: int, row_group: int) -> set[tuple[int, int, int]]:
     count = len(looked_up) // 8
-    common, out = bytearray(32 * blocks), bytearray(count)
-    kernels.sbbf_spread(bits, 0, len(bits) // 32, blocks, 0, blocks, common, 0)
-    kernels.sbbf_check(common, looked_up, count, out)
+    out = bytearray(count)
+    kernels.sbbf_check(kernels.sbbf_resized(bits, blocks), looked_up, count, out)
     return {(n, at, row_group) for n, found in enumerate(out) if found}
 
 

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
+from bloomcli import kernels
+
 SALTS: Final = (
     0x47B6137B,
     0x44974D91,
@@ -60,3 +62,12 @@ def packed(values: Iterable[int]) -> bytes:
 def unpacked(buffer: bytes | bytearray, count: int) -> list[int]:
     """The first `count` hashes of a kernel's output."""
     return list(struct.unpack_from(f"<{count}Q", buffer))
+
+
+def chained_filter(keys: list[bytes], m: int, k: int, *, jenkins: bool = False) -> bytes:
+    """Hadoop's filter of m bits with k hashes, by the compiled hashes."""
+    bitset = bytearray(-(-m // 8))
+    for key in filter(None, keys):
+        for bit in kernels.chained_bits(key, m, k, jenkins)[1]:
+            bitset[bit >> 3] |= 1 << (bit & 7)
+    return bytes(bitset)

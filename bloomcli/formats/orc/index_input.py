@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
-from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats import index_bits, wanted_values
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.arrow_forms import MOMENT, forms_of
+from bloomcli.formats.orc.arrow_forms import forms_of
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
@@ -29,7 +29,10 @@ _LONGEST: Final = 64 << 20
 """Maximum bytes of a string that is read. A stripe with a longer string may have any value."""
 _VALUES: Final = ("PRESENT", "DATA", "LENGTH", "SECONDARY", "DICTIONARY_DATA")
 _ABOVE: Final = ("PRESENT", "LENGTH")
-_WIDE: Final = 16
+_MOMENT: Final = np.dtype([("millis", "<i8"), ("nanos", "<i4")])
+"""A timestamp as in `arrow_forms`: milliseconds, and the nanoseconds above them."""
+_NANOS: Final = 1_000_000
+_LOW: Final = (1 << 32) - 1
 
 
 def column_of(orc: OrcType) -> Column:
@@ -129,8 +132,11 @@ def _streams(filters: Filters, streams: StripeFooter, orc: OrcType) -> list[Stre
 def _hashes(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
     if orc.kind not in TIMESTAMPS:
         return index_bits.hashes_of(forms, typed)
-    count = len(forms)
-    wide = bytearray(count * _WIDE)
-    data = memoryview(forms.buffers()[2] or b"").cast("B")
-    kernels.index_moments(data[forms.offset * MOMENT.size :], count, wide)
-    return wanted_values.xxh64_of(pa.Array.from_buffers(pa.binary(_WIDE), count, [None, pa.py_buffer(wide)]))
+    if not len(forms):
+        return b""
+    moments = np.frombuffer(forms.buffers()[2], _MOMENT, len(forms), forms.offset * _MOMENT.itemsize)
+    millis = moments["millis"]
+    low = (millis & _LOW) * _NANOS + moments["nanos"]  # of 128 bits in units of 32, so that no product overflows
+    high = (millis >> 32) * _NANOS + (low >> 32)
+    wide = np.column_stack((high << 32 | low & _LOW, high >> 32))
+    return wanted_values.xxh64_of(pa.Array.from_buffers(pa.binary(16), len(forms), [None, pa.py_buffer(wide)]))

@@ -380,10 +380,13 @@ def _rebuild(work: _ChunkCheck, pages: Iterable[values.HashedPage]) -> FilterCom
 
 def _stray_but_folded(work: _ChunkCheck, rebuilt: FilterComparison[SplitBlockFilter]) -> int:
     """The number of stray bits, without those that `fold --size tight` puts into a neighbouring block."""
-    block = (1 << 32) // work.loaded.bits.blocks << 32
+    import numpy as np  # few filters have stray bits
+
+    block = np.uint64((1 << 32) // work.loaded.bits.blocks << 32)
     for page in work.pages(unreferenced=True):
-        rebuilt.allow(kernels.shifted_hashes(page.hashes, block))
-        rebuilt.allow(kernels.shifted_hashes(page.hashes, (1 << 64) - block))
+        hashes = np.frombuffer(page.hashes, np.uint64)
+        for shifted in (hashes + block, hashes - block):
+            rebuilt.allow(shifted.tobytes())
     return rebuilt.stray_bits()
 
 

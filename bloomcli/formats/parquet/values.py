@@ -27,6 +27,9 @@ from bloomcli.words import counted
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
 INTERVAL_BYTES: Final = 12
 """Months, days and milliseconds. Source: the Parquet format's LogicalTypes.md."""
+_DAY_MILLIS: Final = 86_400_000
+_MONTH_DAYS: Final = 30
+_MOST_MONTHS: Final = 0x7FFF_FFFF
 DICTIONARY_ENCODINGS: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 
@@ -119,14 +122,35 @@ class HashedPage:
     def interval_hashes(self) -> bytes:
         """The hashes of the intervals' normal forms, which DuckDB looks up."""
         fixed = self.parts[0].fixed if len(self.parts) == 1 and self._kept is None else None
-        plain = b"".join(self.values()) if fixed is None else fixed
-        out = bytearray(len(plain) // INTERVAL_BYTES * 16)
-        count = kernels.hash_normal_intervals(plain, len(plain) // INTERVAL_BYTES, out)
-        return bytes(memoryview(out)[: count * 8])
+        forms = normal_intervals(b"".join(self.values()) if fixed is None else fixed)
+        ends = range(INTERVAL_BYTES, len(forms) + 1, INTERVAL_BYTES)
+        return array("Q", (kernels.xxh64(forms[end - INTERVAL_BYTES : end]) for end in ends)).tobytes()
 
     def draft_hashes(self) -> bytearray:
         """The Murmur3 hashes of the 2018 drafts, computed value by value: few files need them."""
         return bytearray(array("Q", map(draft_hash, self.values())).tobytes())
+
+
+def normal_intervals(plain: bytes | bytearray | memoryview) -> bytes:
+    """The normal forms of intervals, which DuckDB compares and looks up: a day has 24 hours, a month 30 days.
+
+    DuckDB's writer reads days as unsigned, its reader as signed; if that makes a difference, an interval has two
+    forms, the second ones after all of the first. Both read months as signed. An interval that DuckDB's INTERVAL
+    can't represent has none. Source: DuckDB, interval.hpp, Normalize and Borrow; parquet_interval.hpp, Encode.
+    """
+    import numpy as np  # few files have intervals
+
+    unsigned, signed = (np.frombuffer(plain, form).reshape(-1, 3).astype(np.int64) for form in ("<u4", "<i4"))
+    twice = signed[:, 1] < 0
+    months = np.concatenate((signed[:, 0], signed[twice, 0]))
+    days = np.concatenate((signed[:, 1], unsigned[twice, 1]))
+    millis = np.concatenate((unsigned[:, 2], unsigned[twice, 2]))
+    days, millis = days + millis // _DAY_MILLIS, millis % _DAY_MILLIS
+    months, days = months + days // _MONTH_DAYS, days % _MONTH_DAYS
+    beyond = np.maximum(months - _MOST_MONTHS, 0)  # months beyond 32 bits stay in the days
+    months, days = months - beyond, days + beyond * _MONTH_DAYS
+    held = (months >= -_MOST_MONTHS - 1) & (days < 1 << 32)
+    return bytes(np.column_stack((months, days, millis))[held].astype("<u4").tobytes())
 
 
 def _has_zero(part: Slice, column: Column) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import need
 from support import spark35
+from support.reference import chained_filter
 
 import bloomcli
 from bloomcli.engine_filters.hudi.layout import Decoded, dynamic, simple
@@ -18,7 +19,7 @@ from bloomcli.engine_filters.registry import filters_of
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
 
-from .test_footer import GROUPS, KEYS, SIMPLE, WORDS, bits_of, old
+from .test_footer import GROUPS, KEYS, SIMPLE, WORDS, old
 from .test_footer import dynamic as written_dynamic
 from .test_footer import simple as written_simple
 
@@ -49,11 +50,11 @@ def test_hudi_makes_the_bits_that_are_computed_here() -> None:
     first, words, rows, default = (b64decode(text) for text in made)
     assert first == written_simple(KEYS)
     found = simple(words)
-    assert found.rows[0].bitset == bits_of([w.encode() for w in WORDS], found.rows[0].bits, found.rows[0].k)
+    assert found.rows[0].bitset == chained_filter([w.encode() for w in WORDS], found.rows[0].bits, found.rows[0].k)
     assert (found.sized_for, found.asked_fpp) == (300, pytest.approx(1e-9))
     keys = [KEYS[at * 100 : at * 100 + 100] + KEYS[301 + at :: 3] for at in range(3)]
     keys[0].append(KEYS[300])
-    assert [row.bitset for row in dynamic(rows).rows] == [bits_of(row, 959, 7) for row in keys]
+    assert [row.bitset for row in dynamic(rows).rows] == [chained_filter(row, 959, 7) for row in keys]
     assert (simple(default).rows[0].bits, simple(default).sized_for) == (2_587_966, 60_000)
 
 

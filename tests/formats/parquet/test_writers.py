@@ -12,7 +12,7 @@ from support import blooms, footers, thrift
 from support.tables import write
 
 import bloomcli
-from bloomcli import kernels
+from bloomcli.formats.parquet.values import normal_intervals
 from bloomcli.model.file import Presence
 
 BYTES = {False: b"\0", True: b"\1"}
@@ -131,18 +131,12 @@ def normal(months: int, days: int, millis: int) -> bytes:
 )
 def test_the_normal_forms_of_an_interval_are_duckdbs(value: tuple[int, ...], forms: list[tuple[int, ...]]) -> None:
     """Intervals beyond DuckDB's months or 32 bits of days have no normal form."""
-    out = bytearray(32)
-    count = kernels.hash_normal_intervals(struct.pack("<III", *value) * 2, 2, out)
-    hashes = list(memoryview(out).cast("Q"))[:count]
-    assert hashes == [blooms.hash_of(normal(*form)) for form in forms] * 2
+    found = normal_intervals(struct.pack("<III", *value))
+    assert found == b"".join(normal(*form) for form in forms)
 
 
-def test_room_for_the_hashes_is_checked() -> None:
-    for values, count, out in (
-        (bytes(12), 2, bytearray(32)),
-        (bytes(24), 2, bytearray(31)),
-        (bytes(12), -1, bytearray()),
-    ):
-        with pytest.raises(ValueError, match="fewer intervals than requested"):
-            kernels.hash_normal_intervals(values, count, out)
-    assert kernels.hash_normal_intervals(b"", 0, bytearray()) == 0
+def test_the_second_forms_of_intervals_follow_all_first_ones() -> None:
+    plain = b"".join(struct.pack("<III", *value) for value in ((0, 0xFFFFFFFF, 7), (0, 40, 0), (1, 0xFFFFFFFE, 0)))
+    forms = [(0, -1, 7), (0, 40, 0), (1, -2, 0), (0, 0xFFFFFFFF, 7), (1, 0xFFFFFFFE, 0)]
+    assert normal_intervals(plain) == b"".join(normal(*form) for form in forms)
+    assert normal_intervals(b"") == b""
