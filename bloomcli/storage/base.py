@@ -521,11 +521,6 @@ class Store(ABC):
             WriteError: the store refused to write. No temporary file remains, unless the error says so.
         """
 
-    def leftover_files(self, path: str) -> Sequence[str]:
-        """The temporary files that the last `replace` of a file couldn't remove. A second call returns none."""
-        del path
-        return ()
-
     def sweep(self, path: str) -> SweepResult:
         """Remove the temporary files of killed runs from the directory of a file to write: see `sweep_for`."""
         return self.sweep_for([path])

@@ -36,7 +36,7 @@ STORES = ("local", "memory")
 def memory(monkeypatch: pytest.MonkeyPatch) -> MemoryPlace:
     """A directory in a store of this process. Its contents aren't in other processes: `jobs` has to be 1."""
     place = MemoryPlace()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, place.memory)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, place.memory)
     return place
 
 

@@ -190,6 +190,8 @@ class _GcsWriter(Writer):
         self._client = client
         self._source: dict[str, Any] = {}
         """The API's description of the source; empty if the source isn't in this store."""
+        self._leftovers: list[str] = []
+        """Remarks on temporary objects that couldn't be removed."""
 
     def complete(self) -> None:
         """Compose the object or upload it. Raises Conflict, WriteError."""
@@ -205,6 +207,11 @@ class _GcsWriter(Writer):
             self._compose(origin)
         else:
             self._write_anew()
+
+    def abort(self, error: BaseException) -> None:
+        """Add the temporary objects that couldn't be removed to the error's hint."""
+        if isinstance(error, BloomError):
+            error.add_to_hint(self._leftovers)
 
     def _compose(self, origin: ObjectSource) -> None:
         """Compose the object from the source and a temporary object with the rest of the content."""
@@ -238,7 +245,11 @@ class _GcsWriter(Writer):
             request = Request("POST", url, self._params(), {"Content-Type": "application/json"}, body.encode())
             self._commit(crc, lambda: client.api.send_for_object(at, request, writing=True))
         finally:
-            self.leftovers.extend(place.uri for place in temporary if not client.try_delete(place))
+            left = [place.uri for place in temporary if not client.try_delete(place)]
+            self._leftovers += [
+                f"the temporary object {uri} couldn't be removed: `gcloud storage rm '{uri}'`" for uri in left
+            ]
+        traffic.current().remark(*self._leftovers)
         traffic.current().count(requests=0, copied=content.source.size)
         if self.new.progress is not None:
             for start in range(0, content.source.size, CHUNK_BYTES):

@@ -16,7 +16,7 @@ import urllib.request
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import urllib3
 from urllib3.util import make_headers
@@ -32,7 +32,6 @@ from bloomcli.storage.objects.client import (
     Location,
     ObjectInfo,
     ObjectNotFound,
-    Precondition,
     content_length,
     content_range,
 )
@@ -104,20 +103,6 @@ class HttpClient(Client):
         self._size(at, answer)
         self._check(at, answer, offset, length)
         return answer.content
-
-    def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> NoReturn:
-        """Raise UnsupportedError: a web server has no listings."""
-        del delimiter, limit
-        raise UnsupportedError(
-            "a web server's files can't be listed",
-            path=shown(at.uri),
-            hint="name the files, or put their URIs into a file for --files-from",
-        )
-
-    def put(self, at: Location, data: bytes, precondition: Precondition | str) -> NoReturn:
-        """Raise UnsupportedError: a web server's files can't be written."""
-        del data, precondition
-        raise UnsupportedError("a web server's files can't be written", path=shown(at.uri), hint="-o FILE")
 
     def _size(self, at: Location, answer: Answer) -> int:
         """The file's size, from an answer to a range request.

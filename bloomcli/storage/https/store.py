@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.errors import UnsupportedError
 from bloomcli.extras import needed
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, Fingerprint, Kind, ManagedTable, ReadOnlyStore, Source, Status
@@ -59,7 +60,11 @@ class HttpStore(ReadOnlyStore):
         """List the named file. Raises UnsupportedError for directories and patterns."""
         del tables
         if self.is_dataset(path):
-            self.client.pages(self.client.locate(path))
+            raise UnsupportedError(
+                "a web server's files can't be listed",
+                path=shown(self.client.locate(path).uri),
+                hint="name the files, or put their URIs into a file for --files-from",
+            )
         yield FileEntry(path, -1, PurePosixPath(urllib.parse.unquote(_name(path))).name, walked=False)
 
 

@@ -142,31 +142,30 @@ class ConnectionFailure(NamedTuple):
     hint: str
 
 
-def connection_failure(error: BaseException, endpoint: str) -> ConnectionFailure:
-    """The reason for a connection error, and a hint that names the endpoint."""
-    exceeded = exceeded_bounds(error, endpoint)
-    if exceeded is not None:
-        return exceeded
+def connection_failure(error: BaseException, endpoint: str, variables: str = "") -> ConnectionFailure:
+    """The reason for a connection error, and a hint that names the endpoint.
+
+    Args:
+        error: the error.
+        endpoint: the URL of the store.
+        variables: the environment variables that choose the endpoint, if the hint should name them.
+    """
     why, hint = _failure(error)
-    return ConnectionFailure(why, hint.format(endpoint=f"the endpoint {shown(endpoint)}"))
-
-
-def exceeded_bounds(error: BaseException, endpoint: str) -> ConnectionFailure | None:
-    """The failure if the answer exceeded its bounds (`bloomcli.storage.objects.bounded`), else None."""
-    where = f"check the endpoint {shown(endpoint)}, and the proxy's variables"
-    for link in _chain(error):
-        if isinstance(link, AnswerTooLong):
-            return ConnectionFailure("the server sent more than the request allows, perhaps without an end", where)
-        if isinstance(link, AnswerTooSlow):
-            rate = size(PROGRESS_BYTES_PER_SECOND)
-            return ConnectionFailure(f"the server sends less than {rate} in a second", f"{where}, then try again")
-    return None
+    chosen = f" ({variables} choose it)" if variables else ""
+    return ConnectionFailure(why, hint.format(endpoint=f"the endpoint {shown(endpoint)}{chosen}"))
 
 
 def _failure(error: BaseException) -> ConnectionFailure:
     chain = list(_chain(error))
     names = {type(link).__name__ for link in chain}
     text = " ".join(str(link) for link in chain)
+    where = "check {endpoint}, and the proxy's variables"
+    for link in chain:
+        if isinstance(link, AnswerTooLong):
+            return ConnectionFailure("the server sent more than the request allows, perhaps without an end", where)
+        if isinstance(link, AnswerTooSlow):
+            rate = size(PROGRESS_BYTES_PER_SECOND)
+            return ConnectionFailure(f"the server sends less than {rate} in a second", f"{where}, then try again")
     for link in chain:
         if isinstance(link, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(link):
             return ConnectionFailure(
@@ -177,6 +176,8 @@ def _failure(error: BaseException) -> ConnectionFailure:
             return ConnectionFailure(
                 "TLS can't be used with the server", "check {endpoint}: https:// or http://, and its port"
             )
+    if "ProxyError" in names:
+        return ConnectionFailure("the proxy can't be used", "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
     if any(isinstance(link, socket.gaierror) for link in chain) or "NameResolutionError" in names:
         return ConnectionFailure(
             "the server's name can't be resolved", "check the account or {endpoint}, and the network"
@@ -185,8 +186,6 @@ def _failure(error: BaseException) -> ConnectionFailure:
         return ConnectionFailure(
             "the connection was refused", "check {endpoint} and its port, and the proxy's variables"
         )
-    if "ProxyError" in names:
-        return ConnectionFailure("the proxy can't be used", "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
     if any(isinstance(link, TimeoutError) for link in chain) or any("Timeout" in name for name in names):
         return ConnectionFailure(
             "the server didn't answer in time", "check {endpoint} and the network, then try again"

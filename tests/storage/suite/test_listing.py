@@ -56,7 +56,7 @@ def test_the_tables_of_listed_files_are_known(
     for name in ("lake/orders/p=1/a.parquet", "lake/plain/b.parquet", f"lake/orders/{mark}"):
         listing.put(name, b"abc")
     if isinstance(listing.store, MemoryStore):
-        monkeypatch.setitem(registry.BY_SCHEME, SCHEME, listing.store)
+        monkeypatch.setitem(registry.known_stores(), SCHEME, listing.store)
     root = listing.path("lake/orders").removeprefix("file://")
     named = {"": True, "/": True, "/orders": True, "/orders/p=1": True, "/plain": False}
     if not isinstance(listing.store, MemoryStore):
