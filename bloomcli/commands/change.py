@@ -466,7 +466,7 @@ def _companion(file: FilterFile, output: str, target: Target) -> Iterator[Callab
     before = store.fingerprint(output)
 
     def put() -> None:
-        if before is not None and store.status(copy) is not None:
+        if before is not None and store.kind(copy) is not None:
             with store.open(copy) as own:
                 kept.append(own.read_at(0, own.size))
         with store_of(origin).open(origin) as source:

@@ -108,7 +108,7 @@ def path_exists(path: str | os.PathLike[str]) -> bool:
     """Whether a path exists, even as a broken link. Raises UnreadableError."""
     text = os.fspath(path)
     store = store_of(text)
-    return os_errors.path_exists(local_path(text)) if store is LOCAL else store.status(text) is not None
+    return os_errors.path_exists(local_path(text)) if store is LOCAL else store.kind(text) is not None
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:

@@ -78,7 +78,6 @@ def test_a_source_does_not_expose_its_store() -> None:
         "read_at",
         "request_bytes",
         "stored",
-        "streams",
         "tail_bytes",
         "will_read",
     }

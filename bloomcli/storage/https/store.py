@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.errors import UnsupportedError
 from bloomcli.extras import needed
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import FileEntry, Fingerprint, Kind, ManagedTable, ReadOnlyStore, Source, Status
-from bloomcli.storage.objects.source import ObjectSource, object_from_parts
+from bloomcli.storage.base import FileEntry, Fingerprint, Kind, ManagedTable, ReadOnlyStore, Source
+from bloomcli.storage.objects.source import ObjectSource, fingerprint_of, object_from_parts
 
 if TYPE_CHECKING:
     from bloomcli.storage.https.client import HttpClient
@@ -46,10 +46,14 @@ class HttpStore(ReadOnlyStore):
         """Open a file without a request. Later reads are conditional on the tag."""
         return object_from_parts(self.client, path, fingerprint, parts, shown(path))
 
-    def status(self, path: str) -> Status | None:
-        """The status of a file; None if it doesn't exist. Raises UnreadableError, UnsupportedError."""
+    def kind(self, path: str) -> Kind | None:
+        """FILE, or None if the file doesn't exist. Raises UnreadableError, UnsupportedError."""
+        return None if self.fingerprint(path) is None else Kind.FILE
+
+    def fingerprint(self, path: str) -> Fingerprint | None:
+        """A file's size, change time and tag. Raises UnreadableError, UnsupportedError."""
         found = self.client.head(self.client.locate(path))
-        return None if found is None else Status(Kind.FILE, found.size, found.mtime_ns)
+        return None if found is None else fingerprint_of(found)
 
     def is_dataset(self, path: str) -> bool:
         """Whether a URI looks like a directory or a pattern. Sends no request."""

@@ -36,7 +36,6 @@ from bloomcli.storage.base import (
     ManagedTable,
     Replacement,
     Source,
-    Status,
     Store,
     SweepResult,
     output_exists,
@@ -169,13 +168,12 @@ class ObjectStore(Store):
         """Open an object without a request. Later reads are conditional on the tag."""
         return object_from_parts(self.client, path, fingerprint, parts)
 
-    def status(self, path: str) -> Status | None:
-        """The status of an object or a directory. Raises UnreadableError, UnsupportedError, UsageError."""
+    def kind(self, path: str) -> Kind | None:
+        """Whether a URI names an object or a directory. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
-        found = self._head_object(at)
-        if found is not None:
-            return Status(Kind.FILE, found.size, found.mtime_ns)
-        return Status(Kind.DIRECTORY, 0, 0) if self._has_below(at) else None
+        if self._head_object(at) is not None:
+            return Kind.FILE
+        return Kind.DIRECTORY if self._has_below(at) else None
 
     def fingerprint(self, path: str) -> Fingerprint | None:
         """An object's size, change time and tag. Raises UnreadableError, UnsupportedError, UsageError."""

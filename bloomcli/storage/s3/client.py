@@ -36,7 +36,7 @@ from bloomcli.storage.objects.client import (
     Precondition,
     content_range,
 )
-from bloomcli.storage.objects.network import ListingProgress, expecting, foreign_answer, nanoseconds_in, size_in
+from bloomcli.storage.objects.network import Answers, ListingProgress, nanoseconds_in, size_in
 from bloomcli.storage.s3.errors import (
     BODY_ERRORS,
     FOREIGN_ERRORS,
@@ -141,6 +141,7 @@ class S3Client(Client):
     """Requests to S3. The configuration is read before the first one."""
 
     def __init__(self) -> None:
+        self._answers = Answers("S3", self.endpoint)
         self._lock = threading.Lock()
         self._clients: dict[object, Any] = {}
         self._settings: dict[object, Settings] = {}
@@ -245,7 +246,7 @@ class S3Client(Client):
             options["Delimiter"] = "/"
         if limit is not None:
             options["MaxKeys"] = limit
-        progress = ListingProgress(at, "S3", lambda: self.endpoint(at))
+        progress = ListingProgress(at, self._answers)
         while True:
             try:
                 answer = self.request("ListObjectsV2", at, whole=False, **options)
@@ -265,7 +266,7 @@ class S3Client(Client):
     def put(self, at: Location, data: bytes, precondition: Precondition | str, **properties: Any) -> ObjectInfo:
         """Write an object in one request, with properties as parameters of PutObject. Raises Conflict."""
         expected = (ObjectNotFound, Conflict) if isinstance(precondition, str) else Conflict
-        with expecting(expected, at, "S3", lambda: self.endpoint(at), writing=True):
+        with self._answers.expecting(expected, at, writing=True):
             answer = self.request(
                 "PutObject",
                 at,
@@ -308,18 +309,13 @@ class S3Client(Client):
         except (BloomError, ObjectNotFound, Conflict):
             raise
         except SDK_ERRORS as error:
-            with expecting(
-                _EXPECTED.get(operation, (ObjectNotFound, Conflict)),
-                at,
-                "S3",
-                lambda: self.endpoint(at),
-                writing=writes,
-            ):
+            expected = _EXPECTED.get(operation, (ObjectNotFound, Conflict))
+            with self._answers.expecting(expected, at, writing=writes):
                 raise converted_error(error, operation, at, writes=writes, endpoint=self.endpoint(at)) from None
         except _Foreign as error:
-            raise foreign_answer(at, "S3", self.endpoint(at), writing=writes, why=str(error)) from None
+            raise self._answers.foreign(at, writing=writes, why=str(error)) from None
         except FOREIGN_ERRORS:
-            raise foreign_answer(at, "S3", self.endpoint(at), writing=writes) from None
+            raise self._answers.foreign(at, writing=writes) from None
 
     def _body(self, answer: dict[str, Any]) -> bytes:
         try:

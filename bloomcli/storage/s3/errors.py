@@ -12,6 +12,7 @@ from urllib3.exceptions import HTTPError
 
 from bloomcli.errors import BloomError
 from bloomcli.model import paths
+from bloomcli.storage.objects import network
 from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
 from bloomcli.storage.objects.network import connection_failure, storage_error
 
@@ -120,7 +121,7 @@ BODY_ERRORS: Final = (
     *RAW_ERRORS,
 )
 """The exceptions for an object's content that is incomplete or stops arriving."""
-FOREIGN_ERRORS: Final = (ResponseParserError, ValueError, TypeError, LookupError, AttributeError, OverflowError)
+FOREIGN_ERRORS: Final = (ResponseParserError, *network.FOREIGN_ERRORS)
 """boto3's exceptions for an answer that isn't one of S3: it can't be parsed, or has an invalid number or time."""
 
 
@@ -151,10 +152,14 @@ def converted_error(error: Exception, operation: str, at: Location, *, writes: b
         return Conflict()
     if code in _ABSENT or (status == 404 and not code):
         return ObjectNotFound()
-    if code in _ARCHIVED:
-        explanation = _explain_archived(error, at)
-    elif code or status:
-        explanation = _explain_answer(error, operation, code, status, endpoint)
+    if code or status:
+        response: Any = error.response  # type: ignore[attr-defined]
+        if code in _ARCHIVED:
+            explanation = _explain_archived(response, at)
+        else:
+            explanation = _explain_answer(response, operation, code, status, endpoint)
+        if number := response.get("ResponseMetadata", {}).get("RequestId"):
+            explanation = explanation._replace(reason=f"{explanation.reason} (request {number})")
     else:
         explanation = _explain_no_answer(error, endpoint)
     found = storage_error(at, explanation.reason, explanation.hint, writing=writes, denied=explanation.denied)
@@ -180,41 +185,32 @@ def restore_command(at: Location, storage_class: str) -> str:
     )
 
 
-def _explain_archived(error: Exception, at: Location) -> _Explanation:
-    """The explanation of an error for an archived object."""
-    response: Any = error.response  # type: ignore[attr-defined]
+def _explain_archived(response: Any, at: Location) -> _Explanation:
+    """The explanation of an answer for an archived object."""
     found = {**response.get("Error", {}), **response}
     storage_class = str(found.get("AccessTier") or found.get("StorageClass") or "")
-    number = response.get("ResponseMetadata", {}).get("RequestId")
-    request = f" (request {number})" if number else ""
     named = f" (storage class {storage_class})" if storage_class else ""
-    return _Explanation(f"the object is archived{named}{request}", restore_command(at, storage_class))
+    return _Explanation(f"the object is archived{named}", restore_command(at, storage_class))
 
 
-def _explain_answer(error: Exception, operation: str, code: str, status: int, endpoint: str) -> _Explanation:
-    response: Any = error.response  # type: ignore[attr-defined]
-    number = response.get("ResponseMetadata", {}).get("RequestId")
-    request = f" (request {number})" if number else ""
+def _explain_answer(response: Any, operation: str, code: str, status: int, endpoint: str) -> _Explanation:
     if code in _BY_CODE:
-        explanation = _BY_CODE[code]
-        return _Explanation(explanation.reason + request, explanation.hint)
+        return _BY_CODE[code]
     if code in {"AccessDenied", "AllAccessDisabled", "403", "Forbidden"} or status == 403:
         wanted = PERMISSIONS.get(operation, operation)
         hint = f"the request needs {wanted}: `aws sts get-caller-identity` shows whose credentials were found, if any"
         if operation in {"GetObject", "HeadObject"}:
             hint = f"{hint}; without s3:ListBucket, S3 gives this answer for a missing object too"
-        return _Explanation(f"access denied: {wanted}{request}", hint, denied=True)
+        return _Explanation(f"access denied: {wanted}", hint, denied=True)
     if code.startswith("KMS."):
-        return _Explanation(
-            f"the key that encrypts the object can't be used: {code}{request}", "check its policy in KMS"
-        )
+        return _Explanation(f"the key that encrypts the object can't be used: {code}", "check its policy in KMS")
     if operation == "HeadObject" and code == "400":  # the answer has no text
-        return _Explanation(f"the store answered 400{request}: perhaps {_CUSTOMER_KEY.reason}", _CUSTOMER_KEY.hint)
+        return _Explanation(f"the store answered 400: perhaps {_CUSTOMER_KEY.reason}", _CUSTOMER_KEY.hint)
     if code == "InvalidRequest" and "stored using a form of Server Side Encryption" in str(response):
-        return _Explanation(_CUSTOMER_KEY.reason + request, _CUSTOMER_KEY.hint)
+        return _CUSTOMER_KEY
     message = shown(str(response.get("Error", {}).get("Message", "")))
     return _Explanation(
-        f"the store answered {status} {shown(code)}{': ' if message else ''}{message}{request}",
+        f"the store answered {status} {shown(code)}{': ' if message else ''}{message}",
         f"check the endpoint {paths.shown(endpoint)}" if endpoint else None,
     )
 
