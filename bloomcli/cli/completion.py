@@ -82,7 +82,7 @@ def _first_file(path: str) -> str:
 
     if not is_dataset([path]):
         return path
-    found = [item.path for item in islice(store_of(path).list(path), _LOOKED_AT) if not item.linked]
+    found = [item.path for item in islice(store_of(path).list(path), _LOOKED_AT) if not item.skipped]
     return next(filter(known_suffix, found), found[0] if found else path)
 
 

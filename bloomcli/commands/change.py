@@ -161,17 +161,12 @@ def _change_file(path: str | os.PathLike[str], request: ChangeRequest, target: T
         if reason is not None and target.output is None:
             return _unchanged(source, file, request, target, reason)
         file.appends_only = _appends_only(source, target, output)
-        try:
-            plan = request.plan(file)
-            if target.in_place and request.why_idle is not None and request.keeps_all(plan):
-                idle = request.why_idle if plan.estimate or request.options.command == "repair" else no_filters(file)
-                reason = request.why_unchanged(file) or idle
-                return _unchanged(source, file, request, target, reason, plan)
-            report = _change(source, file, plan, output, request, target)
-        except BloomError as error:
-            error.add_to_hint(_leftover_remarks(output))
-            raise
-        remarks += _leftover_remarks(output)
+        plan = request.plan(file)
+        if target.in_place and request.why_idle is not None and request.keeps_all(plan):
+            idle = request.why_idle if plan.estimate or request.options.command == "repair" else no_filters(file)
+            reason = request.why_unchanged(file) or idle
+            return _unchanged(source, file, request, target, reason, plan)
+        report = _change(source, file, plan, output, request, target)
     return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + remarks)
 
 
@@ -211,7 +206,6 @@ def _change_beside(
                 if before.fingerprint != found.fingerprint:
                     raise before.changed("changed")
             size = store.replace(store.normal(found.path), whole(), source=before, overwrite=True, verify=verify)
-        remarks += _leftover_remarks(found.path)
     return replace(
         _report(source, file, request, target),
         output=None if idle or target.dry_run else found.path,
@@ -221,12 +215,6 @@ def _change_beside(
         changes=found.changes,
         remarks=remarks,
     )
-
-
-def _leftover_remarks(output: str | None) -> tuple[str, ...]:
-    """Remarks about temporary objects that couldn't be removed."""
-    left = () if output is None else store_of(output).leftover_files(output)
-    return tuple(f"the temporary object {uri} couldn't be removed: `gcloud storage rm '{uri}'`" for uri in left)
 
 
 @convert_os_errors_of_file
@@ -449,7 +437,7 @@ def _companion(file: FilterFile, output: str, target: Target) -> Iterator[Callab
     before = store.fingerprint(output)
 
     def put() -> None:
-        if before is not None and store.status(copy) is not None:
+        if before is not None and store.kind(copy) is not None:
             with store.open(copy) as own:
                 kept.append(own.read_at(0, own.size))
         with store_of(origin).open(origin) as source:

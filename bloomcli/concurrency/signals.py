@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import logging
 
-STOPS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+STOPS: Final[tuple[int, ...]] = (signal.SIGTERM, signal.SIGHUP)
 """The signals that request a process to end; SIGHUP means that its terminal was closed. Ctrl-C already raises."""
 
 

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from bloomcli.commands.options import Options, policy_path
-from bloomcli.datasets import planning
-from bloomcli.datasets.planning import OnTables
+from bloomcli.datasets.planning import OnTables, PathEngine
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import no_files
-from bloomcli.storage.traffic import Meter, counted_by
 
 
 class Engine(Protocol):
@@ -53,43 +50,16 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalEngine:
+class LocalEngine(PathEngine):
     """Runs tasks in worker processes of this machine."""
 
     jobs: int | None = None
     """Files at a time; None: as many as cores, and more for files in stores."""
-    fail_fast: bool = False
-    """Stop at the first file that fails. Change nothing if the check refuses a file."""
-    on_tables: OnTables | None = None
-    meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
-    """Requests to stores that no file's row counts."""
 
-    def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
-        """List the files that paths name."""
-        with counted_by(self.meter):
-            return planning.list_files(paths, options, self.on_tables)
-
-    def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
-        """Make a task for each file."""
-        with counted_by(self.meter):
-            return planning.plan(listed, options)
-
-    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
-        """Check every file to change."""
-        from bloomcli.datasets import local
-        from bloomcli.datasets.check import check
-
-        with counted_by(self.meter):
-            run = partial(local.run, jobs=self.jobs, on_row=on_row)
-            return check(tasks, run, fail_fast=self.fail_fast)
-
-    def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
-        """Run the tasks."""
+    def _run(self, tasks: Sequence[Task], *, fail_fast: bool, on_row: OnRow | None) -> DatasetReport:
         from bloomcli.datasets import local
 
-        with counted_by(self.meter):
-            report = local.run(tasks, jobs=self.jobs, fail_fast=self.fail_fast, on_row=on_row)
-        return replace(report, besides=self.meter.total or None)
+        return local.run(tasks, jobs=self.jobs, fail_fast=fail_fast, on_row=on_row)
 
 
 def choose_engine(
@@ -130,7 +100,7 @@ def spark_engine(session: Any, *, fail_fast: bool = False, on_tables: OnTables |
     from bloomcli.datasets.spark import SparkEngine
     from bloomcli.datasets.spark_session import checked_session
 
-    return SparkEngine(checked_session(session), fail_fast, on_tables)
+    return SparkEngine(checked_session(session), fail_fast=fail_fast, on_tables=on_tables)
 
 
 def run_tasks(

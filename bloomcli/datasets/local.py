@@ -110,8 +110,8 @@ def _threads(total: int, jobs: int, processes: int, size: int) -> int:
 
 def targets(tasks: Sequence[Task]) -> list[str]:
     """The files that tasks write, or wrote in an earlier run; none in a dry run."""
-    writing = (t for t in tasks if not t.dry_run and (t.row is None or t.row.status is Status.SKIPPED))
-    return [task.output or task.path for task in writing if task.output is not None or task.in_place]
+    writing = (t.target for t in tasks if t.row is None or t.row.status is Status.SKIPPED)
+    return [path for path in writing if path is not None]
 
 
 def run_isolated(tasks: Mapping[int, Task]) -> Rows:

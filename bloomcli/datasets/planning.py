@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Final
 
 from bloomcli.commands.options import Options, WriteOptions
-from bloomcli.datasets.task import Task, failed_row, skip_reason
+from bloomcli.datasets.task import OnRow, Task, failed_row
 from bloomcli.errors import BloomError, UnreadableError, UsageError
-from bloomcli.model.dataset import FileRow, Status
+from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, ManagedTable, Store
 from bloomcli.storage.listing import expand, spelling
 from bloomcli.storage.managed_tables import TableSearch, table_error, tables_of
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
+from bloomcli.storage.traffic import Meter, counted_by
 
 _PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
 """A URI as `pathlib.Path` spells it, with one slash."""
@@ -31,6 +33,44 @@ _PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
 
 OnTables = Callable[[Sequence[ManagedTable]], object]
 """A function that is called with the tables that the listed files belong to, if there are any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathEngine(ABC):
+    """An engine for the files that paths name: see `engine.Engine`."""
+
+    fail_fast: bool = False
+    """Change nothing if the check refuses a file. The local engine stops at the first file that fails."""
+    on_tables: OnTables | None = None
+    meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
+    """Requests to stores that no file's row counts."""
+
+    def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
+        """List the files that paths name."""
+        with counted_by(self.meter):
+            return list_files(paths, options, self.on_tables)
+
+    def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
+        """Make a task for each file."""
+        with counted_by(self.meter):
+            return plan(listed, options)
+
+    def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
+        """Check every file to change."""
+        from bloomcli.datasets.check import check
+
+        with counted_by(self.meter):
+            return check(tasks, partial(self._run, fail_fast=False, on_row=on_row), fail_fast=self.fail_fast)
+
+    def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
+        """Run the tasks."""
+        with counted_by(self.meter):
+            report = self._run(tasks, fail_fast=self.fail_fast, on_row=on_row)
+        return replace(report, besides=self.meter.total or None)
+
+    @abstractmethod
+    def _run(self, tasks: Sequence[Task], *, fail_fast: bool, on_row: OnRow | None) -> DatasetReport:
+        """Run the tasks."""
 
 
 def list_files(paths: Sequence[str], options: Options, on_tables: OnTables | None) -> Sequence[FileEntry]:
@@ -134,8 +174,8 @@ def _task(item: FileEntry, options: Options, *, several: bool) -> Task:
     row = None
     if item.problem is not None:
         row = failed_row(item.path, item.problem)
-    elif item.skipped:
-        row = FileRow(path=item.path, status=Status.SKIPPED, reason=skip_reason(item))
+    elif item.skip_reason is not None:
+        row = FileRow(path=item.path, status=Status.SKIPPED, reason=item.skip_reason)
     return Task(
         options=options,
         path=item.path,

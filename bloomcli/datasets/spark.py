@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -23,12 +23,11 @@ from bloomcli import version
 from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.commands.progress import cores
 from bloomcli.concurrency.signals import plain_interrupts
-from bloomcli.datasets import local, planning
+from bloomcli.datasets import local
 from bloomcli.datasets import task as work
-from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
-from bloomcli.datasets.planning import OnTables
+from bloomcli.datasets.planning import PathEngine
 from bloomcli.datasets.spark_session import (
     LAST_WRITERS_SECONDS,
     first_line,
@@ -44,7 +43,6 @@ from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.base import FileEntry, Fingerprint
 from bloomcli.storage.lookups import shared
 from bloomcli.storage.registry import store_of, sweep_for
-from bloomcli.storage.traffic import Meter, counted_by
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -69,47 +67,37 @@ class Pack:
 
 
 @dataclass(frozen=True, slots=True)
-class SparkEngine:
+class SparkEngine(PathEngine):
     """Runs tasks on the executors of a Spark session. Rows have absolute paths."""
 
     session: SparkSession
     """A classic session: Spark Connect can't run our tasks on executors."""
-    fail_fast: bool = False
-    """Change nothing if the check refuses a file."""
-    on_tables: OnTables | None = None
-    meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
-    """The driver's requests to stores, which no file's row counts."""
 
     def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
         """List the files that paths name: paths that all machines can open, or URIs."""
         options = with_session_keys(options, self.session)
         changing = isinstance(options, WriteOptions) and options.in_place
-        with counted_by(self.meter):
-            return planning.list_files([portable(p, changing=changing) for p in paths], options, self.on_tables)
+        return PathEngine.find(self, [portable(p, changing=changing) for p in paths], options)
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Make a task for each file."""
         options = with_session_keys(options, self.session)
         if isinstance(options, WriteOptions) and options.output is not None:
             options = replace(options, output=portable(os.fspath(options.output), changing=True))
-        with counted_by(self.meter):
-            return [
-                replace(t, path=absolute(t.path), output=None if t.output is None else absolute(t.output))
-                for t in planning.plan(listed, options)
-            ]
+        return [
+            replace(t, path=absolute(t.path), output=None if t.output is None else absolute(t.output))
+            for t in PathEngine.plan(self, listed, options)
+        ]
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
         """Check every file to change, in a separate job. `on_row` isn't called."""
         del on_row
-        with counted_by(self.meter):
-            return check(tasks, lambda dry: run(dry, self.session), fail_fast=self.fail_fast)
+        return PathEngine.check(self, tasks)
 
-    def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
+    def _run(self, tasks: Sequence[Task], *, fail_fast: bool, on_row: OnRow | None) -> DatasetReport:
         """Run the tasks on the executors. `on_row` is called only for heavy rows; other rows arrive together."""
         heavy = bool(tasks) and tasks[0].options.heavy
-        with counted_by(self.meter):
-            report = run(tasks, self.session, fail_fast=self.fail_fast, on_row=on_row if heavy else None)
-        return replace(report, besides=self.meter.total or None)
+        return run(tasks, self.session, fail_fast=fail_fast, on_row=on_row if heavy else None)
 
 
 def run(
@@ -293,53 +281,39 @@ def run_pack(pack: Pack) -> Iterator[tuple[int, FileRow]]:
     again = pack.isolated or (context is not None and context.attemptNumber() > 0)
     limit = cores()
     tasks = {i: replace(task, threads=min(task.threads or 1, limit)) for i, task in pack.tasks}
-    if pack.isolated:
-        stamps = {i: _target_fingerprint(task) for i, task in tasks.items()}
-        for index, row in local.run_isolated(tasks):
-            settled = _settled(tasks[index], stamps[index], row)
-            yield index, _with_earlier_attempt(settled, again and not tasks[index].dry_run)
-        return
+    stamps = {i: _target_fingerprint(task) for i, task in tasks.items()}
     with shared():
-        for index, task in tasks.items():
-            yield index, _with_earlier_attempt(attempt(task), again and not task.dry_run)
+        rows = local.run_isolated(tasks) if pack.isolated else ((i, work.run(task)) for i, task in tasks.items())
+        for index, row in rows:
+            task = tasks[index]
+            row = settled(task, stamps[index], row)
+            if again and not task.dry_run and row.status is Status.SKIPPED and row.reason != OTHER_KIND:
+                row = replace(row, reason=f"{row.reason} (done by an earlier attempt, perhaps)")
+            yield index, row
 
 
-def _with_earlier_attempt(row: FileRow, again: bool) -> FileRow:
-    if again and row.status is Status.SKIPPED and row.reason != OTHER_KIND:
-        return replace(row, reason=f"{row.reason} (done by an earlier attempt, perhaps)")
-    return row
-
-
-def attempt(task: Task, run: Callable[[Task], FileRow] = work.run) -> FileRow:
-    """Run a task that another attempt may run at the same time, and return its row.
+def settled(task: Task, before: Fingerprint | None, row: FileRow) -> FileRow:
+    """The final row of a task that another attempt may run at the same time.
 
     If another attempt finishes first, this one fails, because its output file was replaced. It runs again, and finds
     the work done.
+
+    Args:
+        task: the task.
+        before: the fingerprint of its target before it ran.
+        row: the row of its first run.
     """
-    before = _target_fingerprint(task)
-    return _settled(task, before, run(task), run)
-
-
-def _settled(
-    task: Task,
-    before: Fingerprint | None,
-    row: FileRow,
-    run: Callable[[Task], FileRow] = work.run,
-) -> FileRow:
     for _ in range(_TRIES - 1):
         if row.status is not Status.FAILED or (now := _target_fingerprint(task)) == before:
             break
-        before, row = now, run(task)
+        before, row = now, work.run(task)
     return row
 
 
 def _target_fingerprint(task: Task) -> Fingerprint | None:
     """The fingerprint of the file to write, to detect that it was replaced; None if no file is written."""
-    target = task.output or (task.path if task.in_place else None)
-    if target is None or task.dry_run:
-        return None
     try:
-        return store_of(target).fingerprint(target)
+        return None if task.target is None else store_of(task.target).fingerprint(task.target)
     except BloomError:  # the task reports it
         return None
 

@@ -65,13 +65,6 @@ class BloomFilters(DataSource):
         return _Reader(dict(self.options), schema)
 
 
-class _Part(InputPartition):
-    """The files of one task."""
-
-    def __init__(self, files: Sequence[FileEntry]) -> None:
-        super().__init__(tuple(files))
-
-
 class _Reader(DataSourceReader):
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
         known = table()
@@ -99,9 +92,9 @@ class _Reader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Files packed by size into tasks of similar weight. No file is opened."""
         listed = expand([portable(p) for p in self.paths])
-        files = [f._replace(path=absolute(f.path)) for f in listed if not f.skipped]
+        files = [f._replace(path=absolute(f.path)) for f in listed if f.skip_reason is None]
         parts = self.parts or max(_PARTS, -(-len(files) // _MOST_FILES))
-        return [_Part(p) for p in pack(files, lambda f: f.size, parts)] or [_Part(())]
+        return [InputPartition(tuple(p)) for p in pack(files, lambda f: f.size, parts)] or [InputPartition(())]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         """Rows of a task's files."""

@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
 from bloomcli.commands.options import (
     AddOptions,
-    FoldOptions,
     IndexOptions,
     InspectOptions,
     Options,
     ProbeOptions,
-    RemoveOptions,
     RepairOptions,
     SurveyOptions,
     ValidateOptions,
@@ -40,7 +38,6 @@ from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.traffic import traffic_of
-from bloomcli.storage.base import FileEntry
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, with_traffic
@@ -121,9 +118,11 @@ class Task:
         return isinstance(options, ExtentOptions | InspectOptions | ProbeOptions | SurveyOptions)
 
     @property
-    def in_place(self) -> bool:
-        """The command replaces the file itself."""
-        return isinstance(self.options, WriteOptions) and self.options.in_place
+    def target(self) -> str | None:
+        """The file that the command writes; None in a dry run, and if it writes none."""
+        if not isinstance(self.options, WriteOptions) or self.options.dry_run:
+            return None
+        return self.output or (self.path if self.options.in_place else None)
 
 
 def run(task: Task, progress: Progress | None = None) -> FileRow:
@@ -173,39 +172,22 @@ def failed_row(path: str, error: BloomError) -> FileRow:
 
 def _run(task: Task, progress: Progress | None) -> FileRow:
     """Run the command. Its module is imported here, so that reading commands don't import the code that writes."""
-    match task.options:
+    options, module = task.options, module_of(task.command)
+    match options:
         case WriteOptions():
-            return _change(task, task.options, progress)
+            return _change(task, options, progress)
         case InspectOptions():
-            from bloomcli.commands import inspect
-
-            return inspect_row(inspect.run(task.path, task.options), every=task.options.every)
-        case IndexOptions():
-            from bloomcli.commands import index
-
-            return index.run(task.path, task.options)
+            return inspect_row(module.run(task.path, options), every=options.every)
         case ProbeOptions():
-            from bloomcli.commands import probe
-
-            return _probe_row(probe.run(task.path, task.options))
-        case ExtentOptions():
-            from bloomcli.commands import advise
-
-            return advise.extents(task.path, task.options)
-        case UnitOptions():
-            from bloomcli.commands import advise
-
-            return advise.units(task.path, task.options)
+            return _probe_row(module.run(task.path, options))
         case SurveyOptions():
-            from bloomcli.commands import survey
-
-            return survey.run(task.path, task.options)
+            return module.run(task.path, options)
         case ValidateOptions():
-            from bloomcli.commands import validate
-
-            found = validate.run(task.path, task.options, table=task.table, threads=task.threads, progress=progress)
+            found = module.run(task.path, options, table=task.table, threads=task.threads, progress=progress)
             return validate_row(found)
-    raise TypeError(f"{type(task.options).__name__} are of no command for datasets")
+    works = {IndexOptions: "run", ExtentOptions: "extents", UnitOptions: "units"}
+    row: FileRow = getattr(module, works[type(options)])(task.path, options)
+    return row
 
 
 def _probe_row(report: ProbeReport) -> FileRow:
@@ -264,24 +246,10 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
 
 def _request(options: WriteOptions, table: TableCheck | None) -> ChangeRequest:
     """The change that the command makes to each file of a dataset: `add` only adds missing filters."""
-    match options:
-        case AddOptions():
-            from bloomcli.commands import add
-
-            return add.request(options, where_missing=True)
-        case FoldOptions():
-            from bloomcli.commands import fold
-
-            return fold.request(options)
-        case RemoveOptions():
-            from bloomcli.commands import remove
-
-            return remove.request(options)
-        case RepairOptions():
-            from bloomcli.commands import repair
-
-            return repair.request(options, table)
-    raise TypeError(f"{type(options).__name__} are of no command for datasets")
+    request: Callable[..., ChangeRequest] = module_of(options.command).request
+    if isinstance(options, AddOptions):
+        return request(options, where_missing=True)
+    return request(options, table) if isinstance(options, RepairOptions) else request(options)
 
 
 def module_of(command: str) -> ModuleType:
@@ -369,15 +337,4 @@ def _filters_of(column: ColumnSummary, of_engines: int) -> ColumnFilters:
 
 
 OTHER_KIND: Final = "not a file of a known format"
-"""For a file."""
-
-EMPTY: Final = "a directory without files"
-"""For a directory that the user named."""
-
-LINKED: Final = "a link to a directory: these are followed only where they are named"
-"""For a symbolic link."""
-
-
-def skip_reason(item: FileEntry) -> str:
-    """Why a listed item is skipped without being opened."""
-    return EMPTY if item.empty else LINKED
+"""Why a file is skipped."""

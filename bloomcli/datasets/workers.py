@@ -19,7 +19,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -244,22 +243,14 @@ def _run_one(task: Task) -> FileRow:
     return work.run(task, _stoppable)
 
 
-def _rows(tasks: list[Task], files: int) -> Iterator[FileRow]:
-    """Yield the rows of a batch, which runs in this thread or in several."""
-    if files == 1:
-        yield from map(_run_one, tasks)
-        return
-    with Threads(files, "bloom-file") as threads:
-        futures = [threads.submit(partial(_run_one, task)) for task in tasks]
-        yield from map(threads.result, futures)
-
-
 def _run_batch(tasks: list[Task], files: int) -> list[FileRow]:
-    """Run a batch, and return the rows of the tasks that finished before a stop."""
+    """Run a batch in this thread or in several. Returns the rows of the tasks that finished before a stop."""
     rows: list[FileRow] = []
     try:
-        for row in _rows(tasks, files):
-            rows.append(row)  # noqa: PERF402  a stop keeps the rows so far
+        with Threads(files if files > 1 else 0, "bloom-file") as threads:
+            futures = [threads.submit(partial(_run_one, task)) for task in tasks]
+            for future in futures:
+                rows.append(threads.result(future))  # noqa: PERF401  a stop keeps the rows so far
     except KeyboardInterrupt:
         pass
     except SystemExit as end:  # raised by a signal: the file is intact, and the parent must see that the worker ended

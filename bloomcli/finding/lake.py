@@ -16,7 +16,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.commands.partitions import with_partitions
 from bloomcli.concurrency.threads import Future, Stop, Threads
-from bloomcli.datasets.task import OTHER_KIND, skip_reason
+from bloomcli.datasets.task import OTHER_KIND
 from bloomcli.datasets.workers import default_jobs
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UnsupportedError, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
@@ -273,8 +273,8 @@ class Search:
         spool = Spool()
         if item.problem is not None:
             return FileResult(failed(item.path, item.problem), iter(()))
-        if item.skipped:
-            return FileResult(FileFound(path=item.path, reason=skip_reason(item)), iter(()))
+        if item.skip_reason is not None:
+            return FileResult(FileFound(path=item.path, reason=item.skip_reason), iter(()))
         try:
             with convert_os_errors(item.path):
                 found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, answer)

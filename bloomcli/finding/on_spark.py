@@ -19,7 +19,6 @@ from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.record_shape import Shape, shape_by_names, struct_of
 from bloomcli.datasets.spark_frame import to_spark_types
 from bloomcli.datasets.spark_session import checked_session
-from bloomcli.datasets.task import skip_reason
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.finding.job import FileWork, Job, Part
 from bloomcli.finding.lake import failed
@@ -206,8 +205,8 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
     files = []
     for item in listed:
         result = None if item.problem is None else failed(item.path, item.problem)
-        if item.skipped:
-            result = FileFound(path=item.path, reason=skip_reason(item))
+        if item.skip_reason is not None:
+            result = FileFound(path=item.path, reason=item.skip_reason)
         files.append(FileWork(item.path, walked=item.walked, found=result))
     job = Job(options)
     if shaped:

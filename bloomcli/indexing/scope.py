@@ -48,8 +48,8 @@ class Scope:
         unmatched = self._named if len(self._named) > 1 else []  # a single path without files is an error
         unseen: dict[str, None] = {}
         for item in listed:
-            missing = item.size < 0 and not item.walked and shown(item.path) in failed
-            if item.problem is not None or item.empty or missing:
+            missing = item.size < 0 and not item.walked and (item.skipped or shown(item.path) in failed)
+            if item.problem is not None or missing:
                 unseen[item.path] = None
             elif unmatched:
                 spelled = self._spell(item.path)

@@ -19,7 +19,6 @@ from bloomcli.storage.base import (
     ManagedTable,
     ReadOnlyStore,
     Source,
-    Status,
     root_of_mark,
 )
 from bloomcli.storage.names import has_wildcard, is_hidden
@@ -55,11 +54,10 @@ class ArrowSource(Source):
             raise cannot_read(uri, error) from None
         self._lock = threading.Lock()
         self.size = info.size
-        self.fingerprint = Fingerprint(size=info.size, mtime_ns=info.mtime_ns or 0)
+        self.fingerprint = _fingerprint(info)
 
     def _current(self) -> Fingerprint | None:
-        info = self._fs.get_file_info(self._name)
-        return Fingerprint(size=info.size, mtime_ns=info.mtime_ns or 0)
+        return _fingerprint(self._fs.get_file_info(self._name))
 
     def _read(self, offset: int, length: int) -> bytes:
         try:
@@ -82,19 +80,15 @@ class ArrowStore(ReadOnlyStore):
         """Open a URI. Raises UnreadableError, UnsupportedError."""
         return ArrowSource(path)
 
-    def status(self, path: str) -> Status | None:
-        """The status of a URI; None if it doesn't exist. Raises UnreadableError, UnsupportedError."""
-        from pyarrow import fs
+    def kind(self, path: str) -> Kind | None:
+        """The type of a URI; None if it doesn't exist. Raises UnreadableError, UnsupportedError."""
+        kinds = {"NotFound": None, "File": Kind.FILE, "Directory": Kind.DIRECTORY}
+        return kinds.get(_info(path).type.name, Kind.OTHER)
 
-        system, name = _file_system(path)
-        try:
-            info = system.get_file_info(name)
-        except OSError as error:
-            raise cannot_read(path, error) from None
-        if info.type == fs.FileType.NotFound:
-            return None
-        kinds = {fs.FileType.File: Kind.FILE, fs.FileType.Directory: Kind.DIRECTORY}
-        return Status(kind=kinds.get(info.type, Kind.OTHER), size=info.size or 0, mtime_ns=info.mtime_ns or 0)
+    def fingerprint(self, path: str) -> Fingerprint | None:
+        """A file's size and change time; None if it doesn't exist. Raises UnreadableError, UnsupportedError."""
+        info = _info(path)
+        return None if info.type.name == "NotFound" else _fingerprint(info)
 
     def is_dataset(self, path: str) -> bool:
         """Whether a URI has wildcards or ends with a slash. Sends no request to a server."""
@@ -130,6 +124,19 @@ class ArrowStore(ReadOnlyStore):
                 yield FileEntry(
                     path=self.join(path, str(relative)), size=item.size, relative=str(relative), walked=True
                 )
+
+
+def _info(uri: str) -> fs.FileInfo:
+    """The information on a URI. Raises UnsupportedError, UnreadableError."""
+    system, name = _file_system(uri)
+    try:
+        return system.get_file_info(name)
+    except OSError as error:
+        raise cannot_read(uri, error) from None
+
+
+def _fingerprint(info: fs.FileInfo) -> Fingerprint:
+    return Fingerprint(size=info.size or 0, mtime_ns=info.mtime_ns or 0)
 
 
 def _file_system(uri: str) -> tuple[fs.FileSystem, str]:

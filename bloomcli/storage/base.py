@@ -57,14 +57,6 @@ class Kind(Enum):
     """A device, a pipe, a socket."""
 
 
-class Status(NamedTuple):
-    """A store's information about a path. Links are followed."""
-
-    kind: Kind
-    size: int
-    mtime_ns: int
-
-
 class SweepResult(NamedTuple):
     """Temporary files that a sweep found in a directory."""
 
@@ -94,10 +86,8 @@ class FileEntry(NamedTuple):
     """The file was found in a directory, not named."""
     matched: bool = False
     """The file was found by a pattern, not named."""
-    linked: bool = False
-    """The path is a link to a directory, found in a directory. Such links aren't followed."""
-    empty: bool = False
-    """The path is a directory without files, named together with other paths."""
+    skip_reason: str | None = None
+    """Why the path isn't a file, if it isn't an error. It becomes a skipped row."""
     problem: BloomError | None = None
     """The error of a named path that can't be listed. It becomes a row with this error; no file is opened."""
     mtime_ns: int = 0
@@ -108,7 +98,7 @@ class FileEntry(NamedTuple):
     @property
     def skipped(self) -> bool:
         """Whether the entry isn't a file, and becomes a skipped row."""
-        return self.linked or self.empty
+        return self.skip_reason is not None
 
 
 def failed_entry(path: str, problem: BloomError) -> FileEntry:
@@ -137,8 +127,6 @@ def united(ranges: Iterable[Range]) -> list[Range]:
     return found
 
 
-__all__ = ["FileEntry", "Fingerprint", "Kind", "Status", "SweepResult", "failed_entry"]
-
 STEP_BYTES: Final = 16 << 20
 """Largest step in copying a kept range, in bytes. Between steps, a store reports progress and can stop."""
 
@@ -152,7 +140,6 @@ class Source(ABC):
         fingerprint: the file's fingerprint when it was opened.
         read_ahead_bytes: how many bytes of a stream to read at a time. They should stay in the processor's cache
             until they are decompressed; where each read is a request to a server, more are read.
-        streams: how many long ranges may be read at a time; None for any number.
         request_bytes: bytes that arrive in the time of a request. It and the next two are 0 without requests.
         part_bytes: largest number of bytes of announced ranges that one request reads.
         tail_bytes: bytes at the end that the opening request reads.
@@ -162,7 +149,6 @@ class Source(ABC):
     size: int
     fingerprint: Fingerprint
     read_ahead_bytes: int = 512 << 10
-    streams: int | None = None
     request_bytes: int = 0
     part_bytes: int = 0
     tail_bytes: int = 0
@@ -338,18 +324,17 @@ class Store(ABC):
         return None
 
     @abstractmethod
-    def status(self, path: str) -> Status | None:
-        """The type and size of what has a path; None if nothing has it.
+    def kind(self, path: str) -> Kind | None:
+        """The type of what has a path, behind links; None if nothing has it.
 
         Raises:
             UnreadableError: the store can't look it up.
             UnsupportedError: the store can't be read here.
         """
 
+    @abstractmethod
     def fingerprint(self, path: str) -> Fingerprint | None:
         """The fingerprint of the file that has a path; None if no file has it. Raises UnreadableError."""
-        info = self.status(path)
-        return None if info is None else Fingerprint(size=info.size, mtime_ns=info.mtime_ns)
 
     @abstractmethod
     def list(self, path: str, tables: set[ManagedTable] | None = None) -> Iterator[FileEntry]:
@@ -399,8 +384,7 @@ class Store(ABC):
 
     def existing(self, directory: str, wanted: Mapping[str, Kind]) -> Collection[str]:
         """The wanted names that exist in a directory and have the wanted kind. Raises UnreadableError."""
-        statuses = ((name, kind, self.status(self.join(directory, name))) for name, kind in wanted.items())
-        return [name for name, kind, status in statuses if status is not None and status.kind is kind]
+        return [name for name, kind in wanted.items() if self.kind(self.join(directory, name)) is kind]
 
     def may_search(self, directory: str) -> bool:
         """Whether the user may look up names in a directory. True in stores where only a request could show it."""
@@ -520,11 +504,6 @@ class Store(ABC):
             UsageError: the file exists and `overwrite` is false, or the store is read-only.
             WriteError: the store refused to write. No temporary file remains, unless the error says so.
         """
-
-    def leftover_files(self, path: str) -> Sequence[str]:
-        """The temporary files that the last `replace` of a file couldn't remove. A second call returns none."""
-        del path
-        return ()
 
     def sweep(self, path: str) -> SweepResult:
         """Remove the temporary files of killed runs from the directory of a file to write: see `sweep_for`."""

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bloomcli.extras import needed
-from bloomcli.storage.objects.writing import WritableObjectStore
+from bloomcli.storage.objects.store import ObjectStore
 
 if TYPE_CHECKING:
     from bloomcli.storage.azure.writing import WritingAzureClient
@@ -14,21 +14,19 @@ if TYPE_CHECKING:
     from bloomcli.storage.s3.writing import WritingS3Client
 
 
-class S3Store(WritableObjectStore):
+class S3Store(ObjectStore):
     """A store of objects with s3://, s3a:// and s3n:// URIs."""
 
     @cached_property
     def client(self) -> WritingS3Client:
         """The client. Raises UnsupportedError if boto3 isn't installed."""
         with needed("S3 needs", "s3"):
-            import boto3  # noqa: F401
-
-        from bloomcli.storage.s3.writing import WritingS3Client
+            from bloomcli.storage.s3.writing import WritingS3Client
 
         return WritingS3Client()
 
 
-class GcsStore(WritableObjectStore):
+class GcsStore(ObjectStore):
     """A store of objects with gs:// and gcs:// URIs."""
 
     mtime_step_ns = 1_000  # generations are microseconds
@@ -42,7 +40,7 @@ class GcsStore(WritableObjectStore):
         return WritingGcsClient()
 
 
-class AzureStore(WritableObjectStore):
+class AzureStore(ObjectStore):
     """A store of blobs with az://, abfs:// and abfss:// URIs."""
 
     @cached_property

@@ -14,6 +14,8 @@ from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.words import plural
 
+_EMPTY: Final = "a directory without files"
+"""Why a directory that is named together with other paths is skipped."""
 _NAMED: Final = 3
 """Maximum number of directories without files that an error names."""
 
@@ -44,7 +46,7 @@ def expand(paths: Sequence[str], tables: set[ManagedTable] | None = None) -> Seq
         UnsupportedError: a URI's file system can't be listed, and no other file exists.
     """
     found = list(_each_once(paths, tables))
-    if any(item.problem is None and not item.empty for item in found):  # usually the first one is a file
+    if any(item.problem is None and item.skip_reason != _EMPTY for item in found):  # usually the first one is a file
         return found
     for item in found:
         if item.problem is not None:
@@ -92,7 +94,8 @@ def _each_once(paths: Sequence[str], tables: set[ManagedTable] | None) -> Iterat
                     if is_new(spell(item.path)):
                         yield item
                 if nothing and is_new(path):
-                    yield FileEntry(path=path, size=-1, relative=PurePath(path).name, walked=False, empty=True)
+                    name = PurePath(path).name
+                    yield FileEntry(path=path, size=-1, relative=name, walked=False, skip_reason=_EMPTY)
         except BloomError as error:
             if is_new(path):
                 yield failed_entry(path, error)

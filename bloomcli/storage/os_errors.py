@@ -48,13 +48,6 @@ _HINTS: Final = {
 }
 
 
-_SOURCE_HINTS: Final = {
-    FileNotFoundError: "check the path",
-    PermissionError: "check who may read it",
-    IsADirectoryError: "name a file in it",
-}
-
-
 def reason(error: OSError) -> str:
     """The system's message in lower case, such as "no such file or directory"."""
     return (error.strerror or str(error).partition("\n")[0]).lower()
@@ -172,7 +165,7 @@ def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
         OSError: it can't be read.
         ValueError: no file can have such a name.
     """
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    fd = os.open(path, os.O_RDONLY)
     try:
         parts: list[bytes] = []
         left = most
@@ -189,8 +182,7 @@ def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
 
 def cannot_read(path: str, error: OSError) -> UnreadableError:
     """The error for a source that can't be read."""
-    hint = next((text for kind, text in _SOURCE_HINTS.items() if isinstance(error, kind)), None)
-    return UnreadableError(f"can't be read: {reason(error)}", path=path, hint=hint)
+    return UnreadableError(f"can't be read: {reason(error)}", path=path, hint=hint(error))
 
 
 def option_file_error(error: OSError, path: str, what: str) -> UnreadableError | None:

@@ -18,10 +18,6 @@ from bloomcli.storage.names import is_uri
 LOCAL: Final = LocalStore()
 
 
-BY_SCHEME: Final[dict[str, Store]] = {}
-"""The stores of further URI schemes."""
-
-
 @cache
 def known_stores() -> dict[str, Store]:
     """The stores of URI schemes. They are imported for the first URI. pyarrow reads the URIs of other schemes."""
@@ -53,7 +49,7 @@ def store_of(path: str | os.PathLike[str]) -> Store:
     if lower != scheme and (lower in stores or lower == "file"):
         right = shown(f"{lower}://{rest}")
         raise UsageError("the URI's scheme is in capital letters", path=text, hint=f"write it as {right}")
-    return BY_SCHEME.get(scheme) or stores.get(scheme) or stores[""]
+    return stores.get(scheme) or stores[""]
 
 
 def system_name(path: str) -> bytes | None:
@@ -112,7 +108,7 @@ def path_exists(path: str | os.PathLike[str]) -> bool:
     """Whether a path exists, even as a broken link. Raises UnreadableError."""
     text = os.fspath(path)
     store = store_of(text)
-    return os_errors.path_exists(local_path(text)) if store is LOCAL else store.status(text) is not None
+    return os_errors.path_exists(local_path(text)) if store is LOCAL else store.kind(text) is not None
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:

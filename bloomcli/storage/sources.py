@@ -31,9 +31,8 @@ class CountingSource(Source):
         self._original = original
         self._lock = threading.Lock()
         self.path, self.size, self.fingerprint = original.path, original.size, original.fingerprint
-        self.read_ahead_bytes, self.streams = original.read_ahead_bytes, original.streams
-        self.request_bytes, self.part_bytes = original.request_bytes, original.part_bytes
-        self.tail_bytes = original.tail_bytes
+        self.read_ahead_bytes, self.request_bytes = original.read_ahead_bytes, original.request_bytes
+        self.part_bytes, self.tail_bytes = original.part_bytes, original.tail_bytes
         self.bytes_read = 0
 
     def will_read(self, ranges: Iterable[tuple[int, int]]) -> None:
@@ -95,7 +94,6 @@ class ExtendedSource(Source):
         self.new = new
         self.path, self.size, self.fingerprint = original.path, kept + len(new), original.fingerprint
         self.read_ahead_bytes = original.read_ahead_bytes
-        self.streams = original.streams
 
     @property
     def stored(self) -> Source:

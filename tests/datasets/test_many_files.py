@@ -64,7 +64,7 @@ def test_a_thread_of_a_library_forbids_forking() -> None:
 
 def test_tables_are_found_above_many_objects_in_many_directories(monkeypatch: pytest.MonkeyPatch) -> None:
     place = MemoryPlace()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, place.memory)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, place.memory)
     for i in range(40):
         place.put(f"{'table' if i % 5 == 2 else 'plain'}{i}/a/b={i}/part.parquet", b"no file")
         if i % 5 == 2:

@@ -11,7 +11,7 @@ from conftest import need
 from hypothesis import given
 from hypothesis import strategies as st
 from support import datasets
-from support.tasks import plan_tasks
+from support.tasks import attempt, plan_tasks
 
 from bloomcli.datasets import hadoop_paths, spark, task
 from bloomcli.datasets.packing import pack, parts_for
@@ -132,9 +132,9 @@ def overtaken(first: task.Task, kind: str) -> tuple[FileRow, list[FileRow]]:
     def other(phase: str, done: int, total: int) -> None:
         if phase == kind and not others:
             others.append(FileRow(path="", status=Status.FAILED))  # only once, also from within
-            others[0] = spark.attempt(first)
+            others[0] = attempt(first)
 
-    return spark.attempt(first, lambda one: task.run(one, other)), others
+    return attempt(first, other), others
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "orc"])
@@ -165,30 +165,32 @@ def test_an_attempt_that_is_overtaken_says_that_the_work_is_done(
     assert {p.name for p in made.parent.iterdir()} <= {made.name, f".{made.name}.crc"}
 
 
-def test_a_file_that_fails_for_good_is_tried_once(tmp_path: Path) -> None:
+def test_a_file_that_fails_for_good_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = datasets.write(tmp_path / "f.parquet")
     (one,) = plan_tasks("add", expand([str(file)]), {"columns": ("nowhere",)}, in_place=True)
-    tries = []
+    tries, real = [], task.run
 
-    def run(of: task.Task) -> FileRow:
+    def run(of: task.Task, progress: object = None) -> FileRow:
         tries.append(of)
-        return task.run(of)
+        return real(of)
 
-    assert spark.attempt(one, run).status is Status.FAILED
+    monkeypatch.setattr(task, "run", run)
+    assert attempt(one).status is Status.FAILED
     assert len(tries) == 1
 
 
-def test_a_file_that_keeps_changing_is_given_up(tmp_path: Path) -> None:
+def test_a_file_that_keeps_changing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = datasets.write(tmp_path / "f.parquet")
     (one,) = plan_tasks("add", expand([str(file)]), {"columns": ("id",)}, in_place=True)
     tries = []
 
-    def run(of: task.Task) -> FileRow:
+    def run(of: task.Task, progress: object = None) -> FileRow:
         tries.append(of)
         os.utime(file, ns=(0, len(tries)))
         return FileRow(path=of.path, status=Status.FAILED, error="changed", exit_code=3)
 
-    assert spark.attempt(one, run).error == "changed"
+    monkeypatch.setattr(task, "run", run)
+    assert attempt(one).error == "changed"
     assert len(tries) == 3
 
 

@@ -13,12 +13,12 @@ import pytest
 from support import datasets
 from support.memory_store import SCHEME, MemoryStore
 from support.stores import LocalPlace, MemoryPlace, Place
-from support.tasks import options_of, plan_tasks
+from support.tasks import attempt, options_of, plan_tasks
 
 import bloomcli
 from bloomcli.cli import run as cli
 from bloomcli.commands.progress import cores
-from bloomcli.datasets import local, spark, task, workers
+from bloomcli.datasets import local, task, workers
 from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
 from bloomcli.datasets.packing import overview_of
 from bloomcli.datasets.pool import Shares
@@ -36,7 +36,7 @@ STORES = ("local", "memory")
 def memory(monkeypatch: pytest.MonkeyPatch) -> MemoryPlace:
     """A directory in a store of this process. Its contents aren't in other processes: `jobs` has to be 1."""
     place = MemoryPlace()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, place.memory)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, place.memory)
     return place
 
 
@@ -273,7 +273,7 @@ def test_a_spark_task_that_another_attempt_overtakes_finds_the_work_done(
     written = memory.path("a.parquet" if in_place else "made/a.parquet")
     done = bloomcli.add(path, ["id"], output=tmp_path / "done.parquet").output
     overtaken(memory.memory, written, Path(str(done)).read_bytes(), monkeypatch)
-    row: FileRow = spark.attempt(one)
+    row: FileRow = attempt(one)
     assert (row.status, row.error) == (Status.SKIPPED, None)
     assert memory.memory.objects[written].data == Path(str(done)).read_bytes()
 

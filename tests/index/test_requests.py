@@ -46,7 +46,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryClient]:
     """The client of a store whose URIs the registry finds."""
     store = MemoryObjects()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     yield store.client
 
 

@@ -36,7 +36,7 @@ FILES = {
 def memory(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     """A store whose URIs the registry finds."""
     store = MemoryStore()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     return store
 
 
@@ -78,7 +78,6 @@ def test_a_source_does_not_expose_its_store() -> None:
         "read_at",
         "request_bytes",
         "stored",
-        "streams",
         "tail_bytes",
         "will_read",
     }
@@ -154,7 +153,7 @@ def test_a_file_that_is_only_read_is_changed_by_no_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("orders").write_bytes((fixtures / "parquet/orders.parquet").read_bytes())
-    monkeypatch.setitem(registry.BY_SCHEME, "arrow", _OfFiles())
+    monkeypatch.setitem(registry.known_stores(), "arrow", _OfFiles())
     uri = Path("orders").absolute().as_uri().replace("file:", "arrow:")
     assert bloomcli.inspect(uri).format == "parquet"
     with pytest.raises(UsageError, match="URIs can be read, but not changed") as caught:
@@ -166,7 +165,7 @@ def test_a_file_that_is_only_read_is_changed_by_no_command(
 def test_a_changed_copy_of_a_file_that_is_only_read_can_be_written_here(
     fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(registry.BY_SCHEME, "arrow", _OfFiles())
+    monkeypatch.setitem(registry.known_stores(), "arrow", _OfFiles())
     path = fixtures / "parquet/orders.parquet"
     uri, output = path.absolute().as_uri().replace("file:", "arrow:"), tmp_path / "out.parquet"
     expected = tmp_path / "expected.parquet"

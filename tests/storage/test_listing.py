@@ -184,12 +184,12 @@ def test_links_to_files_are_files_and_links_to_directories_are_reported_not_foll
     (root / "up").symlink_to(tmp_path)
     (root / "dead.parquet").symlink_to(tmp_path / "nowhere")
     found = expand([str(root)])
-    assert {item.relative: item.size for item in found if not item.linked} == {
+    assert {item.relative: item.size for item in found if not item.skipped} == {
         "a.parquet": 3,
         "dead.parquet": -1,
         "link.parquet": 3,
     }
-    assert [item.path for item in found if item.linked] == [str(root / "up")]
+    assert [item.path for item in found if "a link to a directory" in (item.skip_reason or "")] == [str(root / "up")]
     assert relatives(root / "up" / "outside") == ["b.parquet"]
 
 
@@ -353,9 +353,9 @@ def test_a_directory_without_files_is_a_row_among_others_and_empty_alone(tmp_pat
     (tmp_path / "lake" / "a.parquet").touch()
     empty, other, lake = (str(tmp_path / name) for name in ("empty", "other", "lake"))
     found = expand([empty, lake, empty])
-    assert [(item.path, item.empty, item.skipped) for item in found] == [
-        (empty, True, True),
-        (f"{lake}/a.parquet", False, False),
+    assert [(item.path, item.skip_reason) for item in found] == [
+        (empty, "a directory without files"),
+        (f"{lake}/a.parquet", None),
     ]
     assert not expand([empty])
     assert not expand([empty, other])

@@ -153,7 +153,7 @@ def _abort(at: Endpoint) -> None:
 
 _READING: Final[Mapping[str, Callable[[Endpoint], object]]] = {
     "read": _read,
-    "status": lambda at: at.store.status(at.path("data.bin")),
+    "kind": lambda at: at.store.kind(at.path("data.bin")),
 }
 _LISTING: Final[Mapping[str, Callable[[Endpoint], object]]] = {
     "list": lambda at: list(at.store.list(at.directory)),

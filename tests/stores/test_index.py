@@ -39,7 +39,7 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[S3Place, Proxy]]:
         place = S3Place(server, monkeypatch)
         for name, value in clients.s3_environment(server, proxy.url).items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setitem(registry.BY_SCHEME, "s3", S3Store())
+        monkeypatch.setitem(registry.known_stores(), "s3", S3Store())
         yield place, proxy
 
 

@@ -26,7 +26,8 @@ from bloomcli.storage.objects.client import (
 )
 from bloomcli.storage.objects.content import Segment
 from bloomcli.storage.objects.source import ObjectSource
-from bloomcli.storage.objects.writing import NewObject, WritableObjectStore, Writer, WritingClient
+from bloomcli.storage.objects.store import ObjectStore
+from bloomcli.storage.objects.writing import NewObject, Writer, WritingClient
 
 SCHEME: Final = "counted"
 
@@ -222,11 +223,10 @@ class _PartsWriter(Writer):
         return found
 
 
-class MemoryObjects(WritableObjectStore):
+class MemoryObjects(ObjectStore):
     """A store in memory. A replacement copies kept ranges within the store, and uploads the rest as one part."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._client = MemoryClient()
 
     @property

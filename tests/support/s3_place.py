@@ -51,7 +51,7 @@ class S3Place(Place):
     ) -> None:
         if put_most is not None:
             for scheme in ("s3", "s3a", "s3n"):
-                patched.setitem(registry.BY_SCHEME, scheme, _store(put_most))
+                patched.setitem(registry.known_stores(), scheme, _store(put_most))
         for name, value in clients.s3_environment(server, server.url).items():
             patched.setenv(name, value)
         self.server = server

@@ -16,10 +16,11 @@ from bloomcli.commands.options import (
     SurveyOptions,
     ValidateOptions,
 )
-from bloomcli.datasets import planning
+from bloomcli.commands.progress import Progress
+from bloomcli.datasets import planning, spark, task
 from bloomcli.datasets.engine import choose_engine, plan_files
 from bloomcli.datasets.task import Task
-from bloomcli.model.dataset import DatasetReport
+from bloomcli.model.dataset import DatasetReport, FileRow
 from bloomcli.storage.base import FileEntry
 
 if TYPE_CHECKING:
@@ -59,3 +60,9 @@ def run_on_spark(
     """The report of a command over files, on a session's executors."""
     engine = choose_engine(session=session)
     return engine.run(plan_files(engine, paths, options_of(command, given, **target)))
+
+
+def attempt(one: Task, progress: Progress | None = None) -> FileRow:
+    """The row of an attempt on Spark, which another attempt may overtake."""
+    before = spark._target_fingerprint(one)
+    return spark.settled(one, before, task.run(one, progress))

@@ -66,7 +66,7 @@ def run(
     """Run a command on a table; by default `add` on the column id. The loop is the same for every engine: this
     process makes the files, unless there is a session.
     """
-    engine = LocalEngine(jobs=1, fail_fast=fail_fast) if spark is None else SparkEngine(spark, fail_fast)
+    engine = LocalEngine(jobs=1, fail_fast=fail_fast) if spark is None else SparkEngine(spark, fail_fast=fail_fast)
     table.refresh()
     which = TableOptions(
         table=table.name,

@@ -377,7 +377,7 @@ def test_a_file_of_a_dataset_that_cannot_be_tried_is_named(tmp_path: Path) -> No
 
 def test_objects_are_copied_to_this_machine_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     data = orders(tmp_path / "f.parquet", 200).read_bytes()
     store.put(f"{SCHEME}://lake/f.parquet", data)
     report = bloomcli.trial(f"{SCHEME}://lake/f.parquet", columns=["id"], readers=["pyarrow"], **FAST)

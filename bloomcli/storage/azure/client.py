@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from azure.core import MatchConditions
@@ -13,7 +12,7 @@ from azure.core import MatchConditions
 from bloomcli.errors import UnreadableError
 from bloomcli.storage.azure import connection
 from bloomcli.storage.azure.connection import Container
-from bloomcli.storage.azure.errors import STORE, convert_sdk_errors
+from bloomcli.storage.azure.errors import ANSWERS, convert_sdk_errors
 from bloomcli.storage.objects.bounded import content_of
 from bloomcli.storage.objects.client import (
     Client,
@@ -25,8 +24,7 @@ from bloomcli.storage.objects.client import (
     Page,
     Precondition,
 )
-from bloomcli.storage.objects.network import ListingProgress, expecting, nanoseconds_in, size_in
-from bloomcli.words import counted
+from bloomcli.storage.objects.network import ListingProgress, check_range, nanoseconds_in, size_in
 
 _FOLDER = "hdi_isfolder"
 """The metadata key of an empty blob that represents a directory."""
@@ -46,7 +44,11 @@ class AzureClient(Client):
 
     def locate(self, uri: str) -> Location:
         """Parse a URI. Raises UsageError."""
-        return connection.locate(uri)
+        scheme, _, rest = uri.partition("://")
+        authority, _, key = rest.partition("/")
+        at = Location(f"{scheme}://{authority}", key)
+        connection.container(at)
+        return at
 
     def identity(self, at: Location) -> str:
         """The blob's URL without a signature."""
@@ -61,7 +63,7 @@ class AzureClient(Client):
     def properties(self, at: Location) -> Any | None:
         """The SDK's properties of a blob; None if it doesn't exist or represents a directory."""
         try:
-            with self._expecting(ObjectNotFound, at), convert_sdk_errors(at):
+            with ANSWERS.expecting(ObjectNotFound, at), convert_sdk_errors(at):
                 found = self.blob(at).get_blob_properties()
                 info_of(found)
                 return None if _is_folder(found) else found
@@ -93,12 +95,7 @@ class AzureClient(Client):
         with convert_sdk_errors(at), content_of(length):
             found = self.blob(at).download_blob(offset, length, max_concurrency=1, **precondition_parameters(tag))
             data: bytes = found.readall()
-        if len(data) != length:
-            raise UnreadableError(
-                f"can't be read: the store sent {len(data)} of {counted(length, 'byte')}",
-                path=at.uri,
-                hint="try again",
-            )
+        check_range(at, data, None, offset, length)
         return data
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
@@ -107,11 +104,11 @@ class AzureClient(Client):
 
         where = connection.container(at)
         options: dict[str, Any] = {"name_starts_with": at.key, "include": ["metadata"], "results_per_page": limit}
-        with self._expecting((), at), convert_sdk_errors(at):
+        with ANSWERS.expecting((), at), convert_sdk_errors(at):
             inside = self._service(where, at).get_container_client(where.name)
             found = inside.walk_blobs(delimiter="/", **options) if delimiter else inside.list_blobs(**options)
             pages = found.by_page()
-            progress = ListingProgress(at, STORE, lambda: connection.endpoint_of(at))
+            progress = ListingProgress(at, ANSWERS)
             for items in map(list, pages):
                 token = getattr(pages, "continuation_token", None)
                 page = Page(
@@ -125,7 +122,7 @@ class AzureClient(Client):
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write a blob in one request. Raises Conflict."""
-        with self._expecting(Conflict, at, writing=True), convert_sdk_errors(at, writing=True):
+        with ANSWERS.expecting(Conflict, at, writing=True), convert_sdk_errors(at, writing=True):
             done = self.blob(at).upload_blob(
                 data,
                 overwrite=True,
@@ -134,11 +131,6 @@ class AzureClient(Client):
                 **precondition_parameters(precondition),
             )
             return ObjectInfo(len(data), _text(done["etag"]), nanoseconds_in(done["last_modified"].timestamp()))
-
-    def _expecting(
-        self, expected: type[Exception] | tuple[()], at: Location, *, writing: bool = False
-    ) -> AbstractContextManager[None]:
-        return expecting(expected, at, STORE, lambda: connection.endpoint_of(at), writing=writing)
 
     def _service(self, where: Container, at: Location) -> Any:
         key = os.getpid(), where.host, *map(os.environ.get, connection.VARIABLES)

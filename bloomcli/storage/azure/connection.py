@@ -104,15 +104,6 @@ class Container(NamedTuple):
     name: str
 
 
-def locate(uri: str) -> Location:
-    """Parse a URI. Raises UsageError."""
-    scheme, _, rest = uri.partition("://")
-    authority, _, key = rest.partition("/")
-    at = Location(f"{scheme}://{authority}", key)
-    container(at)
-    return at
-
-
 def container(at: Location) -> Container:
     """The container of a location. Raises UsageError."""
     scheme, _, authority = at.root.partition("://")

@@ -18,9 +18,9 @@ from bloomcli.errors import BloomError
 from bloomcli.storage.azure.connection import ATTEMPTS, container, endpoint_of
 from bloomcli.storage.objects.bounded import answers_to_writes
 from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
-from bloomcli.storage.objects.network import connection_failure, foreign_answer, storage_error
+from bloomcli.storage.objects.network import FOREIGN_ERRORS, Answers, connection_failure, storage_error
 
-STORE: Final = "Azure Blob Storage"
+ANSWERS: Final = Answers("Azure Blob Storage", endpoint_of)
 _ABSENT: Final = frozenset({"BlobNotFound", "ResourceNotFound", "CannotVerifyCopySource"})
 _CONFLICT: Final = frozenset(
     {"ConditionNotMet", "BlobAlreadyExists", "TargetConditionNotMet", "SourceConditionNotMet"}
@@ -92,7 +92,7 @@ def convert_sdk_errors(at: Location, *, writing: bool = False) -> Iterator[None]
     except HttpResponseError as error:
         answer: Any = error.response
         if isinstance(error, DecodeError):
-            raise foreign_answer(at, STORE, endpoint_of(at), writing=writing) from None
+            raise ANSWERS.foreign(at, writing=writing) from None
         if answer is None or (error.status_code or 0) in {200, 206}:  # it broke while the body was read
             raise _unanswered_error(at, error, writing) from None
         code = answer.headers.get("x-ms-error-code") or getattr(error, "error_code", None) or ""
@@ -105,9 +105,8 @@ def convert_sdk_errors(at: Location, *, writing: bool = False) -> Iterator[None]
         raise answer_error(at, code, status, answer.headers.get("x-ms-request-id"), writing=writing) from None
     except AzureError as error:
         raise _unanswered_error(at, error, writing) from None
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
-        # the SDK raises these for an answer without required fields
-        raise foreign_answer(at, STORE, endpoint_of(at), writing=writing) from None
+    except FOREIGN_ERRORS:
+        raise ANSWERS.foreign(at, writing=writing) from None
     except (HTTPError, RequestException, OSError) as error:
         raise storage_error(at, *connection_failure(error, endpoint_of(at)), writing=writing) from None
 

@@ -12,8 +12,8 @@ import re
 import threading
 import urllib.parse
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -30,7 +30,6 @@ from google.cloud.storage.retry import DEFAULT_RETRY
 
 from bloomcli.errors import UsageError
 from bloomcli.storage import traffic
-from bloomcli.storage.objects import network
 from bloomcli.storage.objects.bounded import (
     DOCUMENT_MAX_BYTES,
     ERROR_MAX_BYTES,
@@ -40,7 +39,7 @@ from bloomcli.storage.objects.bounded import (
     content_of,
 )
 from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound, content_length
-from bloomcli.storage.objects.network import connection_failure, size_in, storage_error
+from bloomcli.storage.objects.network import Answers, connection_failure, size_in, storage_error
 from bloomcli.words import counted
 
 _PERMISSION: Final = re.compile(r"\bstorage\.[a-zA-Z]+\.[a-zA-Z]+\b")
@@ -146,6 +145,7 @@ class Api:
     """The JSON API. Thread-safe; a forked process creates its own connections."""
 
     def __init__(self) -> None:
+        self.answers = Answers(STORE, lambda _: self.endpoint)
         self._lock = threading.Lock()
         self._connection_key: tuple[object, ...] = ()
         self._connection: tuple[requests.Session, str] | None = None
@@ -167,26 +167,8 @@ class Api:
     def send_for_object(self, at: Location, request: Request, *, writing: bool = False) -> dict[str, Any]:
         """Send a request, and return the object's description in the answer. Raises as `send`."""
         answer = self.send(at, request, writing=writing)
-        with self.checked_answer(at, writing=writing):
+        with self.answers.checked(at, writing=writing):
             return object_in(answer)
-
-    def expecting(
-        self, expected: type[Exception], at: Location, *, writing: bool = False
-    ) -> AbstractContextManager[None]:
-        """Convert ObjectNotFound and Conflict of the block, except the expected one."""
-        return network.expecting(expected, at, STORE, lambda: self.endpoint, writing=writing)
-
-    @contextmanager
-    def checked_answer(self, at: Location, *, writing: bool = False) -> Iterator[None]:
-        """Raise an error that names the endpoint if fields of an answer are missing or invalid.
-
-        Raises:
-            UnreadableError, WriteError: the block raised LookupError, ValueError, TypeError, ...
-        """
-        try:
-            yield
-        except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-            raise network.foreign_answer(at, STORE, self.endpoint, writing=writing) from None
 
     def send_once(self, at: Location, request: Request) -> Answer:
         """Send a request that writes, without retries. Raises Interrupted if a retry may help, else as `send`."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError
-from bloomcli.storage.gcs.api import STORE, Answer, Api, Request, document_in
+from bloomcli.storage.gcs.api import Api, Request, document_in
 from bloomcli.storage.gcs.uploads import checksum_of, insert
 from bloomcli.storage.objects.client import (
     Client,
@@ -19,8 +19,7 @@ from bloomcli.storage.objects.client import (
     Precondition,
     content_range,
 )
-from bloomcli.storage.objects.network import ListingProgress, size_in
-from bloomcli.words import counted
+from bloomcli.storage.objects.network import ListingProgress, check_range, size_in
 
 SCHEMES: Final = ("gs", "gcs")
 _NO_RANGE: Final = 416
@@ -47,7 +46,7 @@ class GcsClient(Client):
     def resource(self, at: Location) -> dict[str, Any] | None:
         """The API's description of an object; None if it doesn't exist. Raises UnreadableError."""
         try:
-            with self.api.expecting(ObjectNotFound, at):
+            with self.api.answers.expecting(ObjectNotFound, at):
                 return self.api.send_for_object(at, Request("GET", self.api.url(at.bucket, at.key)))
         except ObjectNotFound:
             return None
@@ -61,7 +60,7 @@ class GcsClient(Client):
         """Read the last bytes of an object. Raises ObjectNotFound."""
         headers = {"Range": f"bytes=-{length}"}
         request = Request("GET", self.api.url(at.bucket, at.key), {"alt": "media"}, headers, max_bytes=length)
-        with self.api.expecting(ObjectNotFound, at):
+        with self.api.answers.expecting(ObjectNotFound, at):
             answer = self.api.send(at, request)
         if answer.status == _NO_RANGE:  # an empty object has no ranges
             found = self.head(at)
@@ -71,8 +70,8 @@ class GcsClient(Client):
         found_range = content_range(answer.headers)
         size = len(answer.content) if found_range is None else found_range.size
         start = max(size - length, 0)
-        self._check(at, answer, start, size - start)
-        with self.api.checked_answer(at):
+        check_range(at, answer.content, found_range, start, size - start)
+        with self.api.answers.checked(at):
             return answer.content, _info(size, answer.headers["x-goog-generation"])
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
@@ -87,7 +86,7 @@ class GcsClient(Client):
         answer = self.api.send(at, request)
         if answer.headers.get("x-goog-generation", tag) != tag:
             raise Conflict
-        self._check(at, answer, offset, length)
+        check_range(at, answer.content, content_range(answer.headers), offset, length)
         return answer.content
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
@@ -105,16 +104,16 @@ class GcsClient(Client):
             **({"delimiter": "/"} if delimiter else {}),
             **({} if limit is None else {"maxResults": str(limit)}),
         }
-        progress = ListingProgress(at, STORE, lambda: self.api.endpoint)
+        progress = ListingProgress(at, self.api.answers)
         while True:
             try:
-                with self.api.expecting(ObjectNotFound, at):
+                with self.api.answers.expecting(ObjectNotFound, at):
                     answer = self.api.send(at, Request("GET", self.api.url(at.bucket), params))
             except ObjectNotFound:
                 raise UnreadableError(
                     "can't be read: there is no such bucket", path=at.uri, hint="check the bucket's name"
                 ) from None
-            with self.api.checked_answer(at):
+            with self.api.answers.checked(at):
                 found = document_in(answer)
                 named = all(isinstance(item["name"], str) for item in found.get("items", []))
                 if not named or not all(isinstance(prefix, str) for prefix in found.get("prefixes", [])):
@@ -126,7 +125,7 @@ class GcsClient(Client):
             params["pageToken"] = progress.following(page, found["nextPageToken"])
 
     def _page(self, at: Location, found: Mapping[str, Any]) -> Page:
-        with self.api.checked_answer(at):
+        with self.api.answers.checked(at):
             entries = [_entry(item) for item in found.get("items", [])]
         return Page(entries, found.get("prefixes", []), last=not found.get("nextPageToken"))
 
@@ -134,40 +133,24 @@ class GcsClient(Client):
         """Write an object in one request. Raises Conflict."""
         try:
             params = precondition_parameters(precondition)
-            with self.api.expecting(Conflict, at, writing=True):
-                return info_of(insert(self.api, at, len(data), lambda: iter([data]), {}, params).resource)
+            with self.api.answers.expecting(Conflict, at, writing=True):
+                return info_of(insert(self.api, at, len(data), lambda: iter([data]), {}, params))
         except Conflict:  # possibly of a retry, after the answer to a successful attempt was lost
             found = self.resource(at)
             if found is None or found["generation"] == precondition or found.get("crc32c") != checksum_of(data):
                 raise
             return info_of(found)
 
-    def delete(self, at: Location, generation: str | None = None) -> None:
-        """Delete an object if it exists. Raises Conflict, WriteError."""
+    def try_delete(self, at: Location, generation: str | None = None) -> bool:
+        """Delete an object if it exists. Returns False if that failed."""
         params = {} if generation is None else {"ifGenerationMatch": generation}
         try:
             self.api.send(at, Request("DELETE", self.api.url(at.bucket, at.key), params), writing=True)
         except ObjectNotFound:
-            return
-
-    def try_delete(self, at: Location, generation: str | None = None) -> bool:
-        """Delete an object if it exists. Returns False if that failed."""
-        try:
-            self.delete(at, generation)
+            return True
         except (Conflict, BloomError):
             return False
         return True
-
-    def _check(self, at: Location, answer: Answer, start: int, length: int) -> None:
-        """Raise UnreadableError if an answer isn't the requested range."""
-        found = content_range(answer.headers)
-        if len(answer.content) < length:
-            why = f"the store sent {len(answer.content)} of {counted(length, 'byte')}"
-        elif len(answer.content) > length or (found and (found.start, found.end) != (start, start + length)):
-            why = "the store sent another range than the requested one"
-        else:
-            return
-        raise UnreadableError(f"can't be read: {why}", path=at.uri, hint="try again")
 
 
 def precondition_parameters(precondition: Precondition | str) -> dict[str, str]:

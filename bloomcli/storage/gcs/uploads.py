@@ -17,7 +17,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import google_crc32c
 
@@ -73,15 +73,6 @@ ATTEMPTS: Final = 3
 _RESUME_INCOMPLETE: Final = 308
 
 
-class UploadResult(NamedTuple):
-    """The result of an upload."""
-
-    resource: dict[str, Any]
-    """The API's description of the new object."""
-    crc: int
-    """The CRC32C of the sent content."""
-
-
 def checksum_of(data: bytes) -> str:
     """The CRC32C of a content, in the API's encoding."""
     return encoded(int(google_crc32c.value(data)))
@@ -94,8 +85,8 @@ def insert(
     chunks: Callable[[], Iterator[bytes]],
     resource: Mapping[str, Any],
     params: Mapping[str, str],
-) -> UploadResult:
-    """Upload an object.
+) -> dict[str, Any]:
+    """Upload an object. Returns the API's description of it.
 
     Args:
         api: sends the requests.
@@ -112,11 +103,10 @@ def insert(
     url = api.url(at.bucket, upload=True)
     if size <= CHUNK_BYTES:
         data = b"".join(chunks())
-        crc = int(google_crc32c.value(data))
-        body, boundary = _related({**resource, "name": at.key, "crc32c": encoded(crc)}, data)
+        body, boundary = _related({**resource, "name": at.key, "crc32c": checksum_of(data)}, data)
         headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
         request = Request("POST", url, {**params, "uploadType": "multipart"}, headers, body, len(data))
-        return UploadResult(api.send_for_object(at, request, writing=True), crc)
+        return api.send_for_object(at, request, writing=True)
     start = Request(
         "POST",
         url,
@@ -124,27 +114,24 @@ def insert(
         {"Content-Type": "application/json", "X-Upload-Content-Length": str(size)},
         json.dumps({**resource, "name": at.key}).encode(),
     )
-    for _ in range(ATTEMPTS - 1):
+    for attempt in range(1, ATTEMPTS + 1):
         try:
             return _in_chunks(api, at, start, size, chunks())
-        except Interrupted:
-            continue
-    try:
-        return _in_chunks(api, at, start, size, chunks())
-    except Interrupted as error:
-        raise error.error from None
+        except Interrupted as error:
+            if attempt == ATTEMPTS:
+                raise error.error from None
+    raise AssertionError
 
 
-def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterator[bytes]) -> UploadResult:
+def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterator[bytes]) -> dict[str, Any]:
     """Make one attempt of a resumable upload. Raises Interrupted if another attempt may succeed."""
     started = api.send(at, start, writing=True)
-    with api.checked_answer(at, writing=True):
+    with api.answers.checked(at, writing=True):
         session = started.headers["Location"]
-    crc = position = 0
+    position = 0
     answer = Answer(_RESUME_INCOMPLETE, {}, b"")
     try:
         for data in chunks:
-            crc = int(google_crc32c.extend(crc, data))
             headers = {"Content-Range": f"bytes {position}-{position + len(data) - 1}/{size}"}
             position += len(data)
             answer = api.send_once(at, Request("PUT", session, {}, headers, data, len(data)))
@@ -157,8 +144,8 @@ def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterat
         with suppress(Exception):  # the store answers a cancellation with an error, and deletes the upload anyway
             api.once(Request("DELETE", session))
         raise
-    with api.checked_answer(at, writing=True):
-        return UploadResult(object_in(answer), crc)
+    with api.answers.checked(at, writing=True):
+        return object_in(answer)
 
 
 def _related(resource: Mapping[str, Any], data: bytes) -> tuple[bytes, str]:

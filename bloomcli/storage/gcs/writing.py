@@ -25,19 +25,18 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import google_crc32c
 
 from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import KeptRange, SweepResult
-from bloomcli.storage.gcs.api import STORE, Request, document_in
+from bloomcli.storage.gcs.api import Request, document_in
 from bloomcli.storage.gcs.client import GcsClient, info_of, precondition_parameters
 from bloomcli.storage.gcs.uploads import CHUNK_BYTES, combined, decoded, encoded, insert
 from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, ObjectNotFound
-from bloomcli.storage.objects.content import Content
-from bloomcli.storage.objects.network import foreign_answer, size_in
+from bloomcli.storage.objects.network import size_in
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.writing import NewObject, Writer, WritingClient
 
@@ -49,24 +48,6 @@ _NAME: Final = re.compile(
 )
 
 
-class Owner(NamedTuple):
-    """The process that created a temporary object."""
-
-    machine: str
-    process: int
-    start: int
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the process runs or ran on this machine."""
-        return self.machine == _machine_hash()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process runs on this machine now."""
-        return self.is_here and _start_ticks(self.process) == self.start
-
-
 def temporary_key(key: str) -> str:
     """A new, hidden name in the directory of an object, unique to this run."""
     directory, slash, name = key.rpartition("/")
@@ -75,10 +56,10 @@ def temporary_key(key: str) -> str:
     return f"{directory}{slash}.{name[:_NAME_CHARACTERS]}.bloom-{secrets.token_hex(6)}-{owner}.tmp"
 
 
-def owner_of(key: str) -> Owner | None:
-    """The process that created a temporary object; None if the name isn't a temporary object's."""
-    found = _NAME.fullmatch(key.rpartition("/")[2])
-    return None if found is None else Owner(found["machine"], int(found["process"]), int(found["start"]))
+def _has_ended(name: re.Match[str]) -> bool:
+    """Whether the process that made a temporary object of this name ran on this machine, and has ended."""
+    here = name["machine"] == _machine_hash()
+    return here and _start_ticks(int(name["process"])) != int(name["start"])
 
 
 @cache
@@ -140,7 +121,7 @@ class WritingGcsClient(GcsClient, WritingClient):
         if found is None:
             return None
         why = next((text for name, text in _HOLDS.items() if found.get(name)), None)
-        with self.api.checked_answer(at):
+        with self.api.answers.checked(at):
             until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
             if why is None and until and dt.datetime.fromisoformat(until) > dt.datetime.now(dt.UTC):
                 why = f"it has to be retained until {until}"
@@ -173,14 +154,13 @@ class WritingGcsClient(GcsClient, WritingClient):
     def _sweep(self, directory: Location, removed: list[str], remaining: list[str]) -> None:
         for page in self.list_pages(directory, "name,generation,timeCreated", delimiter=True):
             for item in page.get("items", []):
-                owner, place = owner_of(item["name"]), directory._replace(key=item["name"])
-                if owner is None:
+                name, place = _NAME.fullmatch(item["name"].rpartition("/")[2]), directory._replace(key=item["name"])
+                if name is None:
                     continue
-                with self.api.checked_answer(place):
+                with self.api.answers.checked(place):
                     age = time.time() - dt.datetime.fromisoformat(item["timeCreated"]).timestamp()
                     generation = str(item["generation"])
-                ended = age > OLD_SECONDS or (owner.is_here and not owner.is_alive)
-                deleted = ended and self.try_delete(place, generation)
+                deleted = (age > OLD_SECONDS or _has_ended(name)) and self.try_delete(place, generation)
                 (removed if deleted else remaining).append(place.uri)
 
 
@@ -190,6 +170,10 @@ class _GcsWriter(Writer):
         self._client = client
         self._source: dict[str, Any] = {}
         """The API's description of the source; empty if the source isn't in this store."""
+        self._crc = 0
+        """The CRC32C of the content."""
+        self._leftovers: list[str] = []
+        """Remarks on temporary objects that couldn't be removed."""
 
     def complete(self) -> None:
         """Compose the object or upload it. Raises Conflict, WriteError."""
@@ -204,7 +188,17 @@ class _GcsWriter(Writer):
         if origin and size and first is not None and (first.offset, first.length, first.kept) == (0, size, True):
             self._compose(origin)
         else:
-            self._write_anew()
+            properties, params = _kept_properties(self._source), self._params()
+            self._commit(
+                lambda: insert(
+                    self._client.api, self.new.at, content.size, lambda: self._chunks(0), properties, params
+                )
+            )
+
+    def abort(self, error: BaseException) -> None:
+        """Add the temporary objects that couldn't be removed to the error's hint."""
+        if isinstance(error, BloomError):
+            error.add_to_hint(self._leftovers)
 
     def _compose(self, origin: ObjectSource) -> None:
         """Compose the object from the source and a temporary object with the rest of the content."""
@@ -217,8 +211,9 @@ class _GcsWriter(Writer):
                 temporary.append(copied)
                 made = _rewrite(client, origin.at, source, copied)
                 parts = [{"name": copied.key, "generation": made}]
-            with client.api.checked_answer(at, writing=True):
+            with client.api.answers.checked(at, writing=True):
                 crc, tail = decoded(source["crc32c"]), content.size - content.source.size
+            self._crc = crc
             if tail:
                 new = at._replace(key=temporary_key(at.key))
                 temporary.append(new)
@@ -227,8 +222,8 @@ class _GcsWriter(Writer):
                 done = insert(
                     client.api, new, tail, lambda: self._chunks(content.source.size), described, _key(source)
                 )
-                parts.append({"name": new.key, "generation": done.resource["generation"]})
-                crc = combined(crc, done.crc, tail)
+                parts.append({"name": new.key, "generation": done["generation"]})
+                self._crc = combined(crc, self._crc, tail)
             for part in parts:
                 part["objectPreconditions"] = {"ifGenerationMatch": part["generation"]}
             body = json.dumps(
@@ -236,52 +231,39 @@ class _GcsWriter(Writer):
             )
             url = f"{client.api.url(at.bucket, at.key)}/compose"
             request = Request("POST", url, self._params(), {"Content-Type": "application/json"}, body.encode())
-            self._commit(crc, lambda: client.api.send_for_object(at, request, writing=True))
+            self._commit(lambda: client.api.send_for_object(at, request, writing=True))
         finally:
-            self.leftovers.extend(place.uri for place in temporary if not client.try_delete(place))
+            left = [place.uri for place in temporary if not client.try_delete(place)]
+            self._leftovers += [
+                f"the temporary object {uri} couldn't be removed: `gcloud storage rm '{uri}'`" for uri in left
+            ]
+        traffic.current().remark(*self._leftovers)
         traffic.current().count(requests=0, copied=content.source.size)
         if self.new.progress is not None:
             for start in range(0, content.source.size, CHUNK_BYTES):
                 self.new.progress(min(CHUNK_BYTES, content.source.size - start))
 
-    def _write_anew(self) -> None:
-        """Upload the whole content."""
-        crc = 0
-
-        def chunks() -> Iterator[bytes]:
-            nonlocal crc
-            crc = 0  # each attempt starts at the first byte
-            for data in self._chunks(0):
-                crc = int(google_crc32c.extend(crc, data))
-                yield data
-
-        def upload() -> dict[str, Any]:
-            at, size, kept = self.new.at, self.new.content.size, _kept_properties(self._source)
-            return insert(self._client.api, at, size, chunks, kept, self._params()).resource
-
-        self._commit(lambda: crc, upload)
-
     def _params(self) -> dict[str, str]:
         return {**precondition_parameters(self.new.precondition), **_key(self._source)}
 
     def _chunks(self, start: int) -> Iterator[bytes]:
-        """The content from offset `start`, in chunks of `CHUNK_BYTES`."""
+        """The content from offset `start`, in chunks of `CHUNK_BYTES`. `_crc` becomes the CRC32C of all of them."""
         content = self.new.content
+        self._crc = 0  # each attempt of an upload starts at the first byte
         for at in range(start, content.size, CHUNK_BYTES):
             length = min(CHUNK_BYTES, content.size - at)
-            yield content.read(at, length)
+            data = content.read(at, length)
+            self._crc = int(google_crc32c.extend(self._crc, data))
+            yield data
             if self.new.progress is not None:
                 for count in content.kept_lengths(at, length):
                     self.new.progress(count)
 
-    def _commit(self, crc: int | Callable[[], int], work: Callable[[], dict[str, Any]]) -> None:
-        """Call `work`, which writes the new object, and compare the stored size and CRC32C with the content's.
+    def _commit(self, work: Callable[[], dict[str, Any]]) -> None:
+        """Call `work`, which writes the new object and returns the API's description of it, and compare the stored
+        size and CRC32C with the content's.
 
         After an error, such as a lost answer, the stored object shows whether it was written nevertheless.
-
-        Args:
-            crc: the content's CRC32C, or a function that returns it after the upload.
-            work: writes the object, and returns the API's description of it.
 
         Raises:
             Conflict: the precondition failed.
@@ -292,14 +274,10 @@ class _GcsWriter(Writer):
             found = work()
         except (ObjectNotFound, Conflict, WriteError):
             stored = self._client.resource(new.at)
-            if (
-                stored is None
-                or str(stored["generation"]) == new.precondition
-                or not _matches(stored, new.content, crc)
-            ):
+            if stored is None or str(stored["generation"]) == new.precondition or not self._matches(stored):
                 raise
             return
-        if not _matches(found, new.content, crc):
+        if not self._matches(found):
             uri, generation = new.at.uri, self._source.get("generation")
             back = f"gcloud storage cp '{uri}#{generation}' '{uri}', where the bucket keeps versions"
             raise WriteError(
@@ -308,10 +286,9 @@ class _GcsWriter(Writer):
                 hint=back if new.in_place else "delete it, and try again",
             )
 
-
-def _matches(found: dict[str, Any], content: Content, crc: int | Callable[[], int]) -> bool:
-    expected = encoded(crc() if callable(crc) else crc)
-    return int(found["size"]) == content.size and found.get("crc32c") == expected
+    def _matches(self, found: dict[str, Any]) -> bool:
+        """Whether a stored object has the content's size and CRC32C."""
+        return int(found["size"]) == self.new.content.size and found.get("crc32c") == encoded(self._crc)
 
 
 def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Location) -> str:
@@ -328,12 +305,12 @@ def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Lo
         answer = client.api.send(
             to, Request("POST", url + target, params, {"Content-Type": "application/json"}, body), writing=True
         )
-        with client.api.checked_answer(to, writing=True):
+        with client.api.answers.checked(to, writing=True):
             found = document_in(answer)
             if found.get("done"):
                 return str(size_in(found["resource"]["generation"]))
             params["rewriteToken"] = str(found["rewriteToken"])
-    raise foreign_answer(to, STORE, client.api.endpoint, writing=True, why="copying doesn't come to an end")
+    raise client.api.answers.foreign(to, writing=True, why="copying doesn't come to an end")
 
 
 def _kept_properties(source: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import urllib.request
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import urllib3
 from urllib3.util import make_headers
@@ -32,7 +32,6 @@ from bloomcli.storage.objects.client import (
     Location,
     ObjectInfo,
     ObjectNotFound,
-    Precondition,
     content_length,
     content_range,
 )
@@ -43,10 +42,11 @@ _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 
 
 class HttpClient(Client):
-    """Requests to web servers."""
+    """Requests to web servers, through proxies from environment variables such as HTTPS_PROXY."""
 
     def __init__(self) -> None:
-        self._session = Session()
+        self._lock = threading.Lock()
+        self._managers: dict[tuple[object, ...], urllib3.PoolManager] = {}
 
     def locate(self, uri: str) -> Location:
         """Parse a URI: the host, and the path with its query. Raises UsageError."""
@@ -63,7 +63,7 @@ class HttpClient(Client):
 
     def head(self, at: Location) -> ObjectInfo | None:
         """A file's size and tag, by a GET of its first byte: signed URLs often allow no other method."""
-        answer = self._session.get(at, {"Range": "bytes=0-0"}, 1)
+        answer = self.get(at, {"Range": "bytes=0-0"}, 1)
         if answer.status in _GONE:
             return None
         length = content_length(answer.headers)
@@ -73,7 +73,7 @@ class HttpClient(Client):
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
         """Read the last bytes of a file. Raises ObjectNotFound."""
-        answer = self._session.get(at, {"Range": f"bytes=-{length}"}, length)
+        answer = self.get(at, {"Range": f"bytes=-{length}"}, length)
         if answer.status in _GONE:
             raise ObjectNotFound
         if answer.status == HTTPStatus.OK and not answer.too_long and _is_unencoded(answer):
@@ -94,7 +94,7 @@ class HttpClient(Client):
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
         """Read a range of a file on the condition of its tag. Raises ObjectNotFound, Conflict."""
         wanted = {"Range": f"bytes={offset}-{offset + length - 1}", **condition_headers(tag)}
-        answer = self._session.get(at, wanted, length)
+        answer = self.get(at, wanted, length)
         if answer.status in _GONE:
             raise ObjectNotFound
         if answer.status in {HTTPStatus.PRECONDITION_FAILED, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE}:
@@ -105,19 +105,83 @@ class HttpClient(Client):
         self._check(at, answer, offset, length)
         return answer.content
 
-    def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> NoReturn:
-        """Raise UnsupportedError: a web server has no listings."""
-        del delimiter, limit
-        raise UnsupportedError(
-            "a web server's files can't be listed",
-            path=shown(at.uri),
-            hint="name the files, or put their URIs into a file for --files-from",
-        )
+    def get(self, at: Location, headers: Mapping[str, str], max_bytes: int) -> Answer:
+        """Send a GET request, with retries.
 
-    def put(self, at: Location, data: bytes, precondition: Precondition | str) -> NoReturn:
-        """Raise UnsupportedError: a web server's files can't be written."""
-        del data, precondition
-        raise UnsupportedError("a web server's files can't be written", path=shown(at.uri), hint="-o FILE")
+        Args:
+            at: the file.
+            headers: the request's headers.
+            max_bytes: maximum size of the answer's body; a longer body isn't returned.
+
+        Raises:
+            UnreadableError: no attempt got an answer.
+        """
+        url, secret = _without_userinfo(at.uri)
+        wanted = {"Accept-Encoding": "identity", **headers}
+        waited, attempt, redirects = 0.0, 1, 0
+        while True:
+            try:
+                answer = self._once(url, {**wanted, **secret}, max_bytes)
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                if attempt == ATTEMPTS or isinstance(error, urllib3.exceptions.LocationValueError):
+                    raise _connection_error(at, error, attempt) from None
+                pause = _PAUSE_SECONDS * 2 ** (attempt - 1)
+            else:
+                if answer.status in _REDIRECTS and "Location" in answer.headers:
+                    redirects += 1
+                    if redirects > _REDIRECTS_MAX:
+                        raise UnreadableError(
+                            f"can't be read: the server redirects more than {_REDIRECTS_MAX} times",
+                            path=shown(at.uri),
+                            hint="check the URI",
+                        )
+                    url, secret = _redirected(at, url, answer.headers["Location"], secret)
+                    continue
+                asked = retry_after_seconds(answer.headers)
+                if answer.status not in _RETRIED or attempt == ATTEMPTS or asked > RETRY_AFTER_MAX_SECONDS:
+                    return answer._replace(attempts=attempt, waited_seconds=waited, asked_seconds=asked)
+                pause = asked or _PAUSE_SECONDS * 2 ** (attempt - 1)
+            time.sleep(pause)
+            waited += pause
+            attempt += 1
+
+    def _once(self, url: str, headers: Mapping[str, str], max_bytes: int) -> Answer:
+        """Send a request once. Raises the errors of urllib3 and of the connection."""
+        meter = traffic.current()
+        meter.count()
+        # leaving the block closes the connection unless the whole answer was read
+        with (
+            content_of(max_bytes),
+            self._manager(url).request(
+                "GET", url, headers=headers, retries=False, redirect=False, preload_content=False
+            ) as answer,
+        ):
+            length = content_length(answer.headers)
+            if answer.status not in {HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT}:
+                if 0 < length <= _DRAINED_BYTES:
+                    answer.read(length, decode_content=False)  # so that the connection can be used again
+                return Answer(answer.status, answer.headers, b"", too_long=False)
+            if length > max_bytes:
+                return Answer(answer.status, answer.headers, b"", too_long=True)
+            content = answer.read(max_bytes + 1, decode_content=False)
+            meter.count(requests=0, downloaded=len(content))
+            if length > len(content):
+                raise urllib3.exceptions.IncompleteRead(len(content), length - len(content))
+            if len(content) > max_bytes:
+                return Answer(answer.status, answer.headers, b"", too_long=True)
+            return Answer(answer.status, answer.headers, content, too_long=False)
+
+    def _manager(self, url: str) -> urllib3.PoolManager:
+        parts = urllib.parse.urlsplit(url)
+        proxy = urllib.request.getproxies().get(parts.scheme)
+        if proxy and urllib.request.proxy_bypass(parts.hostname or ""):
+            proxy = None
+        certificates = os.environ.get("REQUESTS_CA_BUNDLE") or None
+        key = os.getpid(), proxy, certificates
+        with self._lock:
+            if key not in self._managers:
+                self._managers[key] = _manager(proxy, certificates)
+            return self._managers[key]
 
     def _size(self, at: Location, answer: Answer) -> int:
         """The file's size, from an answer to a range request.
@@ -246,92 +310,6 @@ class Answer(NamedTuple):
     """The pauses between the attempts."""
     asked_seconds: float = 0.0
     """The pause that the server asks for by Retry-After; 0 if it doesn't."""
-
-
-class Session:
-    """Connections to servers, through proxies from environment variables such as HTTPS_PROXY. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._managers: dict[tuple[object, ...], urllib3.PoolManager] = {}
-
-    def get(self, at: Location, headers: Mapping[str, str], max_bytes: int) -> Answer:
-        """Send a GET request, with retries.
-
-        Args:
-            at: the file.
-            headers: the request's headers.
-            max_bytes: maximum size of the answer's body; a longer body isn't returned.
-
-        Raises:
-            UnreadableError: no attempt got an answer.
-        """
-        url, secret = _without_userinfo(at.uri)
-        wanted = {"Accept-Encoding": "identity", **headers}
-        waited, attempt, redirects = 0.0, 1, 0
-        while True:
-            try:
-                answer = self._once(url, {**wanted, **secret}, max_bytes)
-            except (urllib3.exceptions.HTTPError, OSError) as error:
-                if attempt == ATTEMPTS or isinstance(error, urllib3.exceptions.LocationValueError):
-                    raise _connection_error(at, error, attempt) from None
-                pause = _PAUSE_SECONDS * 2 ** (attempt - 1)
-            else:
-                if answer.status in _REDIRECTS and "Location" in answer.headers:
-                    redirects += 1
-                    if redirects > _REDIRECTS_MAX:
-                        raise UnreadableError(
-                            f"can't be read: the server redirects more than {_REDIRECTS_MAX} times",
-                            path=shown(at.uri),
-                            hint="check the URI",
-                        )
-                    url, secret = _redirected(at, url, answer.headers["Location"], secret)
-                    continue
-                asked = retry_after_seconds(answer.headers)
-                if answer.status not in _RETRIED or attempt == ATTEMPTS or asked > RETRY_AFTER_MAX_SECONDS:
-                    return answer._replace(attempts=attempt, waited_seconds=waited, asked_seconds=asked)
-                pause = asked or _PAUSE_SECONDS * 2 ** (attempt - 1)
-            time.sleep(pause)
-            waited += pause
-            attempt += 1
-
-    def _once(self, url: str, headers: Mapping[str, str], max_bytes: int) -> Answer:
-        """Send a request once. Raises the errors of urllib3 and of the connection."""
-        meter = traffic.current()
-        meter.count()
-        # leaving the block closes the connection unless the whole answer was read
-        with (
-            content_of(max_bytes),
-            self._manager(url).request(
-                "GET", url, headers=headers, retries=False, redirect=False, preload_content=False
-            ) as answer,
-        ):
-            length = content_length(answer.headers)
-            if answer.status not in {HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT}:
-                if 0 < length <= _DRAINED_BYTES:
-                    answer.read(length, decode_content=False)  # so that the connection can be used again
-                return Answer(answer.status, answer.headers, b"", too_long=False)
-            if length > max_bytes:
-                return Answer(answer.status, answer.headers, b"", too_long=True)
-            content = answer.read(max_bytes + 1, decode_content=False)
-            meter.count(requests=0, downloaded=len(content))
-            if length > len(content):
-                raise urllib3.exceptions.IncompleteRead(len(content), length - len(content))
-            if len(content) > max_bytes:
-                return Answer(answer.status, answer.headers, b"", too_long=True)
-            return Answer(answer.status, answer.headers, content, too_long=False)
-
-    def _manager(self, url: str) -> urllib3.PoolManager:
-        parts = urllib.parse.urlsplit(url)
-        proxy = urllib.request.getproxies().get(parts.scheme)
-        if proxy and urllib.request.proxy_bypass(parts.hostname or ""):
-            proxy = None
-        certificates = os.environ.get("REQUESTS_CA_BUNDLE") or None
-        key = os.getpid(), proxy, certificates
-        with self._lock:
-            if key not in self._managers:
-                self._managers[key] = _manager(proxy, certificates)
-            return self._managers[key]
 
 
 def _manager(proxy: str | None, certificates: str | None) -> Any:

@@ -9,10 +9,11 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.errors import UnsupportedError
 from bloomcli.extras import needed
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import FileEntry, Fingerprint, Kind, ManagedTable, ReadOnlyStore, Source, Status
-from bloomcli.storage.objects.source import ObjectSource, object_from_parts
+from bloomcli.storage.base import FileEntry, Fingerprint, Kind, ManagedTable, ReadOnlyStore, Source
+from bloomcli.storage.objects.source import ObjectSource, fingerprint_of, object_from_parts
 
 if TYPE_CHECKING:
     from bloomcli.storage.https.client import HttpClient
@@ -45,10 +46,14 @@ class HttpStore(ReadOnlyStore):
         """Open a file without a request. Later reads are conditional on the tag."""
         return object_from_parts(self.client, path, fingerprint, parts, shown(path))
 
-    def status(self, path: str) -> Status | None:
-        """The status of a file; None if it doesn't exist. Raises UnreadableError, UnsupportedError."""
+    def kind(self, path: str) -> Kind | None:
+        """FILE, or None if the file doesn't exist. Raises UnreadableError, UnsupportedError."""
+        return None if self.fingerprint(path) is None else Kind.FILE
+
+    def fingerprint(self, path: str) -> Fingerprint | None:
+        """A file's size, change time and tag. Raises UnreadableError, UnsupportedError."""
         found = self.client.head(self.client.locate(path))
-        return None if found is None else Status(Kind.FILE, found.size, found.mtime_ns)
+        return None if found is None else fingerprint_of(found)
 
     def is_dataset(self, path: str) -> bool:
         """Whether a URI looks like a directory or a pattern. Sends no request."""
@@ -59,7 +64,11 @@ class HttpStore(ReadOnlyStore):
         """List the named file. Raises UnsupportedError for directories and patterns."""
         del tables
         if self.is_dataset(path):
-            self.client.pages(self.client.locate(path))
+            raise UnsupportedError(
+                "a web server's files can't be listed",
+                path=shown(self.client.locate(path).uri),
+                hint="name the files, or put their URIs into a file for --files-from",
+            )
         yield FileEntry(path, -1, PurePosixPath(urllib.parse.unquote(_name(path))).name, walked=False)
 
 

@@ -81,7 +81,14 @@ def replace(wanted: Replacement) -> int:
 
 
 @contextmanager
-def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable[[Path], None]) -> Iterator[NewFile]:
+def replacing(
+    target: Path,
+    *,
+    source: Source | None,
+    overwrite: bool,
+    verify: Callable[[Path], None] = lambda _: None,
+    exists: UsageError | None = None,
+) -> Iterator[NewFile]:
     """Write a file that gets its name only when it is complete and verified.
 
     Follows a symbolic link: the file that it points to is replaced. Breaks a hard link: the other names keep the old
@@ -89,9 +96,11 @@ def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable
 
     Args:
         target: the final name.
-        source: the file that the new one is made from, in any store. It must not change during the replacement.
+        source: the file that the new one is made from, in any store. It must not change during the replacement. None
+            if it is made from no file.
         overwrite: whether the target may exist.
         verify: checks the finished temporary file. An exception from it cancels the replacement.
+        exists: the error for a target that exists and may not be overwritten, if it isn't that of an output.
 
     Raises:
         UsageError: the target exists and may not be overwritten, or isn't a regular file.
@@ -100,31 +109,35 @@ def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable
         SourceChanged: the source changed during the replacement.
         WriteError: a system call failed. No temporary file remains, unless the error says so.
     """
-    final, exists = final_path(target)
-    if not overwrite and exists:
-        raise output_exists(str(target))
+    final, taken = final_path(target)
+    exists = exists or output_exists(str(target))
+    if taken and not overwrite:
+        raise exists
     local = source if isinstance(source, LocalSource) else None
     checksums = None if local is None else hadoop_crc.verified_checksums(local)
     expected = local if local is not None and Path(os.path.realpath(local.local_path)) == final else None
-    with write_errors(target, TemporaryFile(final, 0o600 if exists else mode_of_new_file(local))) as temporary:
+    with write_errors(target, TemporaryFile(final, 0o600 if taken else mode_of_new_file(local))) as temporary:
         fd = temporary.open()  # this may change the temporary's path
         new = NewFile(temporary.path, fd)
         try:
             yield new
-            if exists:
-                _keep_access(fd, final)
+            if taken:
+                if (remark := copy_attributes(fd, final)) is not None:
+                    current().remark(remark)
             elif local is not None:
                 finish_new_file(fd, local)
             new.flush()
             verify(temporary.path)
             with FileLock(final, partial(_may_bypass_lock, temporary, final, expected)) as lock:
-                source.check_unchanged()
+                if source is not None:
+                    source.check_unchanged()
                 with replacing_checksums(temporary, final, checksums, new.prefix):
                     if expected is not None and overwrite:
                         temporary.replace(expected, alone=not lock.bypassed)
                     else:
-                        source.check_unchanged()
-                        _place(temporary, final, overwrite=overwrite)
+                        if source is not None:
+                            source.check_unchanged()
+                        _place(temporary, final, None if overwrite else exists)
                     _sync_directory(final.parent)
         finally:
             new.close()
@@ -158,40 +171,23 @@ def new_file(target: Path, hint: str) -> AbstractContextManager[IO[bytes]]:
 
 @contextmanager
 def _atomic_writer(target: Path, *, overwrite: bool, exists: UsageError) -> Iterator[IO[bytes]]:
-    final, taken = final_path(target)
-    if taken and not overwrite:
-        raise exists
-    sweep(final.parent)
-    with write_errors(target, TemporaryFile(final, 0o600 if taken else 0o666)) as temporary:
-        with os.fdopen(temporary.open(), "wb", closefd=False) as stream:
-            yield stream
-            stream.flush()
-            if taken:
-                _keep_access(temporary.fd, final)
-            os.fsync(temporary.fd)
-        with (
-            FileLock(final, partial(_may_bypass_lock, temporary, final, None)),
-            replacing_checksums(temporary, final, None, 0),
-        ):
-            _place(temporary, final, overwrite=overwrite, exists=exists)
-            _sync_directory(final.parent)
+    sweep(final_path(target)[0].parent)
+    with (
+        replacing(target, source=None, overwrite=overwrite, exists=exists) as new,
+        os.fdopen(new.fd, "wb", closefd=False) as stream,
+    ):
+        yield stream
 
 
-def _keep_access(fd: int, final: Path) -> None:
-    """Give a new file the rights and attributes of the old one. A remark names the rights that it can't keep."""
-    if (remark := copy_attributes(fd, final)) is not None:
-        current().remark(remark)
-
-
-def _place(temporary: TemporaryFile, final: Path, *, overwrite: bool, exists: UsageError | None = None) -> None:
-    """Give the file its final name. If a file has the name, replace it with `overwrite`, else raise `exists`."""
-    if overwrite:
+def _place(temporary: TemporaryFile, final: Path, exists: UsageError | None) -> None:
+    """Give the file its final name. If a file has the name, raise `exists`, or replace the file if that is None."""
+    if exists is None:
         os.replace(temporary.path, final)  # noqa: PTH105  the os call is the one with the documented atomicity
         return
     try:
         rename_to_free_name(temporary.path, final)
     except FileExistsError:
-        raise (exists or output_exists(str(final))) from None
+        raise exists from None
 
 
 def _may_bypass_lock(temporary: TemporaryFile, final: Path, expected: LocalSource | None) -> bool:
@@ -211,7 +207,7 @@ def _may_bypass_lock(temporary: TemporaryFile, final: Path, expected: LocalSourc
 def _sync_directory(directory: Path) -> None:
     """Sync a rename, if the file system supports that. Raises OSError."""
     try:
-        fd = os.open(directory, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        fd = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(fd)
         finally:

@@ -99,7 +99,7 @@ def _give_away(fd: int, old: os.stat_result) -> tuple[int | None, int | None]:
     """Set owner and group, or the group only, which its members may set. Returns those that couldn't be set."""
     for owner in (old.st_uid, -1):
         new = os.fstat(fd)
-        if hasattr(os, "fchown") and (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
             with _if_possible():
                 os.fchown(fd, owner, old.st_gid)
     new = os.fstat(fd)  # some file systems ignore the call

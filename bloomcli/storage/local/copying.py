@@ -46,17 +46,103 @@ _NO_COPY_RANGE: Final = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSU
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 
 
-class Copier:
-    """Appends ranges to one new file."""
+@lru_cache(maxsize=64)
+def file_system(device: int) -> str:
+    """The type of the file system with a device number, such as ``ext4``; "" if it is unknown.
+
+    Layout (proc_pid_mountinfo(5)): id, parent, major:minor, root, mount point, options, tags until "-", type, ...
+    """
+    number = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        mounts = _MOUNTS.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    for fields in (line.split(" ") for line in mounts):
+        if len(fields) > 3 and fields[2] == number and "-" in fields[3:-1]:
+            return fields[fields.index("-", 3) + 1]
+    return ""
+
+
+_FLUSH_BYTES: Final = 32 << 20
+"""Bytes that are synced at a time while the file is written."""
+
+
+class NewFile:
+    """A temporary file while it is being written.
+
+    Attributes:
+        path: its path.
+        fd: its descriptor.
+        position: number of bytes appended.
+    """
 
     def __init__(self, path: Path, fd: int) -> None:
-        self._path = path
-        self._fd = fd
+        self.path = path
+        self.fd = fd
+        self.position = 0
+        self._placed_end = 0
+        """The end of the bytes that `write_at` wrote."""
+        self._flusher: Threads | None = None
+        self._flush: Future[None] | None = None
+        self._flushed = 0
+        """Number of bytes that are on the disk, or being synced."""
         self._direct_fd: int | None = None
         self._may_direct = hasattr(os, "O_DIRECT")
         self._in_kernel = hasattr(os, "copy_file_range")
+        self.prefix = 0
+        """Number of bytes at the start that are the same as the source's."""
 
-    def steps(self, source: Source, offset: int, length: int, position: int) -> Iterator[tuple[int, bool]]:
+    @property
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        return max(self.position, self._placed_end)
+
+    def write_at(self, offset: int, data: bytes | bytearray) -> None:
+        """Write bytes at an offset that copying hasn't reached. Ranges are copied up to there; `write` appends after
+        these bytes."""
+        view = memoryview(data).cast("B")
+        while view:
+            count = os.pwrite(self.fd, view, offset)
+            offset += count
+            view = view[count:]
+        self._placed_end = max(self._placed_end, offset)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Append bytes."""
+        if self._placed_end > self.position:
+            self.position = os.lseek(self.fd, self._placed_end, os.SEEK_SET)
+        view = memoryview(data).cast("B")
+        while view:
+            count = os.write(self.fd, view)
+            self.position += count
+            view = view[count:]
+
+    def copy_range(
+        self,
+        source: Source,
+        offset: int,
+        length: int,
+        progress: Callable[[int], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> None:
+        """Append a range of the source in the cheapest way that the file systems support (see `copying`).
+
+        Stops early, without an error, once `cancelled()` is true: the caller raises the error.
+        """
+        steps = self._steps(source, offset, length, self.position)
+        while not (cancelled is not None and cancelled()) and (step := next(steps, None)) is not None:
+            count, on_disk = step
+            if offset == self.position == self.prefix:
+                self.prefix += count
+            offset += count
+            self.position += count
+            if on_disk:
+                self._flushed += count
+            self._flush_behind()
+            if progress is not None:
+                progress(count)
+
+    def _steps(self, source: Source, offset: int, length: int, position: int) -> Iterator[tuple[int, bool]]:
         """Append a range at `position`, which is the end of the file and the offset of its descriptor.
 
         Yields for each step the number of bytes copied, and whether they are on the disk, not only in the cache.
@@ -92,14 +178,14 @@ class Copier:
             offset += len(data)
             count = len(data)
             while data:
-                data = data[os.write(self._fd, data) :]
+                data = data[os.write(self.fd, data) :]
             yield count, False
 
     def _can_direct(self) -> bool:
         if self._may_direct and self._direct_fd is None:
             try:
-                if file_system(os.fstat(self._fd).st_dev) in _DIRECT_ON:
-                    self._direct_fd = os.open(self._path, os.O_WRONLY | os.O_DIRECT | os.O_CLOEXEC)
+                if file_system(os.fstat(self.fd).st_dev) in _DIRECT_ON:
+                    self._direct_fd = os.open(self.path, os.O_WRONLY | os.O_DIRECT)
             except OSError:
                 pass
             self._may_direct = self._direct_fd is not None
@@ -125,13 +211,13 @@ class Copier:
                 raise
             count = 0
         self._may_direct = count > 0
-        os.lseek(self._fd, position + count, os.SEEK_SET)
+        os.lseek(self.fd, position + count, os.SEEK_SET)
         return count
 
     def _copy_in_cache(self, source: LocalSource, offset: int, size: int) -> int:
         if self._in_kernel:
             try:
-                count = os.copy_file_range(source.fileno(), self._fd, size, offset_src=offset)
+                count = os.copy_file_range(source.fileno(), self.fd, size, offset_src=offset)
             except OSError as error:
                 if error.errno not in _NO_COPY_RANGE:
                     raise
@@ -139,107 +225,7 @@ class Copier:
             if count:
                 return count
             self._in_kernel = False  # procfs and some FUSE file systems copy nothing, without an error
-        return os.write(self._fd, source.read_at(offset, min(size, READ_BYTES)))
-
-    def close(self) -> None:
-        """Close the descriptor for direct writes."""
-        if self._direct_fd is not None:
-            os.close(self._direct_fd)
-            self._direct_fd = None
-
-
-@lru_cache(maxsize=64)
-def file_system(device: int) -> str:
-    """The type of the file system with a device number, such as ``ext4``; "" if it is unknown.
-
-    Layout (proc_pid_mountinfo(5)): id, parent, major:minor, root, mount point, options, tags until "-", type, ...
-    """
-    number = f"{os.major(device)}:{os.minor(device)}"
-    try:
-        mounts = _MOUNTS.read_text(errors="replace").splitlines()
-    except OSError:
-        return ""
-    for fields in (line.split(" ") for line in mounts):
-        if len(fields) > 3 and fields[2] == number and "-" in fields[3:-1]:
-            return fields[fields.index("-", 3) + 1]
-    return ""
-
-
-_FLUSH_BYTES: Final = 32 << 20
-"""Bytes that are synced at a time while the file is written."""
-
-
-class NewFile:
-    """A temporary file while it is being written.
-
-    Attributes:
-        path: its path.
-        position: number of bytes appended.
-    """
-
-    def __init__(self, path: Path, fd: int) -> None:
-        self.path = path
-        self._fd = fd
-        self.position = 0
-        self._placed_end = 0
-        """The end of the bytes that `write_at` wrote."""
-        self._flusher: Threads | None = None
-        self._flush: Future[None] | None = None
-        self._flushed = 0
-        """Number of bytes that are on the disk, or being synced."""
-        self._copier = Copier(path, fd)
-        self.prefix = 0
-        """Number of bytes at the start that are the same as the source's."""
-
-    @property
-    def size(self) -> int:
-        """Size of the file in bytes."""
-        return max(self.position, self._placed_end)
-
-    def write_at(self, offset: int, data: bytes | bytearray) -> None:
-        """Write bytes at an offset that copying hasn't reached. Ranges are copied up to there; `write` appends after
-        these bytes."""
-        view = memoryview(data).cast("B")
-        while view:
-            count = os.pwrite(self._fd, view, offset)
-            offset += count
-            view = view[count:]
-        self._placed_end = max(self._placed_end, offset)
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Append bytes."""
-        if self._placed_end > self.position:
-            self.position = os.lseek(self._fd, self._placed_end, os.SEEK_SET)
-        view = memoryview(data).cast("B")
-        while view:
-            count = os.write(self._fd, view)
-            self.position += count
-            view = view[count:]
-
-    def copy_range(
-        self,
-        source: Source,
-        offset: int,
-        length: int,
-        progress: Callable[[int], None] | None = None,
-        cancelled: Callable[[], bool] | None = None,
-    ) -> None:
-        """Append a range of the source in the cheapest way that the file systems support (see `copying`).
-
-        Stops early, without an error, once `cancelled()` is true: the caller raises the error.
-        """
-        steps = self._copier.steps(source, offset, length, self.position)
-        while not (cancelled is not None and cancelled()) and (step := next(steps, None)) is not None:
-            count, on_disk = step
-            if offset == self.position == self.prefix:
-                self.prefix += count
-            offset += count
-            self.position += count
-            if on_disk:
-                self._flushed += count
-            self._flush_behind()
-            if progress is not None:
-                progress(count)
+        return os.write(self.fd, source.read_at(offset, min(size, READ_BYTES)))
 
     def _flush_behind(self) -> None:
         """Sync written bytes in another thread, so that little is left for `flush`."""
@@ -252,7 +238,7 @@ class NewFile:
         if self._flusher is None:
             self._flusher = Threads(1, "bloom-flush")
         self._flushed = self.position
-        self._flush = self._flusher.submit(partial(os.fdatasync, self._fd))
+        self._flush = self._flusher.submit(partial(os.fdatasync, self.fd))
         if self._flusher.refused:
             self._flusher.result(self._flush)  # no thread was started: this one syncs
 
@@ -260,10 +246,12 @@ class NewFile:
         """Sync all bytes. Raises OSError."""
         if self._flush is not None:
             self._flush.result()  # the system reports an error only once
-        os.fsync(self._fd)
+        os.fsync(self.fd)
 
     def close(self) -> None:
         """End the thread that syncs, and close the descriptor for direct writes. The file's own stays open."""
         if self._flusher is not None:
             self._flusher.close()
-        self._copier.close()
+        if self._direct_fd is not None:
+            os.close(self._direct_fd)
+            self._direct_fd = None

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import signal
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from bloomcli.errors import WriteError
 from bloomcli.storage.local.copying import file_system
-
-_fcntl: Final[Any] = import_module("fcntl") if os.name == "posix" else None
-_OPEN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 _NO_LOCKS: Final = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 """Errors of a file system without locks. EBADF: it has none for a file that is open for reading only."""
@@ -35,11 +32,6 @@ _LEASES_ON: Final = ("btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs")
 """Local file systems that refuse a read lease for one reason only: the file is open for writing."""
 
 
-def can_lock() -> bool:
-    """Whether the operating system has locks."""
-    return _fcntl is not None
-
-
 def lock(fd: int) -> bool:
     """Take a file's lock. Returns False if the file system has no locks: other writers can't be detected then.
 
@@ -47,10 +39,8 @@ def lock(fd: int) -> bool:
         BlockingIOError: another process holds it.
         OSError: another system call failed.
     """
-    if _fcntl is None:
-        return False
     try:
-        _fcntl.flock(fd, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
@@ -111,7 +101,7 @@ class FileLock:
     def _open(self, access: int) -> bool:
         self._close()
         try:
-            self._fd = os.open(self._path, access | _OPEN)
+            self._fd = os.open(self._path, access | os.O_NONBLOCK)
         except (FileNotFoundError, NotADirectoryError, PermissionError):  # no file to lock, or not permitted
             return False
         return True
@@ -160,15 +150,15 @@ def open_for_writing(fd: int) -> bool:
     Args:
         fd: a descriptor that is open for reading only.
     """
-    if not hasattr(_fcntl, "F_SETLEASE") or file_system(os.fstat(fd).st_dev) not in _LEASES_ON:
+    if not hasattr(fcntl, "F_SETLEASE") or file_system(os.fstat(fd).st_dev) not in _LEASES_ON:
         return False
     try:
         # sent to this process if another one opens the file during the lease; the default, SIGIO, would end it
-        _fcntl.fcntl(fd, _fcntl.F_SETSIG, signal.SIGURG)
-        _fcntl.fcntl(fd, _fcntl.F_SETLEASE, _fcntl.F_RDLCK)
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
         return error.errno == errno.EAGAIN
     finally:
         with contextlib.suppress(OSError):
-            _fcntl.fcntl(fd, _fcntl.F_SETLEASE, _fcntl.F_UNLCK)
+            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     return False

@@ -104,8 +104,6 @@ def _join(folder: str, name: str) -> str:
 _MOST_NAMES: Final = 40
 """Maximum number of names of one file; Linux follows as many links."""
 
-_SEPARATORS: Final = tuple(filter(None, (os.sep, os.altsep)))
-
 
 def local_path(path: str) -> str:
     """Return the path of a ``file:`` URI of this machine, and any other text unchanged.
@@ -144,7 +142,7 @@ def spelling() -> Callable[[str], str]:
         return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  there are thousands of files
 
     def spell(path: str) -> str:
-        end = max(map(path.rfind, _SEPARATORS)) + 1
+        end = path.rfind("/") + 1
         return real(path[:end]) + path[end:]
 
     return spell
@@ -192,7 +190,7 @@ def destination(output: str, path: str) -> str:
         raise UsageError("the output is the input", path=path, hint="--in-place replaces a file safely")
     if info is not None and S_ISDIR(info.st_mode):
         raise UsageError(f"the output {str(Path(output))!r} is a directory", path=path, hint="name the file to write")
-    if output.endswith(_SEPARATORS):
+    if output.endswith("/"):
         raise UsageError(f"the output {shown(output)!r} names a directory", path=path, hint="name the file to write")
     return str(Path(output))
 

@@ -27,7 +27,7 @@ class LocalSource(Source):
         self.local_path = local_path
         try:
             # O_NONBLOCK: opening a FIFO must not wait for a writer; regular files ignore it
-            self._fd = os.open(local_path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+            self._fd = os.open(local_path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError as error:
             raise cannot_read(path, error) from None
         except ValueError as error:  # a null byte

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, WriteError
 from bloomcli.storage.base import (
@@ -21,7 +22,6 @@ from bloomcli.storage.base import (
     Kind,
     ManagedTable,
     Replacement,
-    Status,
     Store,
     SweepResult,
     failed_entry,
@@ -31,6 +31,8 @@ from bloomcli.storage.local.paths import is_pattern, matches
 from bloomcli.storage.local.source import LocalSource, fingerprint_of
 from bloomcli.storage.names import has_wildcard, is_hidden, is_uri
 from bloomcli.storage.os_errors import hint, is_directory, is_link, reason, status
+
+_LINKED: Final = "a link to a directory: these are followed only where they are named"
 
 
 class LocalStore(Store):
@@ -48,13 +50,12 @@ class LocalStore(Store):
             raise UnsupportedError(f"a file: URI of another machine, {host}", path=path)
         return LocalSource(path, Path(local))
 
-    def status(self, path: str) -> Status | None:
-        """Kind, size and modification time of a path; None if it doesn't exist. Raises UnreadableError."""
+    def kind(self, path: str) -> Kind | None:
+        """The type of a path; None if it doesn't exist. Raises UnreadableError."""
         info = status(paths.local_path(path))
         if info is None:
             return None
-        kind = Kind.FILE if S_ISREG(info.st_mode) else Kind.DIRECTORY if S_ISDIR(info.st_mode) else Kind.OTHER
-        return Status(kind=kind, size=info.st_size, mtime_ns=info.st_mtime_ns)
+        return Kind.FILE if S_ISREG(info.st_mode) else Kind.DIRECTORY if S_ISDIR(info.st_mode) else Kind.OTHER
 
     def fingerprint(self, path: str) -> Fingerprint | None:
         """The fingerprint of a file; None if it doesn't exist. Follows links. Raises UnreadableError."""
@@ -264,7 +265,7 @@ def _walk(root: Path, base: Path) -> Iterator[FileEntry]:
                 continue
             if linked:
                 relative = str(directory.relative_to(base))
-                yield FileEntry(path=str(directory), size=0, relative=relative, walked=True, linked=True)
+                yield FileEntry(path=str(directory), size=0, relative=relative, walked=True, skip_reason=_LINKED)
         yield from _files_of(Path(folder), Path(folder).relative_to(base), names)
     yield from problems
 

@@ -48,12 +48,8 @@ from bloomcli.errors import SourceChanged, UnreadableError
 from bloomcli.storage.base import Fingerprint, SweepResult
 from bloomcli.storage.local import hadoop_crc
 from bloomcli.storage.local.copying import file_system
-from bloomcli.storage.local.locks import can_lock, lock, lock_timeout_error, open_for_writing
+from bloomcli.storage.local.locks import lock, lock_timeout_error, open_for_writing
 from bloomcli.storage.local.source import LocalSource
-
-_CLOSE_ON_EXEC: Final = getattr(os, "O_CLOEXEC", 0)
-_SWEEPING: Final = _CLOSE_ON_EXEC | getattr(os, "O_NONBLOCK", 0)
-"""O_NONBLOCK: opening doesn't wait for the end of another process's read lease (see `locks`)."""
 
 _CAN_EXCHANGE: Final = hasattr(os, "O_PATH")
 """Whether the system is Linux."""
@@ -102,7 +98,7 @@ class TemporaryFile:
         while True:
             self._created = True
             try:
-                self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOSE_ON_EXEC, self._mode)
+                self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, self._mode)
             except OSError:
                 self._created = False
                 raise
@@ -240,7 +236,7 @@ def _finish_exchange(folder: Folder, exchange_name: str, *, alone: bool = True) 
         final = next((name for name in there if folder.look(name) == marks.new), None)
         if final is None:
             return False  # unknown which file is newer
-        fd = -1 if alone else os.open(folder.path / final, os.O_RDONLY | _SWEEPING)
+        fd = -1 if alone else _open_to_sweep(folder.path / final, os.O_RDONLY)
         try:
             if not alone and not lock(fd):
                 return False
@@ -267,8 +263,6 @@ def sweep(directory: Path) -> SweepResult:
     checksum file gets its name back if it matches a file without one.
     """
     found = temporary_files(directory)
-    if not can_lock():
-        return SweepResult(remaining=[str(path) for path in found])  # unknown which files are in use
     removed: list[str] = []
     remaining: list[str] = []
     # checksum files last: by then, the files that they may belong to have their names
@@ -283,15 +277,19 @@ def sweep(directory: Path) -> SweepResult:
     return SweepResult(removed, remaining)
 
 
+def _open_to_sweep(path: Path, access: int) -> int:
+    return os.open(path, access | os.O_NONBLOCK)  # doesn't wait for the end of another process's lease: see `locks`
+
+
 def _sweep(path: Path) -> bool:
     """Remove a temporary file if it isn't in use. Returns whether it was removed."""
     exchanged = marks_in(path.name) is not None
     try:
-        fd = os.open(path, os.O_RDWR | _SWEEPING)
+        fd = _open_to_sweep(path, os.O_RDWR)
     except PermissionError:
         if not exchanged:
             raise
-        fd = os.open(path, os.O_RDONLY | _SWEEPING)  # another user's file, which a killed run exchanged
+        fd = _open_to_sweep(path, os.O_RDONLY)  # another user's file, which a killed run exchanged
     try:
         if not lock(fd):
             return False
@@ -445,7 +443,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.fd = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0))
+        self.fd = os.open(path, getattr(os, "O_PATH", os.O_RDONLY))
 
     def __del__(self) -> None:
         self.close()

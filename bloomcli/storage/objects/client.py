@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
@@ -114,9 +114,10 @@ class Precondition(Enum):
 
 
 class Client(ABC):
-    """The requests to a store. Thread-safe; a forked process creates its own connections.
+    """The requests that read objects of a store. Thread-safe; a forked process creates its own connections.
 
-    All methods raise UnreadableError, and those that write raise WriteError, with the store's answer.
+    All methods raise UnreadableError, and those of `WritingClient` that write raise WriteError, with the store's
+    answer.
     """
 
     @abstractmethod
@@ -147,17 +148,3 @@ class Client(ABC):
             ObjectNotFound: the object doesn't exist any more.
             Conflict: the object has another tag.
         """
-
-    @abstractmethod
-    def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
-        """List the objects whose keys begin with a prefix, one page per request.
-
-        Args:
-            at: the bucket and the prefix.
-            delimiter: list directories as prefixes instead of the objects in them.
-            limit: maximum number of entries and prefixes in a page; None for the store's default.
-        """
-
-    @abstractmethod
-    def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
-        """Write an object in one request. Raises Conflict if the precondition fails."""

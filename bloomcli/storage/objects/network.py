@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.model.paths import shown
 from bloomcli.storage.objects.bounded import PROGRESS_BYTES_PER_SECOND, AnswerTooLong, AnswerTooSlow
-from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound, Page
-from bloomcli.words import size
+from bloomcli.storage.objects.client import AccessDenied, Conflict, ContentRange, Location, ObjectNotFound, Page
+from bloomcli.words import counted, size
 
 EMPTY_PAGES_MAX: Final = 10_000
 """Maximum number of consecutive pages of a listing without an entry. Stores send empty pages where objects were
@@ -43,44 +43,71 @@ def storage_error(at: Location, why: str, hint: str | None, *, writing: bool, de
     return (AccessDenied if denied else UnreadableError)(f"can't be read: {why}", path=at.uri, hint=hint)
 
 
-def foreign_answer(at: Location, store: str, endpoint: str, *, writing: bool, why: str = "") -> BloomError:
-    """The error for an answer without the required fields, or with fields that can't be parsed.
+class Answers(NamedTuple):
+    """Makes errors of answers that the store never sends."""
 
-    Args:
-        at: the object, or the prefix of a listing.
-        store: the store's name, such as ``S3``.
-        endpoint: the URL of the store.
-        writing: the request is part of writing an object.
-        why: what is wrong with the answer, if known.
-    """
-    what = f"the answer isn't one of {store}{': ' if why else ''}{why}"
-    hint = f"check the endpoint {shown(endpoint)}, and the proxy's variables"
-    return storage_error(at, what, hint, writing=writing)
+    store: str
+    """The store's name, such as ``S3``."""
+    endpoint: Callable[[Location], str]
+    """Returns the URL of the server for a location."""
+
+    def foreign(self, at: Location, *, writing: bool, why: str = "") -> BloomError:
+        """The error for an answer without the required fields, or with fields that can't be parsed.
+
+        Args:
+            at: the object, or the prefix of a listing.
+            writing: the request is part of writing an object.
+            why: what is wrong with the answer, if known.
+        """
+        what = f"the answer isn't one of {self.store}{': ' if why else ''}{why}"
+        hint = f"check the endpoint {shown(self.endpoint(at))}, and the proxy's variables"
+        return storage_error(at, what, hint, writing=writing)
+
+    @contextmanager
+    def checked(self, at: Location, *, writing: bool = False) -> Iterator[None]:
+        """Convert the exceptions for fields of an answer that are missing or invalid.
+
+        Raises:
+            UnreadableError, WriteError: the block raised LookupError, ValueError, TypeError, ...
+        """
+        try:
+            yield
+        except FOREIGN_ERRORS:
+            raise self.foreign(at, writing=writing) from None
+
+    @contextmanager
+    def expecting(
+        self, expected: type[Exception] | tuple[type[Exception], ...], at: Location, *, writing: bool = False
+    ) -> Iterator[None]:
+        """Convert ObjectNotFound and Conflict of the block, except the expected ones: a request without a condition
+        can't fail because of one, and a new object needn't exist.
+
+        Raises:
+            UnreadableError, WriteError: the block raised another one than the expected ones.
+        """
+        try:
+            yield
+        except (ObjectNotFound, Conflict) as error:
+            if isinstance(error, expected):
+                raise
+            unmet = "a condition failed, and the request has none"
+            why = unmet if isinstance(error, Conflict) else "no such object exists, and the request needs none"
+            raise self.foreign(at, writing=writing, why=f"it says that {why}") from None
 
 
-@contextmanager
-def expecting(
-    expected: type[Exception] | tuple[type[Exception], ...],
-    at: Location,
-    store: str,
-    endpoint: Callable[[], str],
-    *,
-    writing: bool = False,
-) -> Iterator[None]:
-    """Convert ObjectNotFound and Conflict of the block, except the expected ones: a request without a condition can't
-    fail because of one, and a new object needn't exist.
+FOREIGN_ERRORS: Final = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What code and SDKs raise for an answer without required fields, or with invalid ones."""
 
-    Raises:
-        UnreadableError, WriteError: the block raised another one than the expected ones.
-    """
-    try:
-        yield
-    except (ObjectNotFound, Conflict) as error:
-        if isinstance(error, expected):
-            raise
-        unmet = "a condition failed, and the request has none"
-        why = unmet if isinstance(error, Conflict) else "no such object exists, and the request needs none"
-        raise foreign_answer(at, store, endpoint(), writing=writing, why=f"it says that {why}") from None
+
+def check_range(at: Location, content: bytes, found: ContentRange | None, start: int, length: int) -> None:
+    """Raise UnreadableError if an answer isn't the requested range. `found`: the range that it says it is, if any."""
+    if len(content) < length:
+        why = f"the store sent {len(content)} of {counted(length, 'byte')}"
+    elif len(content) > length or (found and (found.start, found.end) != (start, start + length)):
+        why = "the store sent another range than the requested one"
+    else:
+        return
+    raise UnreadableError(f"can't be read: {why}", path=at.uri, hint="try again")
 
 
 def size_in(value: object) -> int:
@@ -102,12 +129,11 @@ class ListingProgress:
 
     Args:
         at: the prefix that is listed.
-        store: the store's name, such as ``S3``.
-        endpoint: returns the URL of the store.
+        answers: the store's.
     """
 
-    def __init__(self, at: Location, store: str, endpoint: Callable[[], str]) -> None:
-        self._at, self._store, self._endpoint = at, store, endpoint
+    def __init__(self, at: Location, answers: Answers) -> None:
+        self._at, self._answers = at, answers
         self._tokens: set[int] = set()
         self._empty = 0
 
@@ -126,7 +152,7 @@ class ListingProgress:
         elif self._empty > EMPTY_PAGES_MAX:
             why = f"the listing has more than {EMPTY_PAGES_MAX:,} empty pages in a row"
         if why is not None or not isinstance(token, str):
-            raise foreign_answer(self._at, self._store, self._endpoint(), writing=False, why=why or "")
+            raise self._answers.foreign(self._at, writing=False, why=why or "")
         self._tokens.add(hash(token))  # tokens are long, and a listing of a large bucket has thousands
         return token
 
@@ -142,31 +168,30 @@ class ConnectionFailure(NamedTuple):
     hint: str
 
 
-def connection_failure(error: BaseException, endpoint: str) -> ConnectionFailure:
-    """The reason for a connection error, and a hint that names the endpoint."""
-    exceeded = exceeded_bounds(error, endpoint)
-    if exceeded is not None:
-        return exceeded
+def connection_failure(error: BaseException, endpoint: str, variables: str = "") -> ConnectionFailure:
+    """The reason for a connection error, and a hint that names the endpoint.
+
+    Args:
+        error: the error.
+        endpoint: the URL of the store.
+        variables: the environment variables that choose the endpoint, if the hint should name them.
+    """
     why, hint = _failure(error)
-    return ConnectionFailure(why, hint.format(endpoint=f"the endpoint {shown(endpoint)}"))
-
-
-def exceeded_bounds(error: BaseException, endpoint: str) -> ConnectionFailure | None:
-    """The failure if the answer exceeded its bounds (`bloomcli.storage.objects.bounded`), else None."""
-    where = f"check the endpoint {shown(endpoint)}, and the proxy's variables"
-    for link in _chain(error):
-        if isinstance(link, AnswerTooLong):
-            return ConnectionFailure("the server sent more than the request allows, perhaps without an end", where)
-        if isinstance(link, AnswerTooSlow):
-            rate = size(PROGRESS_BYTES_PER_SECOND)
-            return ConnectionFailure(f"the server sends less than {rate} in a second", f"{where}, then try again")
-    return None
+    chosen = f" ({variables} choose it)" if variables else ""
+    return ConnectionFailure(why, hint.format(endpoint=f"the endpoint {shown(endpoint)}{chosen}"))
 
 
 def _failure(error: BaseException) -> ConnectionFailure:
     chain = list(_chain(error))
     names = {type(link).__name__ for link in chain}
     text = " ".join(str(link) for link in chain)
+    where = "check {endpoint}, and the proxy's variables"
+    for link in chain:
+        if isinstance(link, AnswerTooLong):
+            return ConnectionFailure("the server sent more than the request allows, perhaps without an end", where)
+        if isinstance(link, AnswerTooSlow):
+            rate = size(PROGRESS_BYTES_PER_SECOND)
+            return ConnectionFailure(f"the server sends less than {rate} in a second", f"{where}, then try again")
     for link in chain:
         if isinstance(link, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(link):
             return ConnectionFailure(
@@ -177,6 +202,8 @@ def _failure(error: BaseException) -> ConnectionFailure:
             return ConnectionFailure(
                 "TLS can't be used with the server", "check {endpoint}: https:// or http://, and its port"
             )
+    if "ProxyError" in names:
+        return ConnectionFailure("the proxy can't be used", "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
     if any(isinstance(link, socket.gaierror) for link in chain) or "NameResolutionError" in names:
         return ConnectionFailure(
             "the server's name can't be resolved", "check the account or {endpoint}, and the network"
@@ -185,8 +212,6 @@ def _failure(error: BaseException) -> ConnectionFailure:
         return ConnectionFailure(
             "the connection was refused", "check {endpoint} and its port, and the proxy's variables"
         )
-    if "ProxyError" in names:
-        return ConnectionFailure("the proxy can't be used", "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
     if any(isinstance(link, TimeoutError) for link in chain) or any("Timeout" in name for name in names):
         return ConnectionFailure(
             "the server didn't answer in time", "check {endpoint} and the network, then try again"

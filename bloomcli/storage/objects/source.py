@@ -308,7 +308,6 @@ class ObjectSource(Source):
     """A source that reads an object of a store."""
 
     read_ahead_bytes = _READ_AHEAD_BYTES
-    streams = STREAMS
     request_bytes = GAP_BYTES
     part_bytes = PART_BYTES
     tail_bytes = TAIL_BYTES

@@ -1,5 +1,13 @@
 """Base class of object stores: opens, lists, names and writes objects through a client.
 
+An object is written in these steps:
+
+    condition -> pieces -> content -> verify -> upload on the condition
+
+Most stores are sent nothing before the whole content is known and verified, so nothing has to be undone if a piece
+can't be produced: kept ranges are recorded, and new bytes are written to a local temporary file. A `Writer` may begin
+earlier, and then has to end what it began.
+
 Patterns match keys of objects as `bloomcli.storage.local` matches files: ``*``, ``?`` and ``[...]`` match characters
 within one name, ``**`` matches any number of directories. A hidden name matches only if the pattern spells its dot or
 underscore. A key below a matching directory matches too.
@@ -11,20 +19,25 @@ import fnmatch
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from enum import Enum, auto
 from typing import Final
 
-from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.concurrency.signals import terminable
+from bloomcli.errors import UnreadableError, UsageError, WriteError
 from bloomcli.model.paths import shown
+from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import (
     FileEntry,
     Fingerprint,
+    KeptRange,
     Kind,
     ManagedTable,
+    Replacement,
     Source,
-    Status,
     Store,
+    SweepResult,
     output_exists,
     root_of_mark,
 )
@@ -36,10 +49,13 @@ from bloomcli.storage.objects.client import (
     Entry,
     Location,
     ObjectInfo,
+    ObjectNotFound,
     Page,
     Precondition,
 )
+from bloomcli.storage.objects.content import Content, PlannedSource
 from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, object_from_parts, read_tail
+from bloomcli.storage.objects.writing import NewObject, Writer, WritingClient
 
 _ANY_DEPTH: Final = "**"
 
@@ -131,7 +147,7 @@ class ObjectStore(Store):
 
     @property
     @abstractmethod
-    def client(self) -> Client:
+    def client(self) -> WritingClient:
         """The client, created on first use. Raises UnsupportedError if the store's package isn't installed."""
 
     def open(self, path: str) -> Source:
@@ -152,13 +168,12 @@ class ObjectStore(Store):
         """Open an object without a request. Later reads are conditional on the tag."""
         return object_from_parts(self.client, path, fingerprint, parts)
 
-    def status(self, path: str) -> Status | None:
-        """The status of an object or a directory. Raises UnreadableError, UnsupportedError, UsageError."""
+    def kind(self, path: str) -> Kind | None:
+        """Whether a URI names an object or a directory. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
-        found = self._head_object(at)
-        if found is not None:
-            return Status(Kind.FILE, found.size, found.mtime_ns)
-        return Status(Kind.DIRECTORY, 0, 0) if self._has_below(at) else None
+        if self._head_object(at) is not None:
+            return Kind.FILE
+        return Kind.DIRECTORY if self._has_below(at) else None
 
     def fingerprint(self, path: str) -> Fingerprint | None:
         """An object's size, change time and tag. Raises UnreadableError, UnsupportedError, UsageError."""
@@ -272,6 +287,70 @@ class ObjectStore(Store):
         except Conflict:
             raise output_exists(path) from None
 
+    def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
+        """The traffic of a replacement, including the requests that read the source."""
+        client = self.client
+        return client.estimate(client.locate(path), outline, source, source_of(source, client))
+
+    def appends_only(self, source: Source, path: str) -> bool:
+        """Whether the source is an object of this store, which can only append to it."""
+        del path
+        return self.client.appends_only and source_of(source, self.client) is not None
+
+    def check_output(
+        self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
+    ) -> None:
+        """Check that the output can be written. Raises UsageError."""
+        super().check_output(path, overwrite=overwrite, makes_directories=makes_directories, force=force)
+        if overwrite:
+            self.client.check_replaceable(self.client.locate(path), force=force)
+
+    def sweep_for(self, paths: Iterable[str]) -> SweepResult:
+        """Remove or report what killed runs left of these objects."""
+        return self.client.sweep([*map(self.client.locate, paths)])
+
+    def _replace(self, wanted: Replacement) -> int:
+        """Collect all pieces, verify the content, and upload it on a condition."""
+        with closing(Content(wanted.source)) as content, terminable():
+            writer = self.client.writer(self._new_object(wanted, content))
+            try:
+                with closing(wanted.pieces):  # ends their threads before the object is verified
+                    _add_pieces(wanted, content, writer)
+                writer.finish()
+                if wanted.verify is not None:
+                    wanted.verify(PlannedSource(wanted.path, content))
+                if writer.new.origin is None:  # otherwise, the writer checks the source
+                    wanted.source.check_unchanged()
+                self._complete(writer, wanted.source)
+            except BaseException as error:
+                writer.abort(error)
+                raise
+            return content.size
+
+    def _complete(self, writer: Writer, source: Source) -> None:
+        new = writer.new
+        try:
+            writer.complete()
+        except (ObjectNotFound, Conflict):
+            if new.precondition is Precondition.NO_OBJECT and self.client.head(new.at) is not None:
+                raise output_exists(new.path) from None
+            raise source.changed("changed") from None
+
+    def _new_object(self, wanted: Replacement, content: Content) -> NewObject:
+        """The object to write, with its precondition. Raises UsageError if it can't be replaced."""
+        client, path, force = self.client, wanted.path, wanted.force
+        at, origin = client.locate(path), source_of(wanted.source, client)
+        precondition: Precondition | str = Precondition.NONE
+        if not wanted.overwrite:
+            if client.head(at) is not None:
+                raise output_exists(path)
+            precondition, previous = Precondition.NO_OBJECT, None
+        elif origin is not None and client.identity(origin.at) == client.identity(at):
+            precondition, previous = origin.info.tag, client.check_replaceable(at, origin.info, force=force)
+        else:
+            previous = client.check_replaceable(at, force=force)
+        return NewObject(at, path, content, precondition, previous, origin, wanted.progress, force)
+
     def _matching(self, at: Location, path: str, tables: set[ManagedTable] | None) -> Iterator[FileEntry]:
         pattern = Pattern(at.key)
         base = len(_above_partitions(pattern.directory))
@@ -313,6 +392,21 @@ class ObjectStore(Store):
     def _has_below(self, at: Location) -> bool:
         pages = self.client.pages(Location(at.root, _directory_key(at.key)), limit=1)
         return any(page.entries for page in pages)
+
+
+def _add_pieces(wanted: Replacement, content: Content, writer: Writer) -> None:
+    skipped = False
+    for piece in wanted.pieces:
+        if isinstance(piece, KeptRange) and wanted.cancelled is not None and wanted.cancelled():
+            skipped = True  # producing the next piece raises
+            continue
+        content.add(piece)
+        del piece  # a filter may be large: free it before the next one is built
+        if not skipped:
+            writer.add()
+    if skipped:
+        raise WriteError("copying was cancelled", path=content.source.path)
+    content.finish()
 
 
 def _directory_key(key: str) -> str:

@@ -1,27 +1,16 @@
-"""Writes objects: the steps that the vendors' stores share.
-
-    condition -> pieces -> content -> verify -> upload on the condition
-
-Most stores are sent nothing before the whole content is known and verified, so nothing has to be undone if a piece
-can't be produced: kept ranges are recorded, and new bytes are written to a local temporary file. A `Writer` may begin
-earlier, and then has to end what it began.
-"""
+"""What a vendor's client does to write objects: the interface for `ObjectStore`, which takes the steps."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from bloomcli.concurrency.signals import terminable
-from bloomcli.errors import WriteError
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.base import KeptRange, Progress, Replacement, Source, SweepResult, output_exists
-from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
-from bloomcli.storage.objects.content import Content, PlannedSource
+from bloomcli.storage.base import KeptRange, Progress, Source, SweepResult
+from bloomcli.storage.objects.client import Client, Location, ObjectInfo, Page, Precondition
+from bloomcli.storage.objects.content import Content
 from bloomcli.storage.objects.source import ObjectSource
-from bloomcli.storage.objects.store import ObjectStore, source_of
 
 PART_BYTES: Final = 8 << 20
 """Maximum number of bytes that one request uploads."""
@@ -61,12 +50,10 @@ class Writer(ABC):
 
     Attributes:
         new: the new object.
-        leftovers: URIs of temporary objects that couldn't be removed.
     """
 
     def __init__(self, new: NewObject) -> None:
         self.new = new
-        self.leftovers: list[str] = []
 
     def add(self) -> None:  # noqa: B027  most writers wait for the whole content
         """Begin to write what is final of the content so far."""
@@ -88,13 +75,27 @@ class Writer(ABC):
 
 
 class WritingClient(Client):
-    """A client that writes objects of any size.
+    """A client that lists objects, and writes objects of any size.
 
     Attributes:
         appends_only: see `Store.appends_only`, for sources in the same store.
     """
 
     appends_only = False
+
+    @abstractmethod
+    def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
+        """List the objects whose keys begin with a prefix, one page per request.
+
+        Args:
+            at: the bucket and the prefix.
+            delimiter: list directories as prefixes instead of the objects in them.
+            limit: maximum number of entries and prefixes in a page; None for the store's default.
+        """
+
+    @abstractmethod
+    def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
+        """Write an object in one request. Raises Conflict if the precondition fails."""
 
     @abstractmethod
     def check_replaceable(self, at: Location, known: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
@@ -138,101 +139,3 @@ class WritingClient(Client):
         """Remove what killed runs left of objects to write: see `Store.sweep_for`. By default there is nothing."""
         del locations
         return SweepResult()
-
-
-class WritableObjectStore(ObjectStore):
-    """A store that writes objects by a vendor's client."""
-
-    def __init__(self) -> None:
-        self._leftovers: dict[str, list[str]] = {}
-
-    @property
-    @abstractmethod
-    def client(self) -> WritingClient:
-        """The client, created on first use. Raises UnsupportedError if the store's package isn't installed."""
-
-    def leftover_files(self, path: str) -> Sequence[str]:
-        """URIs of the temporary objects that `replace` couldn't remove."""
-        return self._leftovers.pop(path, ())
-
-    def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
-        """The traffic of a replacement, including the requests that read the source."""
-        client = self.client
-        return client.estimate(client.locate(path), outline, source, source_of(source, client))
-
-    def appends_only(self, source: Source, path: str) -> bool:
-        """Whether the source is an object of this store, which can only append to it."""
-        del path
-        return self.client.appends_only and source_of(source, self.client) is not None
-
-    def check_output(
-        self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
-    ) -> None:
-        """Check that the output can be written. Raises UsageError."""
-        super().check_output(path, overwrite=overwrite, makes_directories=makes_directories, force=force)
-        if overwrite:
-            self.client.check_replaceable(self.client.locate(path), force=force)
-
-    def sweep_for(self, paths: Iterable[str]) -> SweepResult:
-        """Remove or report what killed runs left of these objects."""
-        return self.client.sweep([*map(self.client.locate, paths)])
-
-    def _replace(self, wanted: Replacement) -> int:
-        """Collect all pieces, verify the content, and upload it on a condition."""
-        with closing(Content(wanted.source)) as content, terminable():
-            writer = self.client.writer(self._new_object(wanted, content))
-            try:
-                with closing(wanted.pieces):  # ends their threads before the object is verified
-                    _add_pieces(wanted, content, writer)
-                writer.finish()
-                if wanted.verify is not None:
-                    wanted.verify(PlannedSource(wanted.path, content))
-                if writer.new.origin is None:  # otherwise, the writer checks the source
-                    wanted.source.check_unchanged()
-                self._complete(writer, wanted.source)
-            except BaseException as error:
-                writer.abort(error)
-                raise
-            return content.size
-
-    def _complete(self, writer: Writer, source: Source) -> None:
-        new = writer.new
-        try:
-            writer.complete()
-        except (ObjectNotFound, Conflict):
-            if new.precondition is Precondition.NO_OBJECT and self.client.head(new.at) is not None:
-                raise output_exists(new.path) from None
-            raise source.changed("changed") from None
-        finally:
-            if writer.leftovers:
-                self._leftovers[new.path] = writer.leftovers
-
-    def _new_object(self, wanted: Replacement, content: Content) -> NewObject:
-        """The object to write, with its precondition. Raises UsageError if it can't be replaced."""
-        client, path, force = self.client, wanted.path, wanted.force
-        at, origin = client.locate(path), source_of(wanted.source, client)
-        precondition: Precondition | str = Precondition.NONE
-        if not wanted.overwrite:
-            if client.head(at) is not None:
-                raise output_exists(path)
-            precondition, previous = Precondition.NO_OBJECT, None
-        elif origin is not None and client.identity(origin.at) == client.identity(at):
-            precondition, previous = origin.info.tag, client.check_replaceable(at, origin.info, force=force)
-        else:
-            previous = client.check_replaceable(at, force=force)
-        return NewObject(at, path, content, precondition, previous, origin, wanted.progress, force)
-
-
-def _add_pieces(wanted: Replacement, content: Content, writer: Writer) -> None:
-    skipped = False
-    for piece in wanted.pieces:
-        if isinstance(piece, KeptRange) and wanted.cancelled is not None and wanted.cancelled():
-            skipped = True  # producing the next piece raises
-            continue
-        content.add(piece)
-        del piece  # a filter may be large: free it before the next one is built
-        if not skipped:
-            writer.add()
-    if skipped:
-        raise WriteError("copying was cancelled", path=content.source.path)
-    content.finish()

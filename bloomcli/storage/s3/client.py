@@ -17,6 +17,11 @@ from contextlib import closing, contextmanager, nullcontext
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeVar
 
+import boto3
+from botocore import UNSIGNED, xform_name
+from botocore.config import Config
+from botocore.handlers import add_expect_header
+
 from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.storage import traffic
 from bloomcli.storage.objects.bounded import answers_to_writes, bounded_pools, content_of
@@ -31,14 +36,14 @@ from bloomcli.storage.objects.client import (
     Precondition,
     content_range,
 )
-from bloomcli.storage.objects.network import ListingProgress, expecting, foreign_answer, nanoseconds_in, size_in
+from bloomcli.storage.objects.network import Answers, ListingProgress, nanoseconds_in, size_in
 from bloomcli.storage.s3.errors import (
-    body_errors,
+    BODY_ERRORS,
+    FOREIGN_ERRORS,
+    RAW_ERRORS,
+    SDK_ERRORS,
+    SETTING_ERRORS,
     converted_error,
-    foreign_errors,
-    raw_errors,
-    sdk_errors,
-    setting_errors,
     status_of,
 )
 from bloomcli.words import counted
@@ -64,10 +69,6 @@ class Settings(NamedTuple):
 
 def settings() -> Settings:
     """The settings from the current environment. Raises BotoCoreError, ValueError if they can't be used."""
-    import boto3
-    from botocore import UNSIGNED
-    from botocore.config import Config
-
     session: Any = boto3.session.Session()
     of_user = session._session.get_config_variable
     retries: dict[str, Any] = {"mode": "standard" if of_user("retry_mode") == "legacy" else of_user("retry_mode")}
@@ -88,8 +89,6 @@ def settings() -> Settings:
 
 def client_of(found: Settings) -> Any:
     """Create a boto3 client with its own connections. Raises BotoCoreError, ValueError for invalid settings."""
-    from botocore.handlers import add_expect_header
-
     client: Any = found.session.client("s3", config=found.config)
     pools = client._endpoint.http_session._pool_classes_by_scheme
     pools.update(bounded_pools(pools))
@@ -142,6 +141,7 @@ class S3Client(Client):
     """Requests to S3. The configuration is read before the first one."""
 
     def __init__(self) -> None:
+        self._answers = Answers("S3", self.endpoint)
         self._lock = threading.Lock()
         self._clients: dict[object, Any] = {}
         self._settings: dict[object, Settings] = {}
@@ -161,7 +161,7 @@ class S3Client(Client):
         try:
             found = self._settings.get(environment) or settings()
             client = client_of(found)
-        except setting_errors() as error:
+        except SETTING_ERRORS as error:
             raise converted_error(error, "", at, writes=False) from None
         self._clients, self._settings = {(os.getpid(), environment): client}, {environment: found}
         return client
@@ -203,7 +203,7 @@ class S3Client(Client):
         def once() -> tuple[bytes, ObjectInfo]:
             try:
                 answer = self.sdk(at).get_object(**object_parameters(at), Range=f"bytes=-{length}")
-            except sdk_errors() as error:
+            except SDK_ERRORS as error:
                 if status_of(error) != 416:
                     raise
                 # an empty object has no ranges
@@ -224,7 +224,7 @@ class S3Client(Client):
                 answer = self.sdk(at).get_object(
                     **object_parameters(at), Range=f"bytes={offset}-{offset + length - 1}", IfMatch=tag
                 )
-            except sdk_errors() as error:
+            except SDK_ERRORS as error:
                 if status_of(error) == 416:
                     raise Conflict from None
                 raise
@@ -246,7 +246,7 @@ class S3Client(Client):
             options["Delimiter"] = "/"
         if limit is not None:
             options["MaxKeys"] = limit
-        progress = ListingProgress(at, "S3", lambda: self.endpoint(at))
+        progress = ListingProgress(at, self._answers)
         while True:
             try:
                 answer = self.request("ListObjectsV2", at, whole=False, **options)
@@ -266,7 +266,7 @@ class S3Client(Client):
     def put(self, at: Location, data: bytes, precondition: Precondition | str, **properties: Any) -> ObjectInfo:
         """Write an object in one request, with properties as parameters of PutObject. Raises Conflict."""
         expected = (ObjectNotFound, Conflict) if isinstance(precondition, str) else Conflict
-        with expecting(expected, at, "S3", lambda: self.endpoint(at), writing=True):
+        with self._answers.expecting(expected, at, writing=True):
             answer = self.request(
                 "PutObject",
                 at,
@@ -294,8 +294,6 @@ class S3Client(Client):
             ObjectNotFound, Conflict: see `Client`.
             UnreadableError, WriteError: the request failed.
         """
-        from botocore import xform_name
-
         call = getattr(self.sdk(at), xform_name(operation))
         named = object_parameters(at) if whole else {"Bucket": at.bucket}
         with self._converted_errors(operation, at, writes=writes), answers_to_writes() if writes else nullcontext():
@@ -310,25 +308,20 @@ class S3Client(Client):
             yield
         except (BloomError, ObjectNotFound, Conflict):
             raise
-        except sdk_errors() as error:
-            with expecting(
-                _EXPECTED.get(operation, (ObjectNotFound, Conflict)),
-                at,
-                "S3",
-                lambda: self.endpoint(at),
-                writing=writes,
-            ):
+        except SDK_ERRORS as error:
+            expected = _EXPECTED.get(operation, (ObjectNotFound, Conflict))
+            with self._answers.expecting(expected, at, writing=writes):
                 raise converted_error(error, operation, at, writes=writes, endpoint=self.endpoint(at)) from None
         except _Foreign as error:
-            raise foreign_answer(at, "S3", self.endpoint(at), writing=writes, why=str(error)) from None
-        except foreign_errors():
-            raise foreign_answer(at, "S3", self.endpoint(at), writing=writes) from None
+            raise self._answers.foreign(at, writing=writes, why=str(error)) from None
+        except FOREIGN_ERRORS:
+            raise self._answers.foreign(at, writing=writes) from None
 
     def _body(self, answer: dict[str, Any]) -> bytes:
         try:
             with closing(answer["Body"]) as body:
                 data: bytes = body.read()
-        except body_errors() as error:
+        except BODY_ERRORS as error:
             raise _BrokenBody(error) from None
         traffic.current().count(requests=0, downloaded=len(data))
         return data
@@ -347,8 +340,8 @@ class S3Client(Client):
                     return once()
                 except _BrokenBody as broken:
                     error = broken.error
-                except raw_errors() as broken:
-                    if isinstance(broken, sdk_errors()):
+                except RAW_ERRORS as broken:
+                    if isinstance(broken, SDK_ERRORS):
                         raise
                     error = broken  # in the body of an error: boto3 doesn't convert it
             if attempt == ATTEMPTS:

@@ -6,10 +6,15 @@ import re
 import shlex
 from typing import Any, Final, NamedTuple
 
-from bloomcli.errors import BloomError, UnreadableError, WriteError
+import botocore.exceptions as sdk
+from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError
+
+from bloomcli.errors import BloomError
 from bloomcli.model import paths
-from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
-from bloomcli.storage.objects.network import exceeded_bounds
+from bloomcli.storage.objects import network
+from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
+from bloomcli.storage.objects.network import connection_failure, storage_error
 
 PERMISSIONS: Final = {
     "GetObject": "s3:GetObject",
@@ -99,41 +104,25 @@ _SECRETS: Final = re.compile(
 )
 
 
-def sdk_errors() -> tuple[type[Exception], ...]:
-    """The base classes of boto3's exceptions, imported only after one was raised.
+SDK_ERRORS: Final = (sdk.BotoCoreError, sdk.ClientError, RecursionError)
+"""The base classes of boto3's exceptions.
 
-    RecursionError is one of them: after a redirect that names no region, boto3 sends HeadBucket to get it, and does
-    the same after a redirect of that request.
-    """
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    return BotoCoreError, ClientError, RecursionError
-
-
-def setting_errors() -> tuple[type[Exception], ...]:
-    """The exceptions that boto3 raises for an invalid configuration."""
-    return ValueError, *sdk_errors()
-
-
-def body_errors() -> tuple[type[Exception], ...]:
-    """The exceptions for an object's content that is incomplete or stops arriving."""
-    from botocore.exceptions import IncompleteReadError, ReadTimeoutError, ResponseStreamingError
-
-    return IncompleteReadError, ReadTimeoutError, ResponseStreamingError, *raw_errors()
-
-
-def raw_errors() -> tuple[type[Exception], ...]:
-    """The exceptions for the body of an error, sent instead of content, that is incomplete or stops arriving."""
-    from urllib3.exceptions import HTTPError
-
-    return HTTPError, OSError
-
-
-def foreign_errors() -> tuple[type[Exception], ...]:
-    """boto3's exceptions for an answer that isn't one of S3: it can't be parsed, or has an invalid number or time."""
-    from botocore.parsers import ResponseParserError
-
-    return ResponseParserError, ValueError, TypeError, LookupError, AttributeError, OverflowError
+RecursionError is one of them: after a redirect that names no region, boto3 sends HeadBucket to get it, and does
+the same after a redirect of that request.
+"""
+SETTING_ERRORS: Final = (ValueError, *SDK_ERRORS)
+"""The exceptions that boto3 raises for an invalid configuration."""
+RAW_ERRORS: Final = (HTTPError, OSError)
+"""The exceptions for the body of an error, sent instead of content, that is incomplete or stops arriving."""
+BODY_ERRORS: Final = (
+    sdk.IncompleteReadError,
+    sdk.ReadTimeoutError,
+    sdk.ResponseStreamingError,
+    *RAW_ERRORS,
+)
+"""The exceptions for an object's content that is incomplete or stops arriving."""
+FOREIGN_ERRORS: Final = (ResponseParserError, *network.FOREIGN_ERRORS)
+"""boto3's exceptions for an answer that isn't one of S3: it can't be parsed, or has an invalid number or time."""
 
 
 def code_of(error: Exception) -> str:
@@ -163,17 +152,20 @@ def converted_error(error: Exception, operation: str, at: Location, *, writes: b
         return Conflict()
     if code in _ABSENT or (status == 404 and not code):
         return ObjectNotFound()
-    if code in _ARCHIVED:
-        explanation = _explain_archived(error, at)
-    elif code or status:
-        explanation = _explain_answer(error, operation, code, status, endpoint)
+    if code or status:
+        response: Any = error.response  # type: ignore[attr-defined]
+        if code in _ARCHIVED:
+            explanation = _explain_archived(response, at)
+        else:
+            explanation = _explain_answer(response, operation, code, status, endpoint)
+        if number := response.get("ResponseMetadata", {}).get("RequestId"):
+            explanation = explanation._replace(reason=f"{explanation.reason} (request {number})")
     else:
         explanation = _explain_no_answer(error, endpoint)
-    denied = AccessDenied if explanation.denied else UnreadableError
-    kind: type[BloomError] = WriteError if writes else denied
-    what = "can't be written" if writes else "can't be read"
-    path = at.root if code in _BUCKET_CODES else at.uri
-    return kind(f"{what}: {explanation.reason}", path=path, hint=explanation.hint)
+    found = storage_error(at, explanation.reason, explanation.hint, writing=writes, denied=explanation.denied)
+    if code in _BUCKET_CODES:
+        found.path = at.root
+    return found
 
 
 def is_missing_bucket(error: BloomError) -> bool:
@@ -193,49 +185,39 @@ def restore_command(at: Location, storage_class: str) -> str:
     )
 
 
-def _explain_archived(error: Exception, at: Location) -> _Explanation:
-    """The explanation of an error for an archived object."""
-    response: Any = error.response  # type: ignore[attr-defined]
+def _explain_archived(response: Any, at: Location) -> _Explanation:
+    """The explanation of an answer for an archived object."""
     found = {**response.get("Error", {}), **response}
     storage_class = str(found.get("AccessTier") or found.get("StorageClass") or "")
-    number = response.get("ResponseMetadata", {}).get("RequestId")
-    request = f" (request {number})" if number else ""
     named = f" (storage class {storage_class})" if storage_class else ""
-    return _Explanation(f"the object is archived{named}{request}", restore_command(at, storage_class))
+    return _Explanation(f"the object is archived{named}", restore_command(at, storage_class))
 
 
-def _explain_answer(error: Exception, operation: str, code: str, status: int, endpoint: str) -> _Explanation:
-    response: Any = error.response  # type: ignore[attr-defined]
-    number = response.get("ResponseMetadata", {}).get("RequestId")
-    request = f" (request {number})" if number else ""
+def _explain_answer(response: Any, operation: str, code: str, status: int, endpoint: str) -> _Explanation:
     if code in _BY_CODE:
-        explanation = _BY_CODE[code]
-        return _Explanation(explanation.reason + request, explanation.hint)
+        return _BY_CODE[code]
     if code in {"AccessDenied", "AllAccessDisabled", "403", "Forbidden"} or status == 403:
         wanted = PERMISSIONS.get(operation, operation)
         hint = f"the request needs {wanted}: `aws sts get-caller-identity` shows whose credentials were found, if any"
         if operation in {"GetObject", "HeadObject"}:
             hint = f"{hint}; without s3:ListBucket, S3 gives this answer for a missing object too"
-        return _Explanation(f"access denied: {wanted}{request}", hint, denied=True)
+        return _Explanation(f"access denied: {wanted}", hint, denied=True)
     if code.startswith("KMS."):
-        return _Explanation(
-            f"the key that encrypts the object can't be used: {code}{request}", "check its policy in KMS"
-        )
+        return _Explanation(f"the key that encrypts the object can't be used: {code}", "check its policy in KMS")
     if operation == "HeadObject" and code == "400":  # the answer has no text
-        return _Explanation(f"the store answered 400{request}: perhaps {_CUSTOMER_KEY.reason}", _CUSTOMER_KEY.hint)
+        return _Explanation(f"the store answered 400: perhaps {_CUSTOMER_KEY.reason}", _CUSTOMER_KEY.hint)
     if code == "InvalidRequest" and "stored using a form of Server Side Encryption" in str(response):
-        return _Explanation(_CUSTOMER_KEY.reason + request, _CUSTOMER_KEY.hint)
+        return _CUSTOMER_KEY
     message = shown(str(response.get("Error", {}).get("Message", "")))
     return _Explanation(
-        f"the store answered {status} {shown(code)}{': ' if message else ''}{message}{request}",
+        f"the store answered {status} {shown(code)}{': ' if message else ''}{message}",
         f"check the endpoint {paths.shown(endpoint)}" if endpoint else None,
     )
 
 
 def _explain_no_answer(error: Exception, endpoint: str) -> _Explanation:
-    failure = exceeded_bounds(error, endpoint)
-    if failure is not None:
-        return _Explanation(failure.reason, failure.hint)
+    if isinstance(error, _CONNECTION_ERRORS):
+        return _Explanation(*connection_failure(error, endpoint, "AWS_ENDPOINT_URL and AWS_REGION"))
     kinds = {kind.__name__ for kind in type(error).__mro__}
     text = shown(str(error))
     for names, explanation in _WITHOUT_ANSWER:
@@ -245,6 +227,7 @@ def _explain_no_answer(error: Exception, endpoint: str) -> _Explanation:
     return _Explanation(text or type(error).__name__, None)
 
 
+_CONNECTION_ERRORS: Final = (sdk.ConnectionError, sdk.HTTPClientError, *BODY_ERRORS)
 _WITHOUT_ANSWER: Final = (
     ({"NoCredentialsError", "PartialCredentialsError"}, _Explanation("the credentials are incomplete", _LOGIN)),
     (
@@ -256,32 +239,7 @@ _WITHOUT_ANSWER: Final = (
         _Explanation("the configuration can't be used: {text}", "check AWS_PROFILE and ~/.aws/config"),
     ),
     (
-        {"SSLError"},
-        _Explanation(
-            "the server's certificate isn't trusted, or it doesn't support TLS",
-            "AWS_CA_BUNDLE names a file with its authority's certificate; http:// in AWS_ENDPOINT_URL avoids TLS",
-        ),
-    ),
-    ({"ProxyConnectionError"}, _Explanation("the proxy can't be reached", "check HTTPS_PROXY and HTTP_PROXY")),
-    (
-        {"ConnectTimeoutError", "ReadTimeoutError"},
-        _Explanation(
-            "the store doesn't answer in time", "check the network, AWS_ENDPOINT_URL ({endpoint}) and AWS_REGION"
-        ),
-    ),
-    (
-        {"EndpointConnectionError", "InvalidEndpointConfigurationError"},
-        _Explanation("the store can't be reached", "check the network, AWS_ENDPOINT_URL ({endpoint}) and AWS_REGION"),
-    ),
-    (
-        {"ConnectionClosedError", "IncompleteReadError", "ResponseStreamingError", "HTTPClientError", "HTTPError"}
-        | {"OSError"},
-        _Explanation(
-            "the connection to the store broke in every attempt", "try again; the network or {endpoint} is unreliable"
-        ),
-    ),
-    (
-        {"InvalidRetryConfigurationError", "ValueError"},
+        {"InvalidRetryConfigurationError", "InvalidEndpointConfigurationError", "ValueError"},
         _Explanation(
             "the configuration can't be used: {text}",
             "check AWS_MAX_ATTEMPTS, AWS_RETRY_MODE, AWS_ENDPOINT_URL and ~/.aws/config",
@@ -294,9 +252,9 @@ _WITHOUT_ANSWER: Final = (
             "check AWS_ENDPOINT_URL ({endpoint}) and AWS_REGION",
         ),
     ),
-    ({"ParamValidationError", "InvalidRegionError"}, _Explanation("{text}", "check the URI and AWS_REGION")),
+    ({"ParamValidationError"}, _Explanation("{text}", "check the URI and AWS_REGION")),
 )
-"""Explanations of boto3's exceptions, by class names, so that the classes aren't imported."""
+"""Explanations of boto3's other exceptions, by class names: older releases of boto3 don't have all of the classes."""
 
 
 def shown(text: str) -> str:

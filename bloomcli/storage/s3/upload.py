@@ -430,10 +430,12 @@ class Upload:
         while self._waiting and self._waiting[0][1].done():
             self._wait_for_first()
 
-    def wait(self) -> None:
-        """Wait until all parts are written. Raises the errors of parts."""
+    def finish(self) -> None:
+        """Write the remaining parts, and wait until all are written. Raises the errors of parts."""
+        self.add(finished=True)
         while self._waiting:
             self._wait_for_first()
+        self.stop()
 
     def complete(self, precondition: Precondition | str) -> str:
         """Complete the upload. Returns the new object's tag. Raises Conflict, WriteError."""

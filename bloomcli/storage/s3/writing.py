@@ -219,9 +219,7 @@ class _S3Writer(Writer):
             if content.size > max(self._client.put_most, 0) or any(part.copy_from is not None for part in parts):
                 self._begin()
         if self._upload is not None:
-            self._upload.add(finished=True)
-            self._upload.wait()
-            self._upload.stop()
+            self._upload.finish()
             return
         self._whole = content.read(0, content.size), self._properties()
         if self.new.progress is not None:

@@ -182,8 +182,8 @@ class Log:
                 for action in actions_in(path, ()):
                     if (of_commit := (action.get("commitInfo") or {}).get("inCommitTimestamp")) is not None:
                         return int(of_commit)
-        status = self._store.status(path)
-        return 0 if status is None else status.mtime_ns // 1_000_000
+        found = self._store.fingerprint(path)
+        return 0 if found is None else found.mtime_ns // 1_000_000
 
     def _replay(self) -> None:
         start = max((number for number in self._checkpoints if number <= self.version), default=-1)

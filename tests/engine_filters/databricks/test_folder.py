@@ -48,7 +48,7 @@ def test_in_a_store_only_validate_looks_once_per_directory_and_only_beside_files
     monkeypatch: pytest.MonkeyPatch, writer: str, lookups: int
 ) -> None:
     store = MemoryObjects()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     uris = [f"{SCHEME}://lake/t/p={part}/{number}.parquet" for part in "ab" for number in range(2)]
     for uri in uris:
         store.client.store(uri, written_by(writer))

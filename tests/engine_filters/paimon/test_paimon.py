@@ -568,7 +568,7 @@ def test_a_table_isn_t_searched_as_plain_files(tables: Path) -> None:
 
 def test_a_run_looks_the_table_up_once(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryObjects()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     for path in (one for one in (tables / "large").rglob("*") if one.is_file()):
         store.client.store(f"{SCHEME}://lake/{path.relative_to(tables)}", path.read_bytes())
     lake = f"{SCHEME}://lake/large/"

@@ -302,7 +302,7 @@ def test_a_file_whose_schema_arrow_cannot_read_does_not_end_the_search_of_others
 ) -> None:
     """The file is in a store, where the reads of a file are announced according to its schema."""
     store = MemoryObjects()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     path, folder = tmp_path / "f.parquet", f"{SCHEME}://lake/t/"
     pq.write_table(pa.table({"c": range(0, 1000, 2), "text": ["x"] * 500}), path)
     store.client.store(f"{folder}a.parquet", with_schema(path, schema))

@@ -18,7 +18,7 @@ from bloomcli.errors import SourceChanged, UnreadableError, UnsupportedError, Us
 from bloomcli.extras import install
 from bloomcli.model.paths import shown
 from bloomcli.storage import traffic
-from bloomcli.storage.https.client import ATTEMPTS, Session
+from bloomcli.storage.https.client import ATTEMPTS, HttpClient
 from bloomcli.storage.objects.source import TAIL_BYTES
 
 LARGE = bytes(range(251)) * 4000
@@ -239,11 +239,11 @@ def test_a_missing_package_is_an_error_that_names_the_extra() -> None:
 
 def test_connections_are_used_again(place: HttpPlace) -> None:
     place.put("data.bin", LARGE)
-    session = Session()
-    at = place.store.client.locate(place.path("data.bin"))  # type: ignore[attr-defined]
+    client = HttpClient()
+    at = client.locate(place.path("data.bin"))
     for _ in range(3):
-        session.get(at, {"Range": "bytes=0-9"}, 10)
-    (manager,) = session._managers.values()
+        client.get(at, {"Range": "bytes=0-9"}, 10)
+    (manager,) = client._managers.values()
     assert manager.connection_from_url(at.uri).num_connections == 1  # type: ignore[attr-defined]
 
 

@@ -435,7 +435,7 @@ def test_a_really_full_disk_leaves_the_original_whole(file: Path) -> None:
         replacing(file, source=source, overwrite=True, verify=accept) as out,
     ):
         target = os.open(full, os.O_WRONLY)
-        os.dup2(target, out._fd)
+        os.dup2(target, out.fd)
         os.close(target)
         out.write(b"x" * 100)
     assert file.read_bytes() == OLD

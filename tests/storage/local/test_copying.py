@@ -15,7 +15,7 @@ from conftest import need
 from bloomcli.errors import SourceChanged, WriteError
 from bloomcli.storage.local import copying
 from bloomcli.storage.local.atomic import replacing
-from bloomcli.storage.local.copying import BLOCK, Copier
+from bloomcli.storage.local.copying import BLOCK, NewFile
 from bloomcli.storage.local.source import LocalSource
 
 STEP = 16 * BLOCK
@@ -44,20 +44,20 @@ def copy(file: Path, head: bytes, *ranges: tuple[int, int]) -> tuple[bytes, list
     """The content of a file after `head`, the ranges and a tail were written to it; and the steps."""
     target = file.with_name("copy")
     fd = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-    copier = Copier(target, fd)
+    new = NewFile(target, fd)
     steps = []
     try:
         os.write(fd, head)
         position = len(head)
         with LocalSource(str(file), file) as source:
             for offset, length in ranges:
-                for step in copier.steps(source, offset, length, position):
+                for step in new._steps(source, offset, length, position):
                     steps.append(step)
                     position += step[0]
                     assert target.stat().st_size == position
         os.write(fd, b"tail")
     finally:
-        copier.close()
+        new.close()
         os.close(fd)
     return target.read_bytes(), steps
 

@@ -37,7 +37,7 @@ ELSEWHERE = {
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> MemoryClient:
     store = MemoryObjects()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     monkeypatch.setattr(source, "TAIL_BYTES", 64)
     monkeypatch.setattr(source, "PART_BYTES", 1000)
     monkeypatch.setattr(source, "AHEAD_BYTES", 3000)

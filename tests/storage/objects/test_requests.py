@@ -72,7 +72,7 @@ def filtered(plain: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def client(monkeypatch: pytest.MonkeyPatch) -> MemoryClient:
     """The client of a store whose URIs the registry finds."""
     store = MemoryObjects()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     return store.client
 
 
@@ -318,7 +318,7 @@ from bloomcli.storage import registry
 from bloomcli.storage.objects.client import ObjectInfo
 
 store = MemoryObjects()
-registry.BY_SCHEME[SCHEME] = store
+registry.known_stores()[SCHEME] = store
 
 class Ranges:
     '''The file, of which only what is requested comes into memory: by several threads at once.'''

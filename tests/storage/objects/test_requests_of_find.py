@@ -31,7 +31,7 @@ URI: Final = f"{SCHEME}://lake/orders/part-0.parquet"
 def client(monkeypatch: pytest.MonkeyPatch) -> MemoryClient:
     """The client of a store whose URIs the registry finds."""
     store = MemoryObjects()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     return store.client
 
 

@@ -41,7 +41,7 @@ GROUPS: Final = 3
 def client(monkeypatch: pytest.MonkeyPatch) -> MemoryClient:
     """The client of a store whose URIs the registry finds."""
     store = MemoryObjects()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
+    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     return store.client
 
 

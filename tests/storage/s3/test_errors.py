@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 from conftest import ROOT
 from support.object_stores import MemoryClient
 from support.s3_place import S3Place
+from urllib3.exceptions import ProxyError
 
 import bloomcli
 from bloomcli.errors import BloomError, SourceChanged, UnreadableError, UsageError, WriteError
@@ -82,11 +83,16 @@ def test_what_callers_decide_on_is_left_to_them() -> None:
         assert isinstance(converted_error(answered(code, status), "PutObject", AT, writes=True), Conflict)
 
 
+REFUSED_BY_PROXY = ProxyError("no connection to the proxy", ConnectionRefusedError())
 UNANSWERED: dict[str, tuple[Exception, str]] = {
-    "connection refused": (exceptions.EndpointConnectionError(endpoint_url="http://u:p@h/"), "can't be reached"),
-    "no answer": (exceptions.ReadTimeoutError(endpoint_url="http://h/"), "doesn't answer in time"),
+    "connection refused": (
+        exceptions.EndpointConnectionError(endpoint_url="http://u:p@h/", error=ConnectionRefusedError()),
+        "the connection was refused",
+    ),
+    "no answer": (exceptions.ReadTimeoutError(endpoint_url="http://h/"), "didn't answer in time"),
+    "broken connection": (exceptions.ConnectionClosedError(endpoint_url="http://h/"), "the connection was lost"),
     "TLS": (exceptions.SSLError(endpoint_url="https://h/", error="CERTIFICATE_VERIFY_FAILED"), "certificate"),
-    "proxy": (exceptions.ProxyConnectionError(proxy_url="http://u:p@h/", error="refused"), "proxy"),
+    "proxy": (exceptions.ProxyConnectionError(proxy_url="http://u:p@h/", error=REFUSED_BY_PROXY), "the proxy"),
     "half credentials": (exceptions.PartialCredentialsError(provider="env", cred_var="AWS_SECRET"), "incomplete"),
     "profile": (exceptions.ProfileNotFound(profile="nowhere"), "nowhere"),
     "redirects": (RecursionError("maximum recursion depth exceeded"), "redirects every request"),
@@ -196,7 +202,7 @@ def test_each_error_of_a_real_store_is_one_line(lake: S3Place, monkeypatch: pyte
     changed = {
         "AWS_SECRET_ACCESS_KEY": (secret, "signature"),
         "AWS_ACCESS_KEY_ID": ("AKIAIOSFODNN7EXAMPLE", "doesn't know these credentials"),
-        "AWS_ENDPOINT_URL": (f"http://user:{secret}@127.0.0.1:{closed_port()}", "can't be reached"),
+        "AWS_ENDPOINT_URL": (f"http://user:{secret}@127.0.0.1:{closed_port()}", "the connection was refused"),
         "AWS_PROFILE": ("nowhere", "configuration can't be used"),
     }
     for name, (value, words) in changed.items():

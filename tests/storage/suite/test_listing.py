@@ -28,7 +28,7 @@ def test_a_directory_is_listed_with_its_partitions_and_without_its_hidden_names(
     found = list(lake.store.list(lake.path("lake")))
     assert sorted(item.relative for item in found) == sorted(VISIBLE)
     for item in found:
-        assert (item.size, item.walked, item.matched, item.linked, item.problem) == (3, True, False, False, None)
+        assert (item.size, item.walked, item.matched, item.skipped, item.problem) == (3, True, False, False, None)
         with lake.store.open(item.path) as source:
             assert source.read_at(0, 3) == b"abc"
 
@@ -56,7 +56,7 @@ def test_the_tables_of_listed_files_are_known(
     for name in ("lake/orders/p=1/a.parquet", "lake/plain/b.parquet", f"lake/orders/{mark}"):
         listing.put(name, b"abc")
     if isinstance(listing.store, MemoryStore):
-        monkeypatch.setitem(registry.BY_SCHEME, SCHEME, listing.store)
+        monkeypatch.setitem(registry.known_stores(), SCHEME, listing.store)
     root = listing.path("lake/orders").removeprefix("file://")
     named = {"": True, "/": True, "/orders": True, "/orders/p=1": True, "/plain": False}
     if not isinstance(listing.store, MemoryStore):

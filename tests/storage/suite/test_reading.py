@@ -111,25 +111,24 @@ def test_a_directory_cannot_be_opened(place: Place) -> None:
     assert caught.value.hint
 
 
-def test_the_status_of_a_path_says_what_has_it(listing: Place) -> None:
+def test_the_kind_of_a_path_says_what_has_it(listing: Place) -> None:
     listing.put("folder/data.bin", CONTENT)
-    file = listing.store.status(listing.path("folder/data.bin"))
-    folder = listing.store.status(listing.path("folder"))
-    assert file is not None
-    assert (file.kind, file.size) == (Kind.FILE, len(CONTENT))
-    assert folder is not None
-    assert folder.kind is Kind.DIRECTORY
-    assert listing.store.status(listing.path("folder/nowhere")) is None
-    assert listing.store.status(listing.path("nowhere/at/all")) is None
+    found = listing.store.fingerprint(listing.path("folder/data.bin"))
+    assert found is not None
+    assert found.size == len(CONTENT)
+    assert listing.store.kind(listing.path("folder/data.bin")) is Kind.FILE
+    assert listing.store.kind(listing.path("folder")) is Kind.DIRECTORY
+    assert listing.store.kind(listing.path("folder/nowhere")) is None
+    assert listing.store.kind(listing.path("nowhere/at/all")) is None
 
 
 def test_a_later_file_has_a_later_time(place: Place) -> None:
     times = []
     for data in (b"one", b"two"):
         place.put("data.bin", data)
-        status = place.store.status(place.path("data.bin"))
-        assert status is not None
-        times.append(status.mtime_ns)
+        found = place.store.fingerprint(place.path("data.bin"))
+        assert found is not None
+        times.append(found.mtime_ns)
     assert 0 < times[0] <= times[1]
 
 

@@ -74,7 +74,7 @@ def lakes(names: list[str], folder: Path) -> Iterator[Lakes]:
         for scheme in (scheme for name in names for scheme in SCHEMES[name]):
             store = registry.known_stores().get(scheme)
             if store is not None:  # a new store, because an existing one has a client for another server
-                patched.setitem(registry.BY_SCHEME, scheme, type(store)())
+                patched.setitem(registry.known_stores(), scheme, type(store)())
         yield Lakes(made, environment)
 
 
