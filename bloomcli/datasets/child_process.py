@@ -24,6 +24,7 @@ from typing import IO, Final, cast
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets.pool import OnFewer, Rows, Shares, run_in_pool
 from bloomcli.datasets.task import Task
+from bloomcli.datasets.workers import close_pipe
 from bloomcli.formats.keys import seal, use_seal
 from bloomcli.model.dataset import FileRow
 
@@ -71,7 +72,7 @@ def rows(tasks: Mapping[int, Task], shares: Shares, fail_fast: bool, on_fewer: O
             child.terminate()
             raise
         finally:
-            from_child.close()
+            close_pipe(from_child)
             child.wait()
 
 

@@ -24,7 +24,7 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from bloomcli.commands.progress import cores
 from bloomcli.concurrency.signals import stop_by_default
@@ -126,10 +126,10 @@ class Workers:
             )
             process.start()
         except BaseException:
-            mine.close()
+            close_pipe(mine)
             raise
         finally:
-            _close(theirs)
+            close_pipe(theirs)
         self._all.append(Worker(process, mine))
 
     def give(self, worker: Worker, positions: list[int], tasks: list[Task]) -> None:
@@ -159,7 +159,7 @@ class Workers:
 
     def _discard(self, worker: Worker) -> None:
         self._all.remove(worker)
-        worker.pipe.close()
+        close_pipe(worker.pipe)
         worker.process.join()
         worker.process.close()
 
@@ -184,14 +184,14 @@ class Workers:
     def close(self) -> None:
         """Wait until all workers have ended. They finish their batches first, unless `stop` was called."""
         for worker in self._all:
-            worker.pipe.close()
+            close_pipe(worker.pipe)
         for worker in self._all:
             worker.process.join()
             worker.process.close()
         self._all.clear()
 
 
-def _close(pipe: Connection) -> None:
+def close_pipe(pipe: Connection | IO[bytes]) -> None:
     """Close one end of a pipe. It is closed even if the system reports an error, such as an interrupt."""
     with contextlib.suppress(OSError):
         pipe.close()
@@ -213,7 +213,7 @@ def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stop_by_default()
     for other in inherited:  # otherwise a pipe wouldn't end when its other end is closed
-        _close(other)
+        close_pipe(other)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import errno
+import multiprocessing.connection
 import os
 import shutil
 import signal
@@ -319,6 +320,24 @@ def test_what_cannot_be_imported_is_reported_by_each_file(tmp_path: Path, monkey
     report = run(tmp_path, "inspect", {}, jobs=2)
     assert [r.status for r in report.rows] == [Status.FAILED, Status.FAILED, Status.DONE]
     assert all("import of bloomcli.formats.parquet.file" in str(r.error) for r in report.rows[:2])
+
+
+def test_an_error_when_a_pipe_is_closed_loses_no_worker_and_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = datasets.mixed(tmp_path)
+    monkeypatch.setattr(workers, "can_fork", lambda: True)  # spawned workers don't see the change below
+    expected = run(lake, "inspect", {}, jobs=2)
+    close = multiprocessing.connection.Connection.close
+
+    def fail(pipe: multiprocessing.connection.Connection) -> None:
+        close(pipe)
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    monkeypatch.setattr(multiprocessing.connection.Connection, "close", fail)
+    report = run(lake, "inspect", {}, jobs=2)
+    assert (report.jobs, report.remarks) == (expected.jobs, ()) == (2, ())
+    assert brief(report, lake) == brief(expected, lake)
 
 
 Below = Callable[[], list[int]]
