@@ -160,9 +160,10 @@ def xxh64_of(forms: pa.Array) -> bytes:
     _, *buffers = forms.buffers()
     views = [memoryview(b"" if buffer is None else buffer).cast("B") for buffer in buffers]
     if pa.types.is_large_binary(forms.type):
-        kernels.hash_binary(views[0], views[1], forms.offset, len(forms), True, None, hashes)
+        kernels.hash_binary(views[0][8 * forms.offset :], views[1], len(forms), hashes)
     else:
-        kernels.hash_fixed(views[0], forms.type.bit_width // 8, forms.offset, len(forms), None, hashes)
+        width = forms.type.bit_width // 8
+        kernels.hash_plain_fixed(views[0][width * forms.offset :], width, len(forms), hashes, True)
     return bytes(hashes)
 
 
@@ -226,7 +227,7 @@ def wanted(
         hashes_of(stored),
         [key for key, *_ in found] if ordered else None,
         nan,
-        None if many else tuple(literals),  # a tuple, for which `lookups_of` keeps its results
+        None if many else tuple(literals),
         sharing.by_position([*ordered_forms, None]),
     )
 

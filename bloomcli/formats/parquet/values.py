@@ -134,7 +134,7 @@ def _has_zero(part: Slice, column: Column) -> bool:
     if width is None or not part.hashed:
         return False
     if part.fixed is not None:
-        return kernels.has_zero(part.fixed, width, 0, len(part.fixed) // width, None)
+        return kernels.has_zero(part.fixed, width, len(part.fixed) // width)
     return _among(part.hashes, column)  # DELTA_BYTE_ARRAY: the values weren't kept
 
 
