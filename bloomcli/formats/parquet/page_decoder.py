@@ -399,8 +399,6 @@ def _next(reader: ChunkReader) -> RawPage | None:
     if header.head_field is None:
         reader.position += header.size + packed
         return None
-    if not header.has_head:
-        raise reader.fault(f"the page header has no {header.head_field}", at)
     encoding = header.encoding_name()
     if encoding not in spec.ENUMS["Encoding"]:
         raise unread(encoding, header.location)

@@ -46,19 +46,6 @@ class HashedPage:
     These are all entries of a dictionary, or one slice of a data page.
     """
 
-    __slots__ = (
-        "_kept",
-        "_location",
-        "_positions",
-        "_width",
-        "count",
-        "dictionary",
-        "end",
-        "has_zero",
-        "hashes",
-        "parts",
-    )
-
     def __init__(self, page: Page, column: Column, parts: Iterable[Slice]) -> None:
         self._location = page.location
         self.parts: list[Slice] = []
