@@ -62,7 +62,7 @@ def _pages(data: np.ndarray, width: int, hash_page: Callable[[memoryview, int, b
 
 
 def _fixed(width: int) -> Callable[[memoryview, int, bytearray], object]:
-    return lambda page, count, out: kernels.hash_fixed(page, width, 0, count, None, out)
+    return lambda page, count, out: kernels.hash_plain_fixed(page, width, count, out, every=True)
 
 
 def _plain(page: memoryview, count: int, out: bytearray) -> None:

@@ -180,12 +180,10 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
             return inspect_row(module.run(task.path, options), every=options.every)
         case ProbeOptions():
             return _probe_row(module.run(task.path, options))
-        case SurveyOptions():
-            return module.run(task.path, options)
         case ValidateOptions():
             found = module.run(task.path, options, table=task.table, threads=task.threads, progress=progress)
             return validate_row(found)
-    works = {IndexOptions: "run", ExtentOptions: "extents", UnitOptions: "units"}
+    works = {IndexOptions: "run", SurveyOptions: "run", ExtentOptions: "extents", UnitOptions: "units"}
     row: FileRow = getattr(module, works[type(options)])(task.path, options)
     return row
 

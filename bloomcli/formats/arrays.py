@@ -11,7 +11,7 @@ import io
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -124,6 +124,12 @@ class SourceStream(io.RawIOBase):
         data += self._tail[max(self._at - self._end, 0) : max(stop - self._end, 0)]
         self._at += len(data)
         return data
+
+    def readinto(self, into: Any) -> int:
+        """Read the next bytes into a buffer."""
+        data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Go to an offset, which is returned."""

@@ -44,7 +44,7 @@ class FilterComparison(Generic[B]):
         self.negative_zero = False
         """A value is -0.0, and the stored filter doesn't hold +0.0."""
 
-    def insert(self, hashes: bytearray, count: int, *, has_zero: bool) -> None:
+    def insert(self, hashes: bytes | bytearray, count: int, *, has_zero: bool) -> None:
         """Insert values; `has_zero`: one of them is a zero of either sign."""
         self._rebuilt.insert_hashes(hashes, count)
         self.count += count

@@ -36,11 +36,10 @@ class BuildQueue(Generic[T]):
     """Runs jobs in threads, and returns their results in the order of the jobs. The caller releases each result.
 
     Args:
-        jobs: the jobs, in order.
+        jobs: the jobs, in order. One that needs more memory than all may have is built alone.
         threads: the maximum number of threads.
         result_bytes: bytes that a result takes until it is written.
         max_jobs: maximum number of started and waiting jobs, regardless of their memory.
-        ceiling: maximum bytes of all jobs and results; a job that needs more is built alone.
     """
 
     def __init__(
@@ -50,13 +49,11 @@ class BuildQueue(Generic[T]):
         result_bytes: Callable[[T], int],
         *,
         max_jobs: int = _MAX_JOBS,
-        ceiling: int | None = None,
     ) -> None:
         self._max_jobs = max_jobs
         self._jobs: Iterator[Job[T]] = iter(jobs)
         self._next = next(self._jobs, None)
         self._result_bytes = result_bytes
-        self._ceiling = limits.FILTERS_IN_FLIGHT_MAX_BYTES if ceiling is None else ceiling
         self._running: deque[Future[T]] = deque()
         self._lock = threading.Lock()
         self._used = 0
@@ -88,7 +85,8 @@ class BuildQueue(Generic[T]):
         """Whether the next job has to wait until finished filters are written."""
         if self._next is None or not self._running:
             return False
-        return self._used + self._next.bytes > self._ceiling or len(self._running) >= self._max_jobs
+        too_large = self._used + self._next.bytes > limits.FILTERS_IN_FLIGHT_MAX_BYTES
+        return too_large or len(self._running) >= self._max_jobs
 
     @property
     def ready(self) -> bool:

@@ -30,10 +30,16 @@ FEW: Final = 256
 _PARSED_TOGETHER: Final = 1 << 14
 """Texts that are parsed before a check for cancellation; they take a tenth of a second."""
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
-_NUMBERS: Final = {"INT32": pa.int32(), "INT64": pa.int64(), "FLOAT": pa.int32(), "DOUBLE": pa.int64()}
-"""Integer types of the same width as a physical type."""
+_NUMBERS: Final = {
+    "BOOLEAN": pa.uint8(),
+    "INT32": pa.int32(),
+    "INT64": pa.int64(),
+    "FLOAT": pa.int32(),
+    "DOUBLE": pa.int64(),
+}
+"""Integer types of the same width as a physical type's PLAIN values, or as Arrow's bytes for booleans."""
 _SIGNED: Final = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
-_TRUE: Final = {"true": True, "false": False, "1": True, "0": False}
+_TRUE: Final = {"true": b"\1", "false": b"\0", "1": b"\1", "0": b"\0"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +166,10 @@ def xxh64_of(forms: pa.Array) -> bytes:
     _, *buffers = forms.buffers()
     views = [memoryview(b"" if buffer is None else buffer).cast("B") for buffer in buffers]
     if pa.types.is_large_binary(forms.type):
-        kernels.hash_binary(views[0], views[1], forms.offset, len(forms), True, None, hashes)
+        kernels.hash_binary(views[0][8 * forms.offset :], views[1], len(forms), hashes)
     else:
-        kernels.hash_fixed(views[0], forms.type.bit_width // 8, forms.offset, len(forms), None, hashes)
+        width = forms.type.bit_width // 8
+        kernels.hash_plain_fixed(views[0][width * forms.offset :], width, len(forms), hashes, True)
     return bytes(hashes)
 
 
@@ -198,17 +205,16 @@ def wanted(
             stop.check()
         some = (text.decode("utf-8", "surrogateescape") for text in texts[at : at + _PARSED_TOGETHER].to_pylist())
         literals += [parse(text, column, path=path) for text in some]
-    if column.physical == "BOOLEAN":
-        return _booleans(texts, literals, column, path)
+    boolean = column.physical == "BOOLEAN"
     forms: dict[bytes, tuple[int, Any]] = {}
     sharing = _Sharing(literals)
     nan = None
     for at, literal in enumerate(literals):
-        if literal.unknowable is not None and literal.impossible is None:
+        if literal.unknowable is not None and literal.impossible is None and not boolean:
             nan = at if nan is None else nan  # of all types but BOOLEAN only NaN is unknowable
             sharing.add(None, nan, at)
             continue
-        for form in forms_of(literal):
+        for form in [_boolean_form(literal, column, path)] if boolean else forms_of(literal):
             sharing.add(form, forms.setdefault(form, (at, literal.order_key))[0], at)
     found = [(key, at, form) for form, (at, key) in forms.items()]
     ordered = all(key is not None for key, *_ in found)
@@ -223,10 +229,10 @@ def wanted(
         texts,
         stored,
         int64s(at for _, at, _ in found),
-        hashes_of(stored),
+        b"" if boolean else hashes_of(stored),
         [key for key, *_ in found] if ordered else None,
         nan,
-        None if many else tuple(literals),  # a tuple, for which `lookups_of` keeps its results
+        None if many else tuple(literals),
         sharing.by_position([*ordered_forms, None]),
     )
 
@@ -311,27 +317,21 @@ def _hex_made_negative(texts: pa.LargeBinaryArray, numbers: pa.Array) -> bool:
     return bool(has_hex)
 
 
-def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Column, path: str) -> WantedValues:
-    forms: dict[bool, int] = {}
-    sharing = _Sharing(literals)
-    for at, literal in enumerate(literals):
-        value = _TRUE.get(literal.text.strip().lower())
-        if value is None:
-            raise LiteralError(
-                f"{literal.text!r} is not a value of column {column.path}, BOOLEAN",
-                text=literal.text,
-                path=path,
-                hint="write it like true",
-            )
-        sharing.add(value, forms.setdefault(value, at), at)
-    stored = int64s(map(int, forms)).cast(pa.uint8())
-    shared = sharing.by_position(list(forms))
-    return WantedValues(texts, stored, int64s(forms.values()), b"", None, literals=tuple(literals), sharing=shared)
+def _boolean_form(literal: Literal, column: Column, path: str) -> bytes:
+    value = _TRUE.get(literal.text.strip().lower())
+    if value is None:
+        raise LiteralError(
+            f"{literal.text!r} is not a value of column {column.path}, BOOLEAN",
+            text=literal.text,
+            path=path,
+            hint="write it like true",
+        )
+    return value
 
 
 def comparable(values: pa.Array, column: Column) -> pa.Array:
     """Convert a column's values to the type of `WantedValues.forms`."""
-    number = _NUMBERS.get(column.physical)
-    if number is not None:
-        return values if values.type == number else values.view(number)
-    return values.cast(pa.uint8() if column.physical == "BOOLEAN" else pa.large_binary())
+    kind = _NUMBERS.get(column.physical, pa.large_binary())
+    if column.physical == "BOOLEAN" or column.physical not in _NUMBERS:
+        return values.cast(kind)
+    return values if values.type == kind else values.view(kind)

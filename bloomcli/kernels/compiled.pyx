@@ -149,133 +149,58 @@ def xxh64(const unsigned char[::1] data not None):
     return found
 
 
-cdef inline bint _valid(const unsigned char* bitmap, Py_ssize_t i) noexcept nogil:
-    return bitmap == NULL or (bitmap[i >> 3] >> (i & 7)) & 1
-
-
-cdef const unsigned char* _bitmap(const unsigned char[::1] validity, Py_ssize_t offset, Py_ssize_t length) except? NULL:
-    if validity is None or length == 0:
-        return NULL
-    if validity.shape[0] < (offset + length + 7) // 8:
-        raise ValueError("the validity bitmap is shorter than the values")
-    return &validity[0]
-
-
 cdef _check_range(Py_ssize_t offset, Py_ssize_t length):
     if offset < 0 or length < 0:
         raise ValueError("offset and length can't be negative")
 
 
-def hash_fixed(const unsigned char[::1] values not None, Py_ssize_t width, Py_ssize_t offset, Py_ssize_t length,
-               const unsigned char[::1] validity, unsigned char[::1] out not None):
-    """Compute the XXH64 of `length` values of `width` bytes, from element `offset` on, without nulls.
-
-    Writes uint64s in native byte order to `out` (8 bytes per value) and returns their number.
-    """
-    _check_range(offset, length)
-    if width < 1 or values.shape[0] // width - length < offset:
-        raise ValueError("fewer values than requested")
-    if out.shape[0] // 8 < length:
-        raise ValueError("the output has no room for the hashes")
-    if length == 0:
-        return 0
-    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
-    cdef const unsigned char* p = &values[0] + offset * width
-    cdef unsigned char* o = &out[0]
-    cdef uint64_t h
-    cdef Py_ssize_t i, n = 0
-    with nogil:
-        if bitmap == NULL and width == 8:
-            for i in range(length):
-                h = _xxh64_8(p + i * 8)
-                memcpy(o + i * 8, &h, 8)
-            n = length
-        elif bitmap == NULL and width == 4:
-            for i in range(length):
-                h = _xxh64_4(p + i * 4)
-                memcpy(o + i * 8, &h, 8)
-            n = length
-        else:
-            for i in range(length):
-                if _valid(bitmap, offset + i):
-                    if width == 8:
-                        h = _xxh64_8(p + i * 8)
-                    elif width == 4:
-                        h = _xxh64_4(p + i * 4)
-                    else:
-                        h = _xxh64(p + i * width, width)
-                    memcpy(o + n * 8, &h, 8)
-                    n += 1
-    return n
-
-
-def hash_binary(const unsigned char[::1] offsets not None, const unsigned char[::1] data not None,
-                Py_ssize_t offset, Py_ssize_t length, bint large, const unsigned char[::1] validity,
+def hash_binary(const unsigned char[::1] offsets not None, const unsigned char[::1] data not None, Py_ssize_t count,
                 unsigned char[::1] out not None):
-    """Compute the XXH64 of Arrow (large_)binary values, without nulls: `offsets` into `data` are int32 or int64.
+    """Compute the XXH64 of `count` values, which lie between neighbouring `offsets`, int64s, in `data`.
 
-    Writes uint64s in native byte order to `out` (8 bytes per value) and returns their number.
+    Writes uint64s in native byte order to `out` (8 bytes per value).
     """
-    _check_range(offset, length)
-    cdef Py_ssize_t step = 8 if large else 4
-    if length == 0:
-        return 0
-    if offsets.shape[0] // step - length <= offset:
+    if count < 0 or offsets.shape[0] // 8 <= count:
         raise ValueError("fewer offsets than requested")
-    if out.shape[0] // 8 < length:
+    if out.shape[0] // 8 < count:
         raise ValueError("the output has no room for the hashes")
-    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
     cdef const unsigned char* base = &data[0] if data.shape[0] else <const unsigned char*>b""
-    cdef const unsigned char* at = &offsets[0] + offset * step
-    cdef unsigned char* o = &out[0]
-    cdef Py_ssize_t i, n = 0, size = data.shape[0]
+    cdef const unsigned char* at = &offsets[0]
+    cdef unsigned char* o = &out[0] if out.shape[0] else NULL
+    cdef Py_ssize_t i, size = data.shape[0]
     cdef int64_t start, stop
     cdef uint64_t h
     cdef bint bad = False
     with nogil:
-        for i in range(length):
-            if not _valid(bitmap, offset + i):
-                continue
-            if large:
-                start = <int64_t>_load64(at + i * 8)
-                stop = <int64_t>_load64(at + i * 8 + 8)
-            else:
-                start = <int32_t>_load32(at + i * 4)
-                stop = <int32_t>_load32(at + i * 4 + 4)
+        for i in range(count):
+            start = <int64_t>_load64(at + i * 8)
+            stop = <int64_t>_load64(at + i * 8 + 8)
             if start < 0 or stop < start or stop > size:
                 bad = True
                 break
             h = _xxh64(base + start, stop - start)
-            memcpy(o + n * 8, &h, 8)
-            n += 1
+            memcpy(o + i * 8, &h, 8)
     if bad:
         raise ValueError("an offset is outside the data")
-    return n
 
 
-def has_zero(const unsigned char[::1] values not None, Py_ssize_t width, Py_ssize_t offset, Py_ssize_t length,
-             const unsigned char[::1] validity):
-    """Return whether a non-null floating-point value of 2, 4 or 8 bytes is +0 or -0."""
-    _check_range(offset, length)
-    if width not in (2, 4, 8) or values.shape[0] // width - length < offset:
+def has_zero(const unsigned char[::1] values not None, Py_ssize_t width, Py_ssize_t count):
+    """Return whether one of `count` floating-point values of 2, 4 or 8 bytes is +0 or -0."""
+    if width not in (2, 4, 8) or count < 0 or values.shape[0] // width < count:
         raise ValueError("fewer values than requested, or not a floating-point width")
-    if length == 0:
-        return False
-    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
-    cdef const unsigned char* p = &values[0] + offset * width
+    cdef const unsigned char* p = &values[0] if count else NULL
     cdef Py_ssize_t i
     cdef bint found = False
     with nogil:
-        for i in range(length):
+        for i in range(count):
             if width == 8:
                 found = (_load64(p + i * 8) << 1) == 0
             elif width == 4:
                 found = <uint32_t>(_load32(p + i * 4) << 1) == 0
             else:
                 found = p[i * 2] == 0 and (p[i * 2 + 1] & 0x7F) == 0
-            if found and _valid(bitmap, offset + i):
+            if found:
                 break
-            found = False
     return found
 
 

@@ -47,6 +47,9 @@ cdef class PageHeader:
     cdef readonly int64_t repetition_levels_byte_length
     cdef readonly bint is_compressed
     """False only if the header sets it to false."""
+    cdef Py_ssize_t packed_at
+    cdef Py_ssize_t crc_at
+    """Where the values of two fields are, from the header's start."""
 
     def __init__(self, bytes data not None, Py_ssize_t start, Py_ssize_t end, int max_depth):
         cdef Walk w
@@ -72,6 +75,7 @@ cdef class PageHeader:
         self.type = _i32(&w, &found, 1)
         self.uncompressed_page_size = _i32(&w, &found, 2)
         self.compressed_page_size = _i32(&w, &found, 3)
+        self.packed_at, self.crc_at = found.start[3] - start, found.start[4] - start
         if found.kind[4] == CT_I32:
             self.crc = _i32(&w, &found, 4)
         if self.type == DATA_PAGE:
@@ -98,3 +102,16 @@ cdef class PageHeader:
         if head == 5:
             self.definition_level_encoding = _i32(&w, &found, 3)
             self.repetition_level_encoding = _i32(&w, &found, 4)
+
+    def repacked(self, int64_t packed, crc):
+        """The header's bytes with another `compressed_page_size`, which it has, and another `crc` unless that is
+        None."""
+        cdef bytes found = self.data[self.start : self.start + self.size]
+        cdef Py_ssize_t at, end
+        changed = [(self.packed_at, packed)] if crc is None else [(self.packed_at, packed), (self.crc_at, crc)]
+        for at, value in sorted(changed, reverse=True):  # the fields may be in any order
+            end = at
+            while found[end] & 0x80:
+                end += 1
+            found = found[:at] + encoded_varint(((value << 1) ^ (value >> 63)) & 0xFFFFFFFFFFFFFFFF) + found[end + 1 :]
+        return found

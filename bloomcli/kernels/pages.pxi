@@ -302,11 +302,12 @@ def keep_marked(unsigned char[::1] hashes not None, const unsigned char[::1] see
     return n
 
 
-cdef inline Py_ssize_t _hash_words(const unsigned char* p, Py_ssize_t count, Py_ssize_t width, uint64_t* hashes) noexcept nogil:
+cdef inline Py_ssize_t _hash_words(const unsigned char* p, Py_ssize_t count, Py_ssize_t width, bint every,
+                                   uint64_t* hashes) noexcept nogil:
     """Hash values of 8 or 4 bytes as `hash_plain_fixed` does. The width is a constant where this is called."""
     cdef Py_ssize_t i, n = 0
     # usually no neighbours are equal: a first pass checks that, so that the other loop needs no branch
-    for i in range(1, count):
+    for i in range(1, 0 if every else count):
         n += _load64(p + i * 8) == _load64(p + i * 8 - 8) if width == 8 else _load32(p + i * 4) == _load32(p + i * 4 - 4)
     if n == 0:
         for i in range(count):
@@ -320,9 +321,10 @@ cdef inline Py_ssize_t _hash_words(const unsigned char* p, Py_ssize_t count, Py_
     return n
 
 
-def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t count, unsigned char[::1] out):
-    """Compute the XXH64 of `count` values of `width` bytes, equal neighbours only once. Return the number of
-    hashes."""
+def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t count, unsigned char[::1] out,
+                     bint every):
+    """Compute the XXH64 of `count` values of `width` bytes, equal neighbours only once unless `every`. Return the number
+    of hashes."""
     cdef uint64_t* hashes = _room(out, count)
     cdef Py_ssize_t n = 0, i
     cdef const unsigned char* p
@@ -333,12 +335,12 @@ def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t
     p = &data[0]
     with nogil:
         if width == 8:
-            n = _hash_words(p, count, 8, hashes)
+            n = _hash_words(p, count, 8, every, hashes)
         elif width == 4:
-            n = _hash_words(p, count, 4, hashes)
+            n = _hash_words(p, count, 4, every, hashes)
         else:
             for i in range(count):
-                if i == 0 or memcmp(p, p - width, <size_t>width):
+                if every or i == 0 or memcmp(p, p - width, <size_t>width):
                     hashes[n] = _xxh64(p, width)
                     n += 1
                 p += width
@@ -415,22 +417,6 @@ def plain_at(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t width, Py
     if index or size > end - pos:
         raise PageError("the page's values end before this one")
     return pos, size
-
-
-def byte_stream_split(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t total, Py_ssize_t width,
-                      Py_ssize_t first, Py_ssize_t count, unsigned char[::1] out):
-    """Join the bytes of `count` of `total` BYTE_STREAM_SPLIT values of `width` bytes, from value `first` on."""
-    cdef Py_ssize_t i, b
-    if pos < 0 or total < 0 or width < 1 or pos > data.shape[0] or (data.shape[0] - pos) // width < total:
-        raise PageError("the byte streams run past the page's end")
-    if not 0 <= first <= total or not 0 <= count <= total - first:
-        raise PageError("the byte streams run past the page's end")
-    if out.shape[0] // width < count:
-        raise ValueError("the output has no room for the values")
-    with nogil:
-        for b in range(width):
-            for i in range(count):
-                out[i * width + b] = data[pos + b * total + first + i]
 
 
 def narrow_int32(const unsigned char[::1] values, Py_ssize_t count, unsigned char[::1] out):

@@ -11,10 +11,11 @@ from functools import partial
 import pytest
 from support.processes import wait_until
 
+from bloomcli import limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.filters_in_flight import BuildQueue, Job, in_order
 
-MIB = 1 << 20
+CEILING = 100
 
 
 class Memory:
@@ -30,7 +31,12 @@ class Memory:
             self.peak = max(self.peak, self.now)
 
 
-def run(sizes: list[int], threads: int, ceiling: int, *, shrink: Callable[[int], int] = lambda size: size) -> int:
+@pytest.fixture(autouse=True)
+def ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "FILTERS_IN_FLIGHT_MAX_BYTES", CEILING)
+
+
+def run(sizes: list[int], threads: int, *, shrink: Callable[[int], int] = lambda size: size) -> int:
     """Build and write jobs of these sizes. Returns the highest number of bytes held at one time."""
     memory = Memory()
 
@@ -43,7 +49,7 @@ def run(sizes: list[int], threads: int, ceiling: int, *, shrink: Callable[[int],
 
     jobs = [Job(size, partial(build, number)) for number, size in enumerate(sizes)]
     order = []
-    with BuildQueue(jobs, threads, lambda built: built[1], ceiling=ceiling) as ahead:
+    with BuildQueue(jobs, threads, lambda built: built[1]) as ahead:
         ahead.start_jobs()
         while ahead:
             number, left = ahead.take()
@@ -59,18 +65,18 @@ def run(sizes: list[int], threads: int, ceiling: int, *, shrink: Callable[[int],
 def test_what_is_in_flight_stays_under_the_ceiling_regardless_of_the_sizes(threads: int) -> None:
     mixed = random.Random(3)
     sizes = [mixed.choice((1, 5, 30, 60)) for _ in range(300)]
-    assert run(sizes, threads, 100) <= 100
-    assert run(sizes, threads, 100, shrink=lambda size: size // 2) <= 100
+    assert run(sizes, threads) <= CEILING
+    assert run(sizes, threads, shrink=lambda size: size // 2) <= CEILING
 
 
 def test_one_that_needs_more_than_the_ceiling_is_built_alone() -> None:
-    assert run([10, 500, 10, 700, 10, 10], 4, 100) == 700
+    assert run([10, 500, 10, 700, 10, 10], 4) == 700
 
 
 def test_all_threads_work_as_long_as_there_is_room() -> None:
     together = threading.Barrier(8)
     jobs = [Job(10, partial(together.wait, 20)) for _ in range(8)]
-    with BuildQueue(jobs, 8, lambda _: 0, ceiling=80) as ahead:
+    with BuildQueue(jobs, 8, lambda _: 0) as ahead:
         ahead.start_jobs()
         assert sorted(ahead.take() for _ in range(8)) == list(range(8))
 
@@ -78,7 +84,7 @@ def test_all_threads_work_as_long_as_there_is_room() -> None:
 def test_what_waits_to_be_written_counts_and_the_next_one_waits_for_it() -> None:
     begun: list[int] = []
     jobs = [Job(40, partial(begun.append, number)) for number in range(5)]
-    with BuildQueue(jobs, 2, lambda _: 40, ceiling=100) as ahead:
+    with BuildQueue(jobs, 2, lambda _: 40) as ahead:
         ahead.start_jobs()
         ahead.take()
         assert wait_until(lambda: ahead.ready)

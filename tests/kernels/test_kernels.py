@@ -21,19 +21,6 @@ HASHES = [SOURCE.getrandbits(64) for _ in range(500)]
 HUGE = (1 << 63) - 1
 
 
-def bitmap(present: list[bool]) -> bytes:
-    """An Arrow validity bitmap."""
-    out = bytearray((len(present) + 7) // 8)
-    for at, there in enumerate(present):
-        out[at >> 3] |= there << (at & 7)
-    return bytes(out)
-
-
-def alternating(count: int) -> list[bool]:
-    """Some there, some null, in no power-of-two rhythm."""
-    return [at % 3 != 1 and at % 7 != 5 for at in range(count)]
-
-
 @pytest.mark.parametrize("length", range(201))
 def test_xxh64_of_every_length_is_what_the_xxhash_package_gives(length: int) -> None:
     for start in (0, 1, 3):
@@ -48,113 +35,74 @@ def test_any_buffer_can_be_hashed(kind: Callable[[bytes], object]) -> None:
     assert kernels.xxh64(kind(b"parquet")) == xxhash.xxh64_intdigest(b"parquet")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("nulls", [False, True])
-@pytest.mark.parametrize("offset", [0, 1, 9])
 @pytest.mark.parametrize("width", [1, 2, 4, 5, 8, 12, 16, 31, 32, 33])
-def test_fixed_values_hash_as_each_value_alone(width: int, offset: int, nulls: bool) -> None:
+def test_fixed_values_hash_as_each_value_alone(width: int) -> None:
     count = 70
-    present = alternating(offset + count) if nulls else [True] * (offset + count)
     out = bytearray(count * 8)
-    written = kernels.hash_fixed(DATA, width, offset, count, bitmap(present) if nulls else None, out)
-    expected = [
-        xxhash.xxh64_intdigest(DATA[at * width : (at + 1) * width])
-        for at in range(offset, offset + count)
-        if present[at]
+    assert kernels.hash_plain_fixed(DATA, width, count, out, every=True) == count
+    assert unpacked(out, count) == [
+        xxhash.xxh64_intdigest(DATA[at * width : (at + 1) * width]) for at in range(count)
     ]
-    assert written == len(expected)
-    assert unpacked(out, written) == expected
 
 
-@pytest.mark.parametrize("nulls", [False, True])
-@pytest.mark.parametrize("offset", [0, 1, 11])
-@pytest.mark.parametrize("large", [False, True])
-def test_binary_values_hash_as_each_value_alone(large: bool, offset: int, nulls: bool) -> None:
+def test_binary_values_hash_as_each_value_alone() -> None:
     values = [DATA[at : at + at % 41] for at in range(90)]
-    present = alternating(len(values)) if nulls else [True] * len(values)
-    array = pa.array(
-        [value if there else None for value, there in zip(values, present, strict=True)],
-        pa.large_binary() if large else pa.binary(),
-    )
-    validity, offsets, data = (buffer and memoryview(buffer).cast("B") for buffer in array.buffers())
-    count = len(values) - offset
-    out = bytearray(count * 8)
-    written = kernels.hash_binary(offsets, data, offset, count, large, validity, out)
-    expected = [
-        xxhash.xxh64_intdigest(value) for value, there in zip(values[offset:], present[offset:], strict=True) if there
-    ]
-    assert written == len(expected)
-    assert unpacked(out, written) == expected
+    _, offsets, data = pa.array(values, pa.large_binary()).buffers()
+    out = bytearray(90 * 8)
+    kernels.hash_binary(memoryview(offsets).cast("B"), memoryview(data).cast("B"), 90, out)
+    assert unpacked(out, 90) == [xxhash.xxh64_intdigest(value) for value in values]
 
 
 def test_empty_strings_hash_without_any_data() -> None:
     out = bytearray(16)
-    assert kernels.hash_binary(bytes(12), b"", 0, 2, False, None, out) == 2
+    kernels.hash_binary(bytes(24), b"", 2, out)
     assert unpacked(out, 2) == [xxhash.xxh64_intdigest(b"")] * 2
 
 
 def test_no_values_need_no_room() -> None:
-    assert kernels.hash_fixed(b"", 8, 0, 0, None, bytearray()) == 0
-    assert kernels.hash_binary(b"", b"", 0, 0, False, None, bytearray()) == 0
-    assert kernels.has_zero(b"", 8, 0, 0, None) is False
-
-
-def test_offsets_of_null_values_are_not_checked() -> None:
-    offsets = struct.pack("<3i", 0, 10**6, 10**6)
-    assert kernels.hash_binary(offsets, b"", 0, 1, False, b"\0", bytearray(8)) == 0
+    assert kernels.hash_plain_fixed(b"", 8, 0, bytearray(), every=True) == 0
+    kernels.hash_binary(bytes(8), b"", 0, bytearray())
+    assert kernels.has_zero(b"", 8, 0) is False
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((DATA, 8, 0, 513, None, bytearray(8 * 513)), "fewer values"),
-        ((DATA, 8, 1, 512, None, bytearray(8 * 512)), "fewer values"),
-        ((DATA, 0, 0, 1, None, bytearray(8)), "fewer values"),
-        ((DATA, -8, 0, 1, None, bytearray(8)), "fewer values"),
-        ((DATA, 8, -1, 1, None, bytearray(8)), "negative"),
-        ((DATA, 8, 0, -1, None, bytearray(8)), "negative"),
-        ((DATA, 8, 0, 2, None, bytearray(15)), "no room"),
-        ((DATA, 8, 0, 9, b"\xff", bytearray(72)), "bitmap"),
-        ((DATA, 8, 8, 1, b"\xff", bytearray(8)), "bitmap"),
-        ((DATA, 8, HUGE, 1, None, bytearray(8)), "fewer values"),
-        ((DATA, 8, 1, HUGE, None, bytearray(8)), "fewer values"),
-        ((DATA, 1, 0, 1 << 61, None, bytearray(8)), "fewer values"),
+        ((DATA, 8, 513, bytearray(8 * 513)), "don't fit"),
+        ((DATA, 0, 1, bytearray(8)), "don't fit"),
+        ((DATA, -8, 1, bytearray(8)), "don't fit"),
+        ((DATA, 8, -1, bytearray(8)), "no room"),
+        ((DATA, 8, 2, bytearray(15)), "no room"),
+        ((DATA, 8, HUGE, bytearray(8)), "no room"),
+        ((DATA, 1, 1 << 61, bytearray(8)), "no room"),
     ],
 )
 def test_fixed_values_outside_a_buffer_are_refused(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        kernels.hash_fixed(*arguments)  # type: ignore[arg-type]
+        kernels.hash_plain_fixed(*arguments, every=True)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("offsets", "start", "count", "message"),
+    ("offsets", "count", "message"),
     [
-        ((0, 5), 0, 2, "fewer offsets"),
-        ((0, 5), 1, 1, "fewer offsets"),
-        ((0, 5), HUGE, 1, "fewer offsets"),
-        ((0, 5), 1, HUGE, "fewer offsets"),
-        ((0, 5), -1, 1, "negative"),
-        ((0, 5), 0, -1, "negative"),
-        ((-1, 5), 0, 1, "outside the data"),
-        ((3, 2), 0, 1, "outside the data"),
-        ((0, 6), 0, 1, "outside the data"),
-        ((0, 5, 4), 0, 2, "outside the data"),
+        ((0, 5), 2, "fewer offsets"),
+        ((0, 5), HUGE, "fewer offsets"),
+        ((0, 5), -1, "fewer offsets"),
+        ((), 0, "fewer offsets"),
+        ((-1, 5), 1, "outside the data"),
+        ((3, 2), 1, "outside the data"),
+        ((0, 6), 1, "outside the data"),
+        ((0, 5, 4), 2, "outside the data"),
     ],
 )
-@pytest.mark.parametrize("large", [False, True])
-def test_binary_values_outside_a_buffer_are_refused(
-    offsets: tuple[int, ...], start: int, count: int, message: str, large: bool
-) -> None:
-    raw = struct.pack(f"<{len(offsets)}{'q' if large else 'i'}", *offsets)
+def test_binary_values_outside_a_buffer_are_refused(offsets: tuple[int, ...], count: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        kernels.hash_binary(raw, b"12345", start, count, large, None, bytearray(64))
+        kernels.hash_binary(struct.pack(f"<{len(offsets)}q", *offsets), b"12345", count, bytearray(64))
 
 
-def test_binary_hashes_need_room_and_a_whole_bitmap() -> None:
-    offsets = struct.pack("<11i", *range(11))
+def test_binary_hashes_need_room() -> None:
     with pytest.raises(ValueError, match="no room"):
-        kernels.hash_binary(offsets, DATA, 0, 10, False, None, bytearray(79))
-    with pytest.raises(ValueError, match="bitmap"):
-        kernels.hash_binary(offsets, DATA, 0, 10, False, b"\xff", bytearray(80))
+        kernels.hash_binary(struct.pack("<11q", *range(11)), DATA, 10, bytearray(79))
 
 
 @pytest.mark.parametrize(("width", "code"), [(2, "e"), (4, "f"), (8, "d")])
@@ -165,20 +113,16 @@ def test_either_zero_is_found_at_any_place(width: int, code: str, zero: float) -
         values = [tiny, -tiny, 1.5, float("nan"), -2.0]
         values[place] = zero
         data = struct.pack(f"<5{code}", *values)
-        assert kernels.has_zero(data, width, 0, 5, None)
-        assert kernels.has_zero(data, width, place, 1, None)
-        assert not kernels.has_zero(data, width, place + 1, 4 - place, None)
-        assert not kernels.has_zero(data, width, 0, 5, bitmap([at != place for at in range(5)]))
-        assert kernels.has_zero(data, width, 0, 5, bitmap([at == place for at in range(5)]))
+        assert kernels.has_zero(data, width, 5)
+        assert kernels.has_zero(data[place * width :], width, 1)
+        assert not kernels.has_zero(data[(place + 1) * width :], width, 4 - place)
+        assert not kernels.has_zero(data, width, place)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [(3, 0, 1), (8, 0, 3), (8, 2, 1), (8, HUGE, 1), (8, 1, HUGE), (0, 0, 1), (8, -1, 1), (8, 0, -1)],
-)
-def test_zeros_are_not_looked_for_outside_the_values(arguments: tuple[int, int, int]) -> None:
-    with pytest.raises(ValueError, match=r"fewer values|negative"):
-        kernels.has_zero(bytes(16), *arguments, None)
+@pytest.mark.parametrize("arguments", [(3, 1), (8, 3), (8, HUGE), (0, 1), (8, -1)])
+def test_zeros_are_not_looked_for_outside_the_values(arguments: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="fewer values"):
+        kernels.has_zero(bytes(16), *arguments)
 
 
 @pytest.mark.parametrize("nbytes", [32, 64, 96, 224, 1024, 32 * 1000])

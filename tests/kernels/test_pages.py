@@ -225,10 +225,10 @@ def test_equal_neighbours_are_hashed_once_unless_every_entry_counts() -> None:
     for width in (1, 2, 4, 8, 12, 16):
         numbers = [(n // 3 % 5).to_bytes(width, "big") for n in range(40)]
         out = bytearray(8 * len(numbers))
-        found = kernels.hash_plain_fixed(b"".join(numbers), width, len(numbers), out)
+        found = kernels.hash_plain_fixed(b"".join(numbers), width, len(numbers), out, every=False)
         assert unpacked(out, found) == hashed(distinct(numbers))
     with pytest.raises(PageError, match="don't fit"):
-        kernels.hash_plain_fixed(bytes(15), 8, 2, bytearray(16))
+        kernels.hash_plain_fixed(bytes(15), 8, 2, bytearray(16), every=False)
 
 
 def delta_lengths(
@@ -327,34 +327,17 @@ def test_a_value_that_comes_in_parts_has_the_hash_of_the_whole(size: int) -> Non
         assert hasher.digest() == kernels.xxh64(value)
 
 
-@pytest.mark.parametrize(("width", "kind"), [(4, pa.float32()), (8, pa.float64()), (4, pa.int32()), (8, pa.int64())])
-def test_split_byte_streams_come_back_as_plain_values(tmp_path: Path, width: int, kind: pa.DataType) -> None:
-    values = list(range(-20, 57))
-    data = values_section(tmp_path / "f", values, kind, "BYTE_STREAM_SPLIT")
-    out = bytearray(width * len(values))
-    kernels.byte_stream_split(b"?" + data, 1, len(values), width, 0, len(values), out)
-    assert pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(out)]).to_pylist() == values
-    every_cut(data, lambda cut: kernels.byte_stream_split(cut, 0, len(values), width, 0, len(values), out))
-    part = bytearray(width * 9)
-    kernels.byte_stream_split(data, 0, len(values), width, 30, 9, part)
-    assert part == out[30 * width : 39 * width]
-    for first, count in ((-1, 2), (70, 8), (0, 78)):
-        with pytest.raises(PageError):
-            kernels.byte_stream_split(data, 0, len(values), width, first, count, out)
-
-
 @pytest.mark.parametrize("count", [-1, 2, 1 << 61, HUGE])
 def test_outputs_too_small_for_the_values_are_refused(count: int) -> None:
     data, out, room = bytes(64), bytearray(15), bytearray(64)
     calls: list[Callable[[], object]] = [
         lambda: kernels.hash_plain_binary(data, 0, True, out, count, 1, False),
-        lambda: kernels.hash_plain_fixed(data, 8, count, out),
+        lambda: kernels.hash_plain_fixed(data, 8, count, out, every=False),
         lambda: kernels.hash_lengths(fed(data), data, 0, True, out, room, count),
         lambda: kernels.hash_lengths(fed(data), data, 0, True, room, out, count),
         lambda: DeltaByteArrayHasher(9, -1).hash(fed(data), fed(data), data, 0, True, out, room, count),
         lambda: DeltaByteArrayHasher(9, -1).hash(fed(data), fed(data), data, 0, True, room, out, count),
         lambda: fed(data).read(out, count),
-        lambda: kernels.byte_stream_split(data, 0, count, 8, 0, count, out),
         lambda: kernels.narrow_int32(data, count, bytearray(7)),
         lambda: kernels.narrow_int32(bytes(15), count, bytearray(64)),
         lambda: kernels.keep_marked(out, bytes(2)),
@@ -378,7 +361,6 @@ def test_positions_outside_the_page_are_refused(start: int) -> None:
         lambda: kernels.hash_plain_binary(data, start, True, out, 0, 0, False),
         lambda: kernels.hash_lengths(fed(data), data, start, True, out, out, 0),
         lambda: DeltaByteArrayHasher(9, -1).hash(fed(data), fed(data), data, start, True, out, out, 0),
-        lambda: kernels.byte_stream_split(data, start, 0, 4, 0, 0, out),
         lambda: fed(data, start),
         lambda: kernels.Levels(1, 1).feed(data, start, 5, True),
         lambda: kernels.Indices(1, bytearray(1), 1).feed(data, start, True),
@@ -386,9 +368,3 @@ def test_positions_outside_the_page_are_refused(start: int) -> None:
     for call in calls:
         with pytest.raises((PageError, kernels.CompactError)):
             call()
-
-
-@pytest.mark.parametrize("width", [0, -4])
-def test_byte_streams_have_a_width(width: int) -> None:
-    with pytest.raises(PageError):
-        kernels.byte_stream_split(bytes(8), 0, 1, width, 0, 1, bytearray(8))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -53,9 +54,7 @@ def test_values_are_found_by_their_bytes(values: list[bytes], z: int) -> None:
     for value in values:
         offsets.append(offsets[-1] + len(value))
     out = bytearray(8 * len(values))
-    kernels.hash_binary(
-        struct.pack(f"<{len(offsets)}i", *offsets), b"".join(values), 0, len(values), False, None, out
-    )
+    kernels.hash_binary(struct.pack(f"<{len(offsets)}q", *offsets), b"".join(values), len(values), out)
     made.insert_hashes(out, len(values))
     assert all(made.check(kernels.xxh64(value)) for value in values)
 
@@ -177,11 +176,6 @@ def test_the_walks_over_pages_raise_nothing_but_their_own_errors(
         lambda: kernels.DeltaByteArrayHasher(40, width).hash(
             deltas(), deltas(), data, start, final, out, shapes, count
         ),
-        lambda: kernels.byte_stream_split(data, start, count, width, count // 3, count // 2, out),
     ):
-        try:
+        with suppress(kernels.PageError, kernels.CompactError):
             call()
-        except (kernels.PageError, kernels.CompactError):
-            pass
-        except ValueError as error:
-            assert "no room" in str(error)  # byte streams wider than the output

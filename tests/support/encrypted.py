@@ -15,7 +15,7 @@ import pyarrow.parquet.encryption as pe
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from bloomcli.formats.keys import Keys
-from bloomcli.formats.parquet.encryption import Kind, module_length
+from bloomcli.formats.parquet.encryption import MODULE_BYTES, Kind, module_length
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.storage.registry import open_source
 
@@ -157,7 +157,5 @@ def empty_filters(path: Path, keys: Keys) -> None:
         size = module_length(data[at : at + 4])
         cipher = ciphers.get((row_group, column))
         if cipher is not None:  # otherwise the column is in plain text
-            data[at : at + size] = cipher.encrypt(
-                bytes(size - cipher.overhead(Kind.FILTER_BITSET)), Kind.FILTER_BITSET
-            )
+            data[at : at + size] = cipher.encrypt(bytes(size - MODULE_BYTES), Kind.FILTER_BITSET)
     path.write_bytes(data)

@@ -51,7 +51,7 @@ class HashedColumn:
     """The hashes of the non-null values of one column in one row group, and the values."""
 
     count: int
-    hashes: bytearray
+    hashes: bytes
     has_zero: bool
     values: Any
     """The Arrow array of the values, nulls included."""
@@ -190,24 +190,19 @@ def hash_column(array: Any, column: MosaicColumn) -> HashedColumn:
     """Hash a column's non-null values, in order."""
     import pyarrow as pa
 
-    shown = array
+    from bloomcli.formats.wanted_values import xxh64_of
+
+    values = array.drop_null()
     if column.family == "BOOLEAN":
-        array = array.cast(pa.uint8())
-    buffers = [memoryview(b"" if b is None else b).cast("B") for b in array.buffers()]
-    length = len(array)
-    out = bytearray(length * 8)
-    if array.null_count == length:
-        return HashedColumn(count=0, hashes=out, has_zero=False, values=shown)
-    validity = buffers[0] if array.null_count else None
-    width = WIDTHS.get(column.family)
-    zero = False
-    if width is None:
-        count = kernels.hash_binary(buffers[1], buffers[2], array.offset, length, False, validity, out)
-    else:
-        count = kernels.hash_fixed(buffers[1], width, array.offset, length, validity, out)
-        if column.family in _FLOATS:
-            zero = kernels.has_zero(buffers[1], width, array.offset, length, validity)
-    return HashedColumn(count=count, hashes=out, has_zero=zero, values=shown)
+        values = values.cast(pa.uint8())
+    elif column.family not in WIDTHS:
+        values = values.cast(pa.large_binary())
+    count, zero = len(values), False
+    if column.family in _FLOATS and count:
+        width = WIDTHS[column.family]
+        stored = memoryview(values.buffers()[1]).cast("B")[width * values.offset :]
+        zero = kernels.has_zero(stored, width, count)
+    return HashedColumn(count=count, hashes=xxh64_of(values), has_zero=zero, values=array)
 
 
 def check_buckets(footer: Footer, group: RowGroup, columns: Sequence[MosaicColumn]) -> None:

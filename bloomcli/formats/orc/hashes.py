@@ -170,7 +170,7 @@ class ColumnHasher:
             out, owners, other_hashes = self._moments(values.data, values.nanos, count, self.leaf.zone)
         else:
             out = _hashes_of(values, orc)
-            has_zero = orc.kind in FLOATS and kernels.has_zero(values.data, FLOATS[orc.kind], 0, count, None)
+            has_zero = orc.kind in FLOATS and kernels.has_zero(values.data, FLOATS[orc.kind], count)
         return HashBatch(count, out, has_zero, other_hashes, owners, values)
 
     def _moments(

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError
@@ -77,42 +77,24 @@ def _zstd_frame(packed: memoryview, size: int) -> bytes | None:
     return found
 
 
-def _streamed(codec: str, raw: Iterator[bytes]) -> Iterator[Buffer]:
-    """Decompress in parts of `_WINDOW` bytes, from parts of the compressed bytes; any part may be the last.
-
-    The caller counts the bytes. Raises CodecError."""
+def _streamed(page: PageBytes) -> Iterator[Buffer]:
+    """Decompress in parts of `_WINDOW` bytes; any part may be the last. The caller counts the bytes. Raises
+    CodecError."""
     import pyarrow as pa
 
-    file = pa.PythonFile(io.BufferedReader(_PartsFile(raw)), mode="r")
+    from bloomcli.formats.arrays import SourceStream
+
+    stream = SourceStream(page.source, page.offset + page.packed)
+    stream.seek(page.offset)
+    file = pa.PythonFile(io.BufferedReader(stream, _WINDOW), mode="r")
     try:
-        with pa.CompressedInputStream(file, codec.lower()) as reader:
+        with pa.CompressedInputStream(file, page.codec.lower()) as reader:
             while part := reader.read(_WINDOW):
                 yield part
     except BloomError:
         raise
     except Exception as error:  # noqa: BLE001  errors of Arrow, and those that it makes of Python's
         raise CodecError(str(error) or type(error).__name__) from None
-
-
-class _PartsFile(io.RawIOBase):
-    """A file object that reads from an iterator of byte strings."""
-
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        self._parts = parts
-        self._rest = b""
-
-    def readable(self) -> bool:
-        """Always true."""
-        return True
-
-    def readinto(self, into: Any) -> int:
-        """Read the bytes that are available."""
-        if not self._rest:
-            self._rest = next(self._parts, b"")
-        count = min(len(into), len(self._rest))
-        into[:count] = self._rest[:count]
-        self._rest = self._rest[count:]
-        return count
 
 
 def _hadoop_lz4(packed: memoryview, out: bytearray | memoryview) -> int:
@@ -282,11 +264,11 @@ class LargeBody:
             )
 
     def _decompressed(self) -> Iterator[Buffer]:
-        codec, packed, size, raw = self._packed.codec, self._packed.packed, self.size, raw_windows(self._packed)
+        codec, packed, size = self._packed.codec, self._packed.packed, self.size
         if codec == "UNCOMPRESSED":
-            yield from raw
+            yield from raw_windows(self._packed)
         elif codec in _STREAMED:
-            yield from _streamed(codec, raw)
+            yield from _streamed(self._packed)
         elif max(packed, size) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
             raise self._location.unsupported(
                 f"a page of {counted(size, 'byte')} ({packed} in the file); with {codec} at most"
@@ -294,7 +276,7 @@ class LargeBody:
                 "rewrite the file with smaller pages, or with ZSTD",
             )
         else:
-            yield decompress(codec, memoryview(b"".join(raw)), size)
+            yield decompress(codec, memoryview(b"".join(raw_windows(self._packed))), size)
 
 
 def raw_windows(page: PageBytes) -> Iterator[bytes]:

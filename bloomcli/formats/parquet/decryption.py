@@ -21,11 +21,11 @@ import threading
 import zlib
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
-from bloomcli import limits
+from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.keys import Keys
@@ -57,7 +57,7 @@ from bloomcli.formats.parquet.footer import (
 )
 from bloomcli.formats.parquet.key_material import KeyRing
 from bloomcli.formats.parquet.page_index import offset_index
-from bloomcli.formats.parquet.pages import BAD_CHECKSUM, BadChecksum
+from bloomcli.formats.parquet.pages import BAD_CHECKSUM, BadChecksum, PageHeader, parse
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.storage.base import KeptRange, Pieces, Source
 from bloomcli.storage.sources import CountingSource
@@ -249,8 +249,15 @@ _FILLER_LENGTH_BYTES: Final = 5
 
 
 def _filled(structure: bytes, size: int) -> bytes:
-    """A structure with a field at its end by which it has `size` bytes. The field's length always has five bytes."""
-    room = size - len(structure) - len(_FILLER_HEAD) - _FILLER_LENGTH_BYTES
+    """A structure with a field at its end by which it has `size` bytes."""
+    return structure[:-1] + _filler(size - len(structure))
+
+
+@lru_cache(maxsize=64)  # most pages of a chunk have the same
+def _filler(size: int) -> bytes:
+    """A field that adds `size` bytes to a structure, and the structure's end. The field's length always has five
+    bytes."""
+    room = size - len(_FILLER_HEAD) - _FILLER_LENGTH_BYTES
     groups = (
         room & 0x7F | 0x80,
         room >> 7 & 0x7F | 0x80,
@@ -258,15 +265,7 @@ def _filled(structure: bytes, size: int) -> bytes:
         room >> 21 & 0x7F | 0x80,
         room >> 28,
     )
-    return structure[:-1] + _FILLER_HEAD + bytes(groups) + bytes(room + 1)
-
-
-def _patched(header: Struct, values: dict[str, int]) -> bytes:
-    """A structure in which integers that it has are others. Its fields may be in any order."""
-    data, ids = header.data[: header.end], spec.field_ids(header.name)
-    for (*_, start, end), value in sorted([(header.spans[ids[name]], values[name]) for name in values], reverse=True):
-        data = data[:start] + spec.zigzag(value) + data[end:]
-    return data
+    return _FILLER_HEAD + bytes(groups) + bytes(room + 1)
 
 
 def _is_plain_filter(raw: bytes, location: Location) -> bool:
@@ -279,26 +278,13 @@ def _is_plain_filter(raw: bytes, location: Location) -> bool:
 
 
 class _Page(NamedTuple):
-    """A page in the file: its place, and the lengths of its header's module and of what follows it."""
+    """A page in the file: where its header's module starts, what follows it, and the page's end."""
 
     start: int
-    header: int
-    packed: int
+    body: int
+    end: int
     ordinal: int | None
     """None: the dictionary."""
-
-    @property
-    def end(self) -> int:
-        return self.start + self.header + self.packed
-
-
-class _Header(NamedTuple):
-    """A page's header."""
-
-    fields: Struct
-    is_dictionary: bool
-    packed: int
-    """`compressed_page_size`."""
 
 
 _Plain = tuple[bytes, bytes]
@@ -343,6 +329,7 @@ class _Region:
 
 _KEPT_BYTES: Final = 32 << 20
 _AHEAD_BYTES: Final = 64 << 10
+"""Bytes that are read with a page's header, and of small pages at a time."""
 _HEADER_BYTES: Final = 512
 """More than the module of a page's header has, unless it has long bounds."""
 
@@ -436,8 +423,11 @@ class PlainSource(CountingSource):
             return b"".join(_cut(whole, start - region.start, stop - region.start))
         parts: list[bytes | memoryview] = []
         window = _Window(super()._read, region.end, stop)
-        for page, header in self._pages(region, start, window):
-            if start <= page.start and page.end <= stop and page.start not in self._kept:  # read once, as a rule
+        at = start
+        while at < stop:
+            page, header = self._page_at(region, at, window)
+            at = page.end
+            if start <= page.start and at <= stop and page.start not in self._kept:  # read once, as a rule
                 parts += self._page(region, page, header, window)
                 continue
             plain = self._once(page.start, partial(self._page, region, page, header, window))
@@ -504,14 +494,7 @@ class PlainSource(CountingSource):
         bits = self._decrypt(region, rest, region.start + first, Kind.FILTER_BITSET)
         return _filled(_trimmed(header, "BloomFilterHeader", location), size - len(bits)), bits
 
-    def _pages(self, region: _Region, at: int, window: _Window) -> Iterator[tuple[_Page, _Header | None]]:
-        """Yield the pages from an offset to the window's end, in order, each with its header if that was read."""
-        while at < window.stop:
-            page, header = self._page_at(region, at, window)
-            yield page, header
-            at = page.end
-
-    def _page_at(self, region: _Region, at: int, window: _Window) -> tuple[_Page, _Header | None]:
+    def _page_at(self, region: _Region, at: int, window: _Window) -> tuple[_Page, PageHeader | None]:
         """The page in which an offset lies."""
         with self._mutex:
             known = region.pages
@@ -551,7 +534,7 @@ class PlainSource(CountingSource):
         inside = all(region.start <= offset < region.end for offset, _ in places)
         return places if inside and places == sorted(places) else []
 
-    def _measured(self, region: _Region, at: int, number: int, window: _Window) -> tuple[_Page, _Header]:
+    def _measured(self, region: _Region, at: int, number: int, window: _Window) -> tuple[_Page, PageHeader]:
         """The page that starts at an offset; its data page's ordinal is `number` unless it is the dictionary."""
         room = region.end - at
         if room < MODULE_BYTES:
@@ -562,61 +545,72 @@ class PlainSource(CountingSource):
             raise self._fault(
                 region, f"a page header's module of {counted(length, 'byte')}, where {room} are left", at
             )
-        header = self._header(region, raw[:length] if length <= len(raw) else window.take(at, length), at, number)
-        packed = header.packed
+        module = raw[:length] if length <= len(raw) else window.take(at, length)
+        header = self._header(region, module, at, number)
+        packed = header.required("compressed_page_size")
         if not region.cipher.has_aad and room - length >= LENGTH_BYTES:  # DuckDB writes the size before encryption
             packed = module_length(window.take(at + length, LENGTH_BYTES))
         if packed > room - length:
             raise self._fault(region, f"a page of {counted(packed, 'byte')}, where {room - length} are left", at)
-        return _Page(at, length, packed, None if header.is_dictionary else number), header
+        ordinal = None if header.kind == "DICTIONARY_PAGE" else number
+        return _Page(at, at + length, at + length + packed, ordinal), header
 
-    def _header(self, region: _Region, module: memoryview, at: int, number: int | None) -> _Header:
+    def _header(self, region: _Region, module: memoryview, at: int, number: int | None) -> PageHeader:
         """A page's header. Only the first page can be the dictionary."""
-        location = Location(self.path, at, region.field)
         if at == region.start and number in {0, None}:
             try:
-                plain = region.cipher.decrypt(module, Kind.DICTIONARY_PAGE_HEADER)
+                header = self._parsed(region, region.cipher.decrypt(module, Kind.DICTIONARY_PAGE_HEADER), at)
             except WrongModule:
                 pass
             else:
-                header = Struct("PageHeader", plain, 0, location)
-                if header.struct("dictionary_page_header", "DictionaryPageHeader") is not None:
-                    return _Header(header, True, header.required_int("compressed_page_size"))
-        plain = self._decrypt(region, module, at, Kind.DATA_PAGE_HEADER, number)
-        header = Struct("PageHeader", plain, 0, location)
-        return _Header(header, False, header.required_int("compressed_page_size"))
+                if header.kind == "DICTIONARY_PAGE" and header.has_head:
+                    return header
+        return self._parsed(region, self._decrypt(region, module, at, Kind.DATA_PAGE_HEADER, number), at)
 
-    def _page(self, region: _Region, page: _Page, read: _Header | None, window: _Window) -> _Plain:
+    def _parsed(self, region: _Region, plain: bytes, at: int) -> PageHeader:
+        location = Location(self.path, at, region.field)
+        try:
+            header = parse(plain, 0, len(plain))
+        except kernels.CompactError as error:
+            raise location.fault(error.reason, error.offset) from None
+        header.location = location
+        return header
+
+    def _page(self, region: _Region, page: _Page, header: PageHeader | None, window: _Window) -> _Plain:
         """A page in plain bytes: its header, which fills what the modules have more, and its body."""
         most = parquet_limits.PAGE_WHOLE_MAX_BYTES
-        if page.packed > most:
+        if page.end - page.body > most:
             raise UnsupportedError(
-                f"an encrypted page has {counted(page.packed, 'byte')}, and at most {most} are decrypted at once",
+                f"an encrypted page has {counted(page.end - page.body, 'byte')}, and at most {most} are decrypted at"
+                " once",
                 path=self.path,
                 offset=page.start,
                 field=region.field,
             )
-        raw = window.take(page.start, page.header + page.packed)
-        header, is_dictionary, _ = read or self._header(region, raw[: page.header], page.start, page.ordinal)
-        if is_dictionary != (page.ordinal is None):
-            raise self._fault(region, "the page changed while it was read", page.start)
-        body = raw[page.header :]
-        at, levels = page.start + page.header, self._plain_levels(header, body)
+        raw = window.take(page.start, page.end - page.start)
+        body = raw[page.body - page.start :]
+        is_dictionary = page.ordinal is None
+        if header is None:
+            module = raw[: page.body - page.start]
+            header = self._header(region, module, page.start, page.ordinal)
+            if (header.kind == "DICTIONARY_PAGE") != is_dictionary:
+                raise self._fault(region, "the page changed while it was read", page.start)
+        levels = self._plain_levels(header, body)
         kind = Kind.DICTIONARY_PAGE if is_dictionary else Kind.DATA_PAGE
-        plain = bytes(body[:levels]) + self._decrypt(region, body[levels:], at, kind, page.ordinal)
-        patched = {"compressed_page_size": len(plain)}
-        crc = header.integer("crc")
+        plain = bytes(body[:levels]) + self._decrypt(region, body[levels:], page.body, kind, page.ordinal)
+        crc = header.crc
         if crc is not None:  # parquet-java and Arrow compute it of the encrypted bytes
             if all(crc & 0xFFFFFFFF != zlib.crc32(each) for each in (body, plain)):
                 raise BadChecksum(BAD_CHECKSUM, path=self.path, offset=page.start, field=region.field, hint=_CHANGED)
             crc = zlib.crc32(plain)
-            patched["crc"] = crc - (crc >> 31 << 32)
-        return _filled(_patched(header, patched), len(raw) - len(plain)), plain
+            crc -= crc >> 31 << 32
+        return _filled(header.repacked(len(plain), crc), len(raw) - len(plain)), plain
 
     @staticmethod
-    def _plain_levels(header: Struct, body: memoryview) -> int:
+    def _plain_levels(header: PageHeader, body: memoryview) -> int:
         """The bytes of levels in front of the module: parquet-java doesn't encrypt those of version 2's pages."""
-        head = header.struct("data_page_header_v2", "DataPageHeaderV2")
-        if head is None or module_length(bytes(body[:LENGTH_BYTES]).ljust(LENGTH_BYTES, b"\0")) == len(body):
+        if header.kind != "DATA_PAGE_V2" or not header.has_head:
             return 0
-        return sum(head.required_int(f"{which}_levels_byte_length") for which in ("definition", "repetition"))
+        if module_length(bytes(body[:LENGTH_BYTES]).ljust(LENGTH_BYTES, b"\0")) == len(body):
+            return 0
+        return sum(header.required_of_head(f"{which}_levels_byte_length") for which in ("definition", "repetition"))

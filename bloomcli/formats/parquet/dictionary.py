@@ -6,12 +6,13 @@ encoding statistics report this or, in files without them, the page headers.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.answer import Lookup
+from bloomcli.formats.answer import DictionaryLookup, Lookup
 from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
 from bloomcli.formats.parquet import statistics
 from bloomcli.formats.parquet.bloom_filter import Filters
@@ -24,39 +25,28 @@ _HEADERS_READ: Final = 64
 """The maximum number of page headers that are read for a chunk without encoding statistics: each may take a read."""
 
 
-class ChunkDictionary:
-    """Looks up values in a chunk's dictionary, which is read for the first lookup."""
+def lookup_of(filters: Filters, chunk: ColumnChunk, budget: ReadBudget) -> DictionaryLookup | None:
+    """Return the lookup in a chunk's dictionary, which is read for the first one; None if not all values of the chunk
+    may be in one."""
+    if chunk.encrypted or not chunk.num_values or not _may_exclude(chunk):
+        return None
 
-    __slots__ = ("_budget", "_chunk", "_entries", "_error", "_filters", "_known")
-
-    def __init__(self, filters: Filters, chunk: ColumnChunk, budget: ReadBudget) -> None:
-        self._filters = filters
-        self._chunk = chunk
-        self._budget = budget
-        self._entries: DictionaryEntries | None = None
-        self._known = False
-        self._error: CorruptFile | UnsupportedError | None = None
-
-    def __call__(self, lookup: Lookup) -> bool | None:
-        """Whether no entry is the value; None if the dictionary can't answer. A `DictionaryLookup`."""
-        if not self._known:
-            self._known = True
-            try:
-                self._entries = self._read()
-            except (CorruptFile, UnsupportedError) as error:
-                self._error = error
-        if self._error is not None:  # raised for each value
-            raise self._error
-        found = self._entries
-        return None if found is None else not any(found.check(kernels.xxh64(form)) for form in lookup.encodings)
-
-    def _read(self) -> DictionaryEntries | None:
-        chunk = self._chunk
-        if chunk.encrypted or not chunk.num_values or not _may_exclude(chunk):
-            return None
-        found = _entries(self._filters.source, chunk, self._filters.footer.start, self._budget)
+    @cache
+    def read() -> DictionaryEntries | CorruptFile | UnsupportedError | None:
+        try:
+            found = _entries(filters.source, chunk, filters.footer.start, budget)
+        except (CorruptFile, UnsupportedError) as error:
+            return error
         # a dictionary without its chunk's bounds is wrong, or the bounds are
         return None if found is None or any(statistics.lost(chunk, found)) else found
+
+    def excludes(lookup: Lookup) -> bool | None:
+        found = read()
+        if isinstance(found, CorruptFile | UnsupportedError):  # raised for each value
+            raise found
+        return None if found is None else not any(found.check(kernels.xxh64(form)) for form in lookup.encodings)
+
+    return excludes
 
 
 def _may_exclude(chunk: ColumnChunk) -> bool:

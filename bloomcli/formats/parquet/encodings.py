@@ -169,11 +169,8 @@ def _fixed(values: Buffer, width: int, count: int, bounds: _Bounds, *, every: bo
         if bounds.alone:
             return Slice(bytearray(), 0, fixed=values)
     hashes = bytearray(count * 8)
-    if every:
-        kernels.hash_fixed(values, width, 0, count, None, hashes)
-        return Slice(hashes, count, fixed=values, every=True)
-    found = kernels.hash_plain_fixed(values, width, count, hashes)
-    return Slice(_cut(hashes, found), found, fixed=values)
+    found = kernels.hash_plain_fixed(values, width, count, hashes, every)
+    return Slice(_cut(hashes, found), found, fixed=values, every=every)
 
 
 def _plain_binary(page: Page, feed: Feed, bounds: _Bounds) -> Iterator[Slice]:
@@ -342,7 +339,9 @@ def _split(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Ite
     for first in range(0, page.non_null, limits.ROWS_PER_BATCH):
         count = min(page.non_null - first, limits.ROWS_PER_BATCH)
         values = bytearray(count * width)
-        kernels.byte_stream_split(whole, page.start, page.non_null, width, first, count, values)
+        for byte in range(width):
+            at = page.start + byte * page.non_null + first
+            values[byte::width] = whole[at : at + count]
         yield _fixed(values, width, count, bounds)
 
 

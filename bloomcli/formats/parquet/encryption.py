@@ -32,7 +32,7 @@ TAG_BYTES: Final = 16
 MODULE_BYTES: Final = LENGTH_BYTES + NONCE_BYTES + TAG_BYTES
 """What a module has more than its plain bytes, with AES-GCM."""
 SIGNATURE_BYTES: Final = NONCE_BYTES + TAG_BYTES
-ORDINAL_MOST: Final = (1 << 15) - 1
+_ORDINAL_MOST: Final = (1 << 15) - 1
 _CTR_START: Final = b"\0\0\0\1"
 _AAD_PARTS: Final = tuple(struct.Struct(f"<B{count}h") for count in range(4))
 
@@ -52,9 +52,6 @@ class Kind(IntEnum):
     FILTER_BITSET = 9
 
 
-_PAGES: Final = (Kind.DATA_PAGE, Kind.DICTIONARY_PAGE)
-
-
 class WrongModule(Exception):
     """A module can't be decrypted. The reason is for callers, who know its place."""
 
@@ -71,7 +68,7 @@ class Algorithm(NamedTuple):
 class Cipher:
     """Encrypts and decrypts the modules of a column chunk, or the footer, by one key."""
 
-    __slots__ = ("_aad", "_aes", "_mutex", "_stream", "_wrong", "key", "ordinals")
+    __slots__ = ("_aad", "_aes", "_by_ctr", "_mutex", "_stream", "_wrong", "key", "ordinals")
 
     def __init__(self, key: bytes, algorithm: Algorithm, ordinals: tuple[int, ...] = ()) -> None:
         """`ordinals`: those of the chunk's row group and column. Raises UnsupportedError without `cryptography`."""
@@ -83,6 +80,7 @@ class Cipher:
         self.key = key
         self._aad = algorithm.aad
         self._stream = None
+        self._by_ctr: tuple[Kind, ...] = ()
         if algorithm.name == "AES_GCM_CTR_V1":
             from cryptography.hazmat.primitives.ciphers import Cipher as Stream
             from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -91,6 +89,7 @@ class Cipher:
             # one for all pages, each with its nonce: to make one takes longer than to decrypt 8 KiB
             self._stream = Stream(AES(key), CTR(bytes(NONCE_BYTES) + _CTR_START)).encryptor()
             self._mutex = threading.Lock()
+            self._by_ctr = Kind.DATA_PAGE, Kind.DICTIONARY_PAGE
         self.ordinals = ordinals
 
     @property
@@ -98,16 +97,14 @@ class Cipher:
         """Whether modules have an AAD: DuckDB's have none."""
         return self._aad is not None
 
-    def overhead(self, kind: Kind) -> int:
-        """What a module of this type has more than its plain bytes."""
-        return MODULE_BYTES - (TAG_BYTES if self._by_ctr(kind) else 0)
-
     def decrypt(self, module: bytes | memoryview, kind: Kind, page: int | None = None) -> bytes:
         """The plain bytes of a whole module. `page`: the data page's ordinal. Raises WrongModule."""
-        if len(module) < self.overhead(kind) or module_length(module) != len(module):
-            raise WrongModule(f"it isn't a module of its {counted(len(module), 'byte')}")
+        by_ctr, size = kind in self._by_ctr, len(module)
+        least = MODULE_BYTES - TAG_BYTES if by_ctr else MODULE_BYTES
+        if size < least or module_length(module) != size:
+            raise WrongModule(f"it isn't a module of its {counted(size, 'byte')}")
         body = memoryview(module)[LENGTH_BYTES:]  # a copy of a page takes longer than its decryption
-        if self._by_ctr(kind):
+        if by_ctr:
             return self._counted(body[:NONCE_BYTES], body[NONCE_BYTES:])
         return self.opened(body, self._aad_of(kind, page))
 
@@ -123,7 +120,7 @@ class Cipher:
     ) -> bytes:
         """A whole module with these plain bytes, and a nonce of its own unless one is given."""
         nonce = nonce or urandom(NONCE_BYTES)
-        if self._by_ctr(kind):
+        if kind in self._by_ctr:
             data = self._counted(nonce, plain)
         else:
             data = self._aes.encrypt(nonce, plain, self._aad_of(kind, page))
@@ -134,11 +131,8 @@ class Cipher:
         module = self.encrypt(footer, Kind.FOOTER, nonce=nonce)
         return module[LENGTH_BYTES : LENGTH_BYTES + NONCE_BYTES] + module[-TAG_BYTES:]
 
-    def _by_ctr(self, kind: Kind) -> bool:
-        return self._stream is not None and kind in _PAGES
-
     def _counted(self, nonce: bytes | memoryview, data: bytes | bytearray | memoryview) -> bytes:
-        assert self._stream is not None  # noqa: S101  `_by_ctr`
+        assert self._stream is not None  # noqa: S101  `_by_ctr` names types
         with self._mutex:
             self._stream.reset_nonce(b"".join((nonce, _CTR_START)))
             return self._stream.update(data)
@@ -147,10 +141,10 @@ class Cipher:
         if self._aad is None:
             return None
         numbers = () if kind is Kind.FOOTER else self.ordinals if page is None else (*self.ordinals, page)
-        for number in numbers:
-            if not 0 <= number <= ORDINAL_MOST:
-                raise WrongModule(f"the AAD numbers row groups, columns and pages up to {ORDINAL_MOST}")
-        return self._aad + _AAD_PARTS[len(numbers)].pack(kind, *numbers)
+        try:
+            return self._aad + _AAD_PARTS[len(numbers)].pack(kind, *numbers)
+        except struct.error:
+            raise WrongModule(f"the AAD numbers row groups, columns and pages up to {_ORDINAL_MOST}") from None
 
 
 def module_length(start: bytes | bytearray | memoryview) -> int:

@@ -217,7 +217,7 @@ class ParquetFile(LocatedFile):
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
     ) -> Iterator[UnitFacts]:
         """Yield the facts of each chunk of the column."""
-        from bloomcli.formats.parquet.dictionary import ChunkDictionary
+        from bloomcli.formats.parquet.dictionary import lookup_of
 
         lookups = lookups_of(literals, column)
         budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)
@@ -235,7 +235,7 @@ class ParquetFile(LocatedFile):
                 lookups=lookups_of(literals, column, draft=True) if draft else lookups,
                 stats_skip=exclusions(literals, chunk.min_value, chunk.max_value, chunk.column),
                 dictionary_excludes=(
-                    ChunkDictionary(self.filters, chunk, budget)
+                    lookup_of(self.filters, chunk, budget)
                     if chunk.compressed_bytes > self.chunks_read_whole
                     else None
                 ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final
 
@@ -51,34 +52,22 @@ def stored_forms(literal: Literal, column: Column) -> tuple[bytes, ...]:
 def lookups_of(literals: Sequence[Literal], column: Column, *, draft: bool = False) -> Sequence[Lookup]:
     """The literals with their hashes.
 
-    The result for a tuple is cached for all row groups and files whose column has the same type: `advise` looks up
-    thousands of values in each row group.
+    The result is cached for all row groups, and for files with the same column: `advise` looks up thousands of values
+    in each row group.
 
     Args:
         literals: values of the column's type.
         column: a column of this type.
         draft: for filters of the 2018 drafts, which hash with Murmur3 instead of XXH64.
     """
-    if not isinstance(literals, tuple) or not literals:  # a list can change
-        return _lookups(literals, column, draft=draft)
-    key = (id(literals), column.physical, kind_of(column), draft)
-    known = _KNOWN.get(key)
-    if known is None:
-        known = literals, _lookups(literals, column, draft=draft)
-        while len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.pop(next(iter(_KNOWN.copy()), key), None)
-        _KNOWN[key] = known
-    return known[1]
+    return _lookups(tuple(literals), column, draft)
 
 
-_MOST_KNOWN: Final = 64
-_KNOWN: Final[dict[tuple[object, ...], tuple[Sequence[Literal], Sequence[Lookup]]]] = {}
-"""The latest lookups. They reference their literals, so that no other tuple gets the same id."""
-
-
-def _lookups(literals: Sequence[Literal], column: Column, *, draft: bool) -> Sequence[Lookup]:
+@lru_cache(maxsize=64)
+def _lookups(literals: tuple[Literal, ...], column: Column, draft: bool) -> Sequence[Lookup]:
     forms = [stored_forms(literal, column) for literal in literals]
-    found = iter(_draft_hashes(forms) if draft else _hashes([form for some in forms for form in some]))
+    every = [form for some in forms for form in some]
+    found = iter(map(draft_hash, every) if draft else _hashes(every))
     return [
         Lookup(
             literal.impossible,
@@ -91,15 +80,11 @@ def _lookups(literals: Sequence[Literal], column: Column, *, draft: bool) -> Seq
     ]
 
 
-def _draft_hashes(forms: Sequence[tuple[bytes, ...]]) -> list[int]:
-    return [draft_hash(form) for some in forms for form in some]
-
-
 def _hashes(forms: Sequence[bytes]) -> Sequence[int]:
     """The XXH64 of each form."""
     offsets = array("q", accumulate(map(len, forms), initial=0)).tobytes()
     found = bytearray(8 * len(forms))
-    kernels.hash_binary(offsets, b"".join(forms), 0, len(forms), True, None, found)
+    kernels.hash_binary(offsets, b"".join(forms), len(forms), found)
     return memoryview(found).cast("Q")
 
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import accumulate, groupby, pairwise
+from operator import add, gt
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,6 +51,8 @@ from bloomcli.words import counted
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
+
+Item = TypeVar("Item")
 
 _TOGETHER_BYTES: Final = 8 << 20
 """Decompressed bytes of pages that are decoded together."""
@@ -199,13 +202,6 @@ class ChunkPages:
         """Data pages that together begin and end with whole rows."""
         self.rows: list[tuple[int, int]] = []
         self.values = 0
-        self._bytes = 0
-
-    def has_room(self, page: RawPage) -> bool:
-        """Whether another page can be added. The first one always can."""
-        return not self.pages or (
-            self._bytes + page.size <= _TOGETHER_BYTES and self.values + page.values <= _VALUES_TOGETHER
-        )
 
     def add(self, page: RawPage, rows: tuple[int, int]) -> None:
         """Add a page. A dictionary has no rows."""
@@ -214,7 +210,6 @@ class ChunkPages:
             return
         self.pages.append(page)
         self.rows.append(rows)
-        self._bytes += page.size
         self.values += page.values
 
     def add_any(self, page: RawPage, rows: int) -> None:
@@ -270,23 +265,11 @@ def decoded(
         CorruptFile: the pages contradict their headers or the metadata.
         UnsupportedError: the chunk is encrypted, or its codec or encoding isn't supported.
     """
-    waiting: list[tuple[int, ChunkPages]] = []
-    memory = values = 0
-    for at, chosen in enumerate(chunks):
-        for part in _together(source, data_end, chosen):
-            memory += part.memory
-            values += part.values
-            if waiting and (
-                len(waiting) >= _CHUNKS_TOGETHER
-                or memory > _TOGETHER_BYTES
-                or values > _VALUES_TOGETHER
-                or waiting[-1][1].hides_codec != part.hides_codec  # a property of the whole file in memory
-            ):
-                yield from _decode(waiting, typed, unit)
-                waiting, memory, values = [], part.memory, part.values
-            waiting.append((at, part))
-    if waiting:
-        yield from _decode(waiting, typed, unit)
+    parts = ((at, part) for at, chosen in enumerate(chunks) for part in _together(source, data_end, chosen))
+    most = _CHUNKS_TOGETHER, _TOGETHER_BYTES, _VALUES_TOGETHER
+    for _, alike in groupby(parts, lambda one: one[1].hides_codec):  # a property of the whole file in memory
+        for some in runs(alike, lambda one: (1, one[1].memory, one[1].values), most):
+            yield from _decode(some, typed, unit)
 
 
 def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[ChunkPages]:
@@ -306,16 +289,35 @@ def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[Ch
     return _some_at_a_time(reader, _in_order(pages))
 
 
+def runs(
+    items: Iterable[Item], sizes: Callable[[Item], tuple[int, ...]], most: tuple[int, ...]
+) -> Iterator[list[Item]]:
+    """Yield runs of items whose sums of each size are at most `most`. An item that is larger is a run of its own."""
+    run: list[Item] = []
+    sums: tuple[int, ...] = ()
+    for item in items:
+        own = sizes(item)
+        sums = tuple(map(add, sums, own))
+        if run and any(map(gt, sums, most)):
+            yield run
+            run = []
+        if not run:
+            sums = own
+        run.append(item)
+    if run:
+        yield run
+
+
 def _some_at_a_time(reader: ChunkReader, pages: Iterable[tuple[RawPage, tuple[int, int]]]) -> Iterator[ChunkPages]:
     """Yield pages with their rows, those together that are decoded together."""
-    waiting = ChunkPages(reader)
-    for page, rows in pages:
-        if not waiting.has_room(page):
-            yield waiting
-            waiting = ChunkPages(reader, waiting.dictionary)
-        waiting.add(page, rows)
-    if waiting.pages:
-        yield waiting
+    dictionary = None
+    for some in runs(pages, lambda one: (one[0].size, one[0].values), (_TOGETHER_BYTES, _VALUES_TOGETHER)):
+        found = ChunkPages(reader, dictionary)
+        for page, rows in some:
+            found.add(page, rows)
+        dictionary = found.dictionary
+        if found.pages:
+            yield found
 
 
 def _in_order(pages: Iterable[RawPage]) -> Iterator[tuple[RawPage, tuple[int, int]]]:
@@ -327,19 +329,9 @@ def _in_order(pages: Iterable[RawPage]) -> Iterator[tuple[RawPage, tuple[int, in
 
 
 def joined(parts: Iterable[DecodedValues], values: int) -> Iterator[list[DecodedValues]]:
-    """Join neighbouring parts until they have at least `values` values or `_JOINED_BYTES` bytes: a lookup of many
-    values builds a hash table each time. The last ones may have fewer."""
-    waiting: list[DecodedValues] = []
-    count = size = 0
-    for part in parts:
-        if waiting and (count >= values or size >= _JOINED_BYTES):
-            yield waiting
-            waiting, count, size = [], 0, 0
-        waiting.append(part)
-        count += len(part.values)
-        size += part.values.nbytes
-    if waiting:
-        yield waiting
+    """Join neighbouring parts of about `values` values in all, and at most `_JOINED_BYTES` bytes: a lookup of many
+    values builds a hash table each time."""
+    return runs(parts, lambda part: (len(part.values), part.values.nbytes), (2 * values, _JOINED_BYTES))
 
 
 def _whole(reader: ChunkReader, pages: Iterable[RawPage], rows: int) -> Iterator[ChunkPages]:
@@ -407,8 +399,6 @@ def _next(reader: ChunkReader) -> RawPage | None:
     if header.head_field is None:
         reader.position += header.size + packed
         return None
-    if not header.has_head:
-        raise reader.fault(f"the page header has no {header.head_field}", at)
     encoding = header.encoding_name()
     if encoding not in spec.ENUMS["Encoding"]:
         raise unread(encoding, header.location)

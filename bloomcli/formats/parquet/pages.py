@@ -278,7 +278,10 @@ class ChunkReader:
         return skip
 
     def header(self) -> PageHeader:
-        """Return the page header at the position. Retries with larger windows: statistics can make it long."""
+        """Return the page header at the position. Retries with larger windows: statistics can make it long.
+
+        Raises CorruptFile: also for a header without the structure for its type.
+        """
         location = Location(self.source.path, self.position, self.field)
         there = self._base + len(self._window) - self.position
         size = min(there, HEADER_WINDOW) if self._base <= self.position and there > 0 else HEADER_WINDOW
@@ -293,6 +296,8 @@ class ChunkReader:
                 size = HEADER_WINDOW if size < HEADER_WINDOW else size * 16
             else:
                 header.location = location
+                if header.head_field is not None and not header.has_head:
+                    raise self.fault(f"the page header has no {header.head_field}")
                 return header
 
     def check(self, header: PageHeader, at: int, data: memoryview | None, packed: int) -> None:
@@ -400,8 +405,6 @@ def data_pages(reader: ChunkReader, *, counted_here: bool = False) -> Iterator[t
             raise reader.fault("a second dictionary page", at)
         if header.kind == "DICTIONARY_PAGE" or header.head_field is None:
             continue
-        if not header.has_head:
-            raise reader.fault(f"the page header has no {header.head_field}", at)
         count = header.required_of_head("num_values")
         seen += count
         if count < 0 or (seen > chunk.num_values and not counted_here) or reader.position > end:
@@ -453,10 +456,8 @@ class _StoredPage(NamedTuple):
 
     def head(self, size: int) -> AnyBody:
         """Return the first bytes, which aren't compressed."""
-        if self.data is None:
-            packed = PageBytes(self.reader.source, self.offset, size, "UNCOMPRESSED", size)
-            return LargeBody(packed, self.location, self.reader.stop)
-        return Body(self.data[:size], self.reader.stop)
+        data = None if self.data is None else self.data[:size]
+        return self._replace(packed=size, size=size, data=data).body(compressed=False)
 
 
 def read_page(reader: ChunkReader, skip: Callable[[str], bool]) -> Page | None:
@@ -467,14 +468,11 @@ def read_page(reader: ChunkReader, skip: Callable[[str], bool]) -> Page | None:
     packed = header.required("compressed_page_size")
     size = header.required("uncompressed_page_size")
     reader.position += header.size
-    field = header.head_field
-    if field is None:
+    if header.head_field is None:
         reader.room(packed)
         reader.check(header, at, None, packed)
         reader.position += packed
         return None  # index pages and unknown types: skipped, as the specification requires
-    if not header.has_head:
-        raise reader.fault(f"the page header has no {field}", at)
     encoding = header.encoding_name()
     count = header.required_of_head("num_values")
     offset = reader.position
@@ -587,9 +585,7 @@ def dictionary_entries(source: Source, chunk: ColumnChunk, data_end: int) -> int
     or can't be read. Takes one small read."""
     try:
         header = ChunkReader(source, chunk, data_end, HEADER_WINDOW).header()
-        if header.kind != "DICTIONARY_PAGE" or not header.has_head:
-            return None
-        return header.required_of_head("num_values")
+        return header.required_of_head("num_values") if header.kind == "DICTIONARY_PAGE" else None
     except CorruptFile:
         return None
 
@@ -611,11 +607,9 @@ def _checked(reader: ChunkReader) -> str:
 
 def _contradiction(reader: ChunkReader, header: PageHeader, packed: int, size: int) -> str | None:
     """Why the header of the page at the reader's position is wrong; None if nothing shows it."""
-    chunk, field = reader.chunk, header.head_field
-    if field is None:
+    chunk = reader.chunk
+    if header.head_field is None:
         return None  # index pages and unknown types
-    if not header.has_head:
-        return f"the page header has no {field}"
     count = header.required_of_head("num_values")
     if header.kind != "DICTIONARY_PAGE" and count > chunk.num_values:
         return f"a page of {counted(count, 'value')}, and the column chunk has {chunk.num_values}"

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate, groupby
@@ -35,7 +35,7 @@ from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_decoder, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey
-from bloomcli.formats.parquet.page_decoder import ChosenPages
+from bloomcli.formats.parquet.page_decoder import ChosenPages, runs
 from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Range, united
@@ -209,30 +209,37 @@ def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def without_views_in(schema: pa.Schema) -> pa.Schema:
     """Replace the view types of a schema."""
-    return pa.schema([_field(field) for field in schema])
+    return pa.schema([field.with_type(_type(field.type)) for field in schema])
 
 
-def _field(field: pa.Field) -> pa.Field:
-    return field.with_type(_type(field.type))
+def _type(kind: pa.DataType) -> pa.DataType:
+    return _with_leaves(kind, _without_view)
 
 
-def _type(kind: Any) -> pa.DataType:
-    types = pa.types
-    if types.is_string_view(kind):
+def _without_view(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(kind):
         return pa.string()
-    if types.is_binary_view(kind):
-        return pa.binary()
+    return pa.binary() if pa.types.is_binary_view(kind) else kind
+
+
+def _with_leaves(kind: Any, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with each type in it that has no fields replaced by `leaf`, and views of lists by lists."""
+
+    def field(one: pa.Field) -> pa.Field:
+        return one.with_type(_with_leaves(one.type, leaf))
+
+    types = pa.types
     if types.is_struct(kind):
-        return pa.struct([_field(field) for field in kind])
+        return pa.struct([field(one) for one in kind])
     if types.is_map(kind):
-        return pa.map_(_field(kind.key_field), _field(kind.item_field), keys_sorted=kind.keys_sorted)
+        return pa.map_(field(kind.key_field), field(kind.item_field), keys_sorted=kind.keys_sorted)
     if types.is_fixed_size_list(kind):
-        return pa.list_(_field(kind.value_field), kind.list_size)
+        return pa.list_(field(kind.value_field), kind.list_size)
     if types.is_list(kind) or types.is_list_view(kind):
-        return pa.list_(_field(kind.value_field))
+        return pa.list_(field(kind.value_field))
     if types.is_large_list(kind) or types.is_large_list_view(kind):
-        return pa.large_list(_field(kind.value_field))
-    return kind
+        return pa.large_list(field(kind.value_field))
+    return leaf(kind)
 
 
 _AT_ONCE: Final = 8192
@@ -255,20 +262,6 @@ _VALUES_TOGETHER: Final = 1 << 20
 
 class _TooManyBytes(Exception):
     """The values of some rows have more than `_BYTES_MOST` bytes; the caller retries with fewer rows."""
-
-
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Concatenate batches, which may have few rows, up to `_AT_ONCE` rows or `_BYTES_MOST` bytes."""
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        if waiting and (rows + batch.num_rows > _AT_ONCE or size + batch.nbytes > _BYTES_MOST):
-            yield pa.concat_batches(waiting)
-            waiting, rows, size = [], 0, 0
-        waiting.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-    if waiting:
-        yield pa.concat_batches(waiting)
 
 
 def _positions(rows: Iterable[int], places: pa.Int64Array) -> Iterator[int]:
@@ -319,18 +312,9 @@ def _int96(values: pa.FixedSizeBinaryArray) -> tuple[np.ndarray[Any, Any], np.nd
     return found["day"], found["nanos"]
 
 
-def _instant(field: pa.Field) -> pa.Field:
-    """The field with its timestamps, which have no zone, as instants in microseconds."""
-    kind = field.type
-    if pa.types.is_timestamp(kind):
-        kind = pa.timestamp("us", "UTC")
-    elif pa.types.is_struct(kind):
-        kind = pa.struct([_instant(one) for one in kind])
-    elif pa.types.is_map(kind):
-        kind = pa.map_(_instant(kind.key_field), _instant(kind.item_field))
-    elif pa.types.is_list(kind):
-        kind = pa.list_(_instant(kind.value_field))
-    return field.with_type(kind)
+def _instant(kind: pa.DataType) -> pa.DataType:
+    """Timestamps, which have no zone, as instants in microseconds."""
+    return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) else kind
 
 
 def _count(groups: Sequence[_Rows]) -> int:
@@ -414,7 +398,9 @@ class Records:
         others = {
             one.path.partition(".")[0] for one in self._file.columns if one.unit is not None and "." in one.path
         }
-        return pa.schema([_instant(one) if one.name in names - others else one for one in schema])
+        wanted = names - others
+        fields = [(one, _with_leaves(one.type, _instant) if one.name in wanted else one.type) for one in schema]
+        return pa.schema([one.with_type(kind) for one, kind in fields])
 
     @cached_property
     def _int96(self) -> Sequence[Column]:
@@ -470,7 +456,9 @@ class Records:
     def _others(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[tuple[int, pa.RecordBatch | None]]:
         """Yield the number of rows of each batch, and the columns that are read from whole chunks, if any."""
         if columns or not groups[0].paged:
-            for batch in _gathered(self._whole(groups, columns)):
+            batches = self._whole(groups, columns)  # they may have few rows
+            for some in runs(batches, lambda batch: (batch.num_rows, batch.nbytes), (_AT_ONCE, _BYTES_MOST)):
+                batch = pa.concat_batches(some)
                 yield batch.num_rows, batch
             return
         count = _count(groups)
@@ -580,7 +568,9 @@ class Records:
     def _whole(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
         """Rows from whole chunks."""
         fixed = all(self._filters.footer.columns[index].physical in _FIXED for index in columns)
-        for some in self._together(groups, len(columns)) if fixed else ([group] for group in groups):
+        # those whose values are decoded together have few in all, because all are in memory
+        most = _VALUES_TOGETHER // max(len(columns), 1) if fixed else 0
+        for some in runs(groups, lambda group: (self._count_of(group),), (most,)):
             with self._faults(f"the rows of row group {some[0].row_group}"):
                 try:
                     small = fixed and self._count_of(some[0]) <= _SMALL_ROWS
@@ -593,18 +583,6 @@ class Records:
                     if not isinstance(error, BloomError):
                         self._check_pages(some[0].row_group, columns)
                     raise
-
-    def _together(self, groups: Sequence[_Rows], columns: int) -> Iterator[Sequence[_Rows]]:
-        """Split row groups into those whose values are decoded together: few in all, because all are in memory."""
-        some: list[_Rows] = []
-        values = 0
-        for group in groups:
-            values += columns * self._count_of(group)
-            if some and values > _VALUES_TOGETHER:
-                yield some
-                some, values = [], columns * self._count_of(group)
-            some.append(group)
-        yield some
 
     def _count_of(self, group: _Rows) -> int:
         """The number of all rows of a row group."""

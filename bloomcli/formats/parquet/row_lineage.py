@@ -122,7 +122,6 @@ class _Chunk(NamedTuple):
     page: bytes
     """The page with its header."""
     rows: int
-    uncompressed: int
     low: int
     high: int
     cipher: Cipher | None
@@ -183,7 +182,7 @@ class _Columns:
                 cipher = self._cipher(group, position)
                 page = _page(rows, start, step, cipher)
                 last = start + step * max(rows - 1, 0)
-                yield _Chunk(name, group, at, page, rows, len(page), start, last, cipher)
+                yield _Chunk(name, group, at, page, rows, start, last, cipher)
                 at += len(page)
             first += rows
 
@@ -227,7 +226,7 @@ class _Columns:
     def _row_group(self, index: int, metadata: list[bytes], chunks: list[_Chunk]) -> list[Edit]:
         """The edits of one row group: its chunks, and its sizes."""
         group = self.footer.group_struct(index)
-        plain = sum(chunk.uncompressed for chunk in chunks)
+        plain = sum(len(chunk.page) for chunk in chunks)
         sizes = {"total_byte_size": group.required_int("total_byte_size") + plain}
         stored = group.integer("total_compressed_size")
         if stored is not None:
@@ -268,7 +267,7 @@ def _column_chunk(chunk: _Chunk, index: dict[int, Field]) -> bytes:
     """Encode a ColumnChunk. `index`: the fields of its page index."""
     low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
     statistics = {3: i64(0), 5: binary(high), 6: binary(low)} if chunk.rows else {}
-    size = i64(chunk.uncompressed)
+    size = i64(len(chunk.page))
     metadata = {
         1: i32(_INT64),
         2: listed(I32, [zigzag(_RLE), zigzag(_DELTA)]),

@@ -100,16 +100,9 @@ class ParquetSearch(ColumnSearch):
         if self._file.source.request_bytes:
             yield from super().together(several)
             return
-        some: list[Candidates] = []
-        rows = size = 0
-        for candidates in several:
-            if some and (rows + candidates.rows > _ROWS_TOGETHER or size + candidates.chunk_bytes > _BYTES_TOGETHER):
-                yield some
-                some, rows, size = [], 0, 0
-            some.append(candidates)
-            rows, size = rows + candidates.rows, size + candidates.chunk_bytes
-        if some:
-            yield some
+        yield from page_decoder.runs(
+            several, lambda one: (one.rows, one.chunk_bytes), (_ROWS_TOGETHER, _BYTES_TOGETHER)
+        )
 
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
         """Yield the rows of row groups that have one of their candidates. Reads only pages that can have one."""

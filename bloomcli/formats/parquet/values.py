@@ -49,19 +49,6 @@ class HashedPage:
     These are all entries of a dictionary, or one slice of a data page.
     """
 
-    __slots__ = (
-        "_kept",
-        "_location",
-        "_positions",
-        "_width",
-        "count",
-        "dictionary",
-        "end",
-        "has_zero",
-        "hashes",
-        "parts",
-    )
-
     def __init__(self, page: Page, column: Column, parts: Iterable[Slice]) -> None:
         self._location = page.location
         self.parts: list[Slice] = []
@@ -158,7 +145,7 @@ def _has_zero(part: Slice, column: Column) -> bool:
     if width is None or not part.hashed:
         return False
     if part.fixed is not None:
-        return kernels.has_zero(part.fixed, width, 0, len(part.fixed) // width, None)
+        return kernels.has_zero(part.fixed, width, len(part.fixed) // width)
     return _among(part.hashes, column)  # DELTA_BYTE_ARRAY: the values weren't kept
 
 

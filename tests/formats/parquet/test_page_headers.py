@@ -12,8 +12,10 @@ from support.tables import write
 from support.thrift import BINARY, I32, STRUCT
 
 from bloomcli.errors import CorruptFile
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.file import ParquetFile
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, first_headers, read_pages
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, first_headers, parse, read_pages
+from bloomcli.formats.parquet.spec import i32
 from bloomcli.model.file import ColumnChunk
 
 ROWS = 40
@@ -96,3 +98,19 @@ def test_a_header_that_ends_with_the_data_is_reported_where_it_starts(tmp_path: 
         with pytest.raises(CorruptFile, match="the structure runs past its end") as caught:
             list(read_pages(source, chunk, end))
         assert (caught.value.offset, caught.value.field) == (end, "row_groups[0].columns[0]")
+
+
+@pytest.mark.parametrize("crc", [None, -5, 1 << 30])
+@pytest.mark.parametrize("order", [(1, 2, 3, 4, 99), (4, 99, 3, 2, 1)])
+def test_a_header_says_another_size_and_checksum(order: tuple[int, ...], crc: int | None) -> None:
+    """Fields may be in any order, and those that nobody knows stay."""
+    stored = {1: i32(0), 2: i32(4000), 3: i32(1 << 20), 4: i32(7), 99: spec.binary(b"unknown")}
+    out = b""
+    for number in order:
+        if number == 4 and crc is None:
+            continue
+        out += bytes([stored[number][0]]) + spec.zigzag(number) + stored[number][1]
+    header = parse(b"before" + out + b"\0after", 6, 6 + len(out) + 6)
+    again = parse(header.repacked(300, crc), 0, 1 << 10)
+    assert (again.type, again.uncompressed_page_size, again.compressed_page_size, again.crc) == (0, 4000, 300, crc)
+    assert header.repacked(1 << 20, None if crc is None else 7) == out + b"\0"
