@@ -5,16 +5,16 @@ A filter alone in a file is a `BareFilter`: header and bitset, nothing else. Par
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError, UsageError
 from bloomcli.formats.answer import Contents, Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, FooterEntry, Plan, Repair, Tick
+from bloomcli.formats.base import FilterBounds, FilterFile, FooterEntry, Plan, Repair
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.located_file import LocatedFile
@@ -429,6 +429,18 @@ def is_bare(source: Source) -> bool:
     return header.algorithm == "BLOCK" and header.header_bytes + header.num_bytes == source.size
 
 
+def _refused(lacks: str) -> Callable[..., Any]:
+    """An operation of bare filters that raises UnsupportedError: the file has nothing that it needs."""
+
+    def refuse(self: BareFilter, *_: Any, **options: Any) -> Any:
+        del options
+        raise UnsupportedError(
+            f"a bare filter: the file has {lacks}", path=self.source.path, hint="give the Parquet file itself"
+        )
+
+    return refuse
+
+
 class BareFilter(FilterFile):
     """A filter whose column isn't known. Values are looked up as the bytes of their text, or as hex (0x...)."""
 
@@ -522,34 +534,8 @@ class BareFilter(FilterFile):
         """No units: the file has no values."""
         return []
 
-    def deep(
-        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
-    ) -> Iterator[DeepCheck]:
-        """Raise UnsupportedError: the file has no values to check the filter against."""
-        del columns, tick, units, threads
-        raise self._alone("no values to check it against")
-
-    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
-        """Raise UnsupportedError: the file has no columns."""
-        del columns, rule, replace, missing
-        raise self._alone("no columns to add filters for")
-
-    def plan_remove(self, columns: set[int] | None) -> Plan:
-        """Raise UnsupportedError: without its filter, the file would be empty."""
-        del columns
-        raise self._alone("no data to leave")
-
-    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
-        """Raise UnsupportedError: the file has no data."""
-        del columns, rule
-        raise self._alone("no data")
-
-    def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
-        """Raise UnsupportedError: the file has no columns."""
-        del columns, repair
-        raise self._alone("no columns to repair")
-
-    def _alone(self, what: str) -> UnsupportedError:
-        return UnsupportedError(
-            f"a bare filter: the file has {what}", path=self.source.path, hint="give the Parquet file itself"
-        )
+    deep = _refused("no values to check it against")
+    plan_add = _refused("no columns to add filters for")
+    plan_remove = _refused("no data to leave")
+    plan_fold = _refused("no data")
+    plan_repair = _refused("no columns to repair")
