@@ -15,7 +15,6 @@ from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, FilterHeader, Fi
 from bloomcli.formats.parquet.footer import ChunkKey, Claim, Footer, first_page
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts
-from bloomcli.words import counted
 
 _MOST_BYTES: Final = 1 << 20
 """The largest filter that `facts_of_claim` measures. Reading a larger one takes most of the time anyway."""
@@ -140,16 +139,7 @@ _OTHER: Final = 63
 
 def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFacts]:
     """Yield the facts of these columns (None: of all), in schema order. Raises CorruptFile."""
-    groups = [footer.row_group(index) for index in range(footer.row_group_count)]
-    count = len(footer.columns)
-    for group in groups:
-        if len(group.chunks) != count:
-            raise footer.location.fault(
-                f"row group {group.ordinal} has {counted(len(group.chunks), 'column chunk')}, the schema"
-                f" has {count} leaves",
-                footer.group_struct(group.ordinal).start,
-                f"row_groups[{group.ordinal}].columns",
-            )
+    groups = footer.complete_groups()
     for column in footer.columns:
         if columns is None or column.index in columns:
             keys = [ChunkKey(group.ordinal, column.index, group.chunks[column.index]) for group in groups]

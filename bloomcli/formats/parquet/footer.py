@@ -225,6 +225,19 @@ class Footer:
             )
         return found
 
+    def complete_groups(self) -> list[RowGroup]:
+        """The row groups. Raises CorruptFile if one doesn't have a chunk for each leaf column."""
+        groups, leaves = [self.row_group(index) for index in range(self.row_group_count)], len(self.columns)
+        for group in groups:
+            if len(group.chunks) != leaves:
+                raise self.location.fault(
+                    f"row group {group.ordinal} has {words.counted(len(group.chunks), 'column chunk')}, the schema"
+                    f" has {leaves} leaves",
+                    self._groups[group.ordinal],
+                    f"row_groups[{group.ordinal}].columns",
+                )
+        return groups
+
     def chunk_keys(self, columns: set[int] | None = None, row_group: int | None = None) -> Iterator[ChunkKey]:
         """Yield the keys of chunks in file order: of all columns or of these leaf ordinals, of all row groups or of
         one; then no other is walked."""

@@ -274,17 +274,9 @@ def refuse_damaged_footer(source: Source, footer: Footer, removed: AbstractSet[C
     Raises UnsupportedError for a chunk whose data is in another file. The change removes the filters of the chunks
     in `removed`.
     """
-    for index in range(footer.row_group_count):
-        chunks = footer.row_group(index).chunks
-        if len(chunks) != len(footer.columns):
-            raise footer.location.fault(
-                f"row group {index} has {counted(len(chunks), 'column chunk')}, the schema has "
-                f"{len(footer.columns)} leaves",
-                0,
-                f"row_groups[{index}].columns",
-            )
-        for ordinal, start in enumerate(chunks):
-            _look_at(source, footer, ChunkKey(index, ordinal, start), removed)
+    for group in footer.complete_groups():
+        for ordinal, start in enumerate(group.chunks):
+            _look_at(source, footer, ChunkKey(group.ordinal, ordinal, start), removed)
 
 
 def _look_at(source: Source, footer: Footer, key: ChunkKey, removed: AbstractSet[ChunkKey]) -> None:

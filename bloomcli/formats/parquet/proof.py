@@ -353,17 +353,25 @@ class _Proof(_Metadata):
             return wrong, inexact
         for field, stored, exact in self.bounds():
             is_low = field.startswith("min")
-            value = low if is_low else high
-            at, true = self.key_of(stored), self._key_of_value(value)
-            text = f"{field} is {_text(stored, self.column)}"
-            if at is None:
-                if not statistics.has_nan(stored, None, self.column) or len(stored) != len(value):
-                    wrong.append(f"{field} has {counted(len(stored), 'byte')}: no value")
-            elif at > true if is_low else at < true:
-                wrong.append(f"{text}, and a value is {_text(value, self.column)}")
-            elif exact and at != true and not self.measured.unknown:
-                inexact.append(f"{text} and said to be exact, and no value is")
+            value, at = low if is_low else high, self.key_of(stored)
+            fault = self._in_bound(stored, value, is_low=is_low)
+            if fault is not None:
+                wrong.append(f"{field} {fault}")
+            elif exact and at is not None and at != self._key_of_value(value) and not self.measured.unknown:
+                inexact.append(f"{field} is {_text(stored, self.column)} and said to be exact, and no value is")
         return wrong, inexact
+
+    def _in_bound(self, stored: bytes, value: bytes, *, is_low: bool) -> str | None:
+        """What is wrong with a bound, given the least or the greatest value; None if it leaves no value out. A NaN
+        bounds nothing."""
+        at, true = self.key_of(stored), self._key_of_value(value)
+        if at is None:
+            if statistics.has_nan(stored, None, self.column) and len(stored) == len(value):
+                return None
+            return f"has {counted(len(stored), 'byte')}: no value"
+        if at > true if is_low else at < true:
+            return f"is {_text(stored, self.column)}, and a value is {_text(value, self.column)}"
+        return None
 
     def _key_of_value(self, value: bytes) -> Any:
         """The key of a value that is there. A decimal without bytes is compared as 0, as DuckDB reads it."""
@@ -524,22 +532,13 @@ class _Proof(_Metadata):
         for number, (null, low, high, page) in enumerate(pages):
             if null:
                 continue
-            found = (self.key_of(low), self.key_of(high))
-            keys.append(found)
+            keys.append((self.key_of(low), self.key_of(high)))
             if page.low is None or page.high is None:
                 continue
-            for word, stored, at, value, sign in (
-                ("minimum", low, found[0], page.low, 1),
-                ("maximum", high, found[1], page.high, -1),
-            ):
-                true = self._key_of_value(value)
-                if at is None:
-                    if not statistics.has_nan(stored, None, self.column) or len(stored) != len(value):
-                        size = counted(len(stored), "byte")
-                        wrong.setdefault(number, f"page {number} has a {word} of {size}: no value")
-                elif at > true if sign > 0 else at < true:
-                    shown, exceeding = _text(stored, self.column), _text(value, self.column)
-                    wrong.setdefault(number, f"page {number}'s {word} is {shown}, and a value is {exceeding}")
+            for word, stored, value in (("minimum", low, page.low), ("maximum", high, page.high)):
+                fault = self._in_bound(stored, value, is_low=word == "minimum")
+                if fault is not None:
+                    wrong.setdefault(number, f"page {number}'s {word} {fault}")
         order = enum_name("BoundaryOrder", index.boundary_order or 0)
         falling = _FALLING.get(order)
         if falling is not None and any(_unordered(ends, falling=falling) for ends in zip(*keys, strict=True)):
