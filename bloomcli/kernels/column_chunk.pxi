@@ -156,12 +156,19 @@ cdef class ChunkMetadata:
     cdef readonly Py_ssize_t start
     cdef readonly object statistics_fault
     """The CompactError about statistics that can't be read; None if they can be, or don't exist."""
+    cdef readonly object offset_index_offset, offset_index_length, column_index_offset, column_index_length
+    cdef readonly object type, codec, num_values, total_uncompressed_size, total_compressed_size
+    cdef readonly object data_page_offset, dictionary_page_offset, bloom_filter_offset, bloom_filter_length
+    cdef readonly object null_count, distinct_count, is_max_value_exact, is_min_value_exact
     cdef int _max_depth
     cdef Walk _walk
     cdef ChunkFields _found
 
     def __cinit__(self, bytes data not None, Py_ssize_t start, int max_depth):
         cdef int fault
+        cdef Fields* chunk
+        cdef Fields* meta
+        cdef Fields* stats
         self.data, self.start, self._max_depth = data, start, max_depth
         self._walk.data = <const unsigned char*>PyBytes_AS_STRING(data)
         self._walk.end = PyBytes_GET_SIZE(data)
@@ -177,6 +184,24 @@ cdef class ChunkMetadata:
             raise CompactError(
                 _WALK_REASONS[self._walk.fault], self._walk.at, "meta_data" if fault == META_FAULT else None
             )
+        chunk, meta, stats = &self._found.chunk, &self._found.meta, &self._found.stats
+        self.offset_index_offset = self._integer(chunk, 4, CT_I64)
+        self.offset_index_length = self._integer(chunk, 5, CT_I32)
+        self.column_index_offset = self._integer(chunk, 6, CT_I64)
+        self.column_index_length = self._integer(chunk, 7, CT_I32)
+        self.type = self._integer(meta, 1, CT_I32)
+        self.codec = self._integer(meta, 4, CT_I32)
+        self.num_values = self._integer(meta, 5, CT_I64)
+        self.total_uncompressed_size = self._integer(meta, 6, CT_I64)
+        self.total_compressed_size = self._integer(meta, 7, CT_I64)
+        self.data_page_offset = self._integer(meta, 9, CT_I64)
+        self.dictionary_page_offset = self._integer(meta, 11, CT_I64)
+        self.bloom_filter_offset = self._integer(meta, 14, CT_I64)
+        self.bloom_filter_length = self._integer(meta, 15, CT_I32)
+        self.null_count = self._integer(stats, 3, CT_I64)
+        self.distinct_count = self._integer(stats, 4, CT_I64)
+        self.is_max_value_exact = self._truth(7)
+        self.is_min_value_exact = self._truth(8)
 
     cdef object _integer(self, Fields* fields, int field_id, int kind):
         cdef int64_t value
@@ -203,26 +228,6 @@ cdef class ChunkMetadata:
         return _bytes_at(text, size) if _binary(&self._walk, &self._found.chunk, 1, &text, &size) else None
 
     @property
-    def offset_index_offset(self):
-        return self._integer(&self._found.chunk, 4, CT_I64)
-
-    @property
-    def offset_index_length(self):
-        return self._integer(&self._found.chunk, 5, CT_I32)
-
-    @property
-    def column_index_offset(self):
-        return self._integer(&self._found.chunk, 6, CT_I64)
-
-    @property
-    def column_index_length(self):
-        return self._integer(&self._found.chunk, 7, CT_I32)
-
-    @property
-    def type(self):
-        return self._integer(&self._found.meta, 1, CT_I32)
-
-    @property
     def encodings(self):
         """The encodings' numbers as bits; bit 63 for those that aren't 0 to 62."""
         cdef int kind = 0
@@ -239,38 +244,6 @@ cdef class ChunkMetadata:
                 break
             bits |= <uint64_t>1 << (raw >> 1 if not raw & 1 and raw >> 1 < OTHER_ENCODINGS else OTHER_ENCODINGS)
         return bits
-
-    @property
-    def codec(self):
-        return self._integer(&self._found.meta, 4, CT_I32)
-
-    @property
-    def num_values(self):
-        return self._integer(&self._found.meta, 5, CT_I64)
-
-    @property
-    def total_uncompressed_size(self):
-        return self._integer(&self._found.meta, 6, CT_I64)
-
-    @property
-    def total_compressed_size(self):
-        return self._integer(&self._found.meta, 7, CT_I64)
-
-    @property
-    def data_page_offset(self):
-        return self._integer(&self._found.meta, 9, CT_I64)
-
-    @property
-    def dictionary_page_offset(self):
-        return self._integer(&self._found.meta, 11, CT_I64)
-
-    @property
-    def bloom_filter_offset(self):
-        return self._integer(&self._found.meta, 14, CT_I64)
-
-    @property
-    def bloom_filter_length(self):
-        return self._integer(&self._found.meta, 15, CT_I32)
 
     @property
     def has_encoding_stats(self):
@@ -293,22 +266,6 @@ cdef class ChunkMetadata:
         they are damaged, or have more than `most` elements."""
         cdef bint only = False
         return only if _encoding_stats(&self._walk, &self._found.meta, self._max_depth, most, &only) else None
-
-    @property
-    def null_count(self):
-        return self._integer(&self._found.stats, 3, CT_I64)
-
-    @property
-    def distinct_count(self):
-        return self._integer(&self._found.stats, 4, CT_I64)
-
-    @property
-    def is_max_value_exact(self):
-        return self._truth(7)
-
-    @property
-    def is_min_value_exact(self):
-        return self._truth(8)
 
     def bounds(self, bint ordered, bint deprecated):
         """Return (minimum, maximum): min_value and max_value if `ordered`; if there are none and `deprecated` is true,
