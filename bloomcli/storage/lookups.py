@@ -1,13 +1,15 @@
 """Results of lookups in a store that all files of one run share: which table a directory belongs to, its newest
-snapshot. Outside of a run each call looks again, because a table may change at any time."""
+snapshot. Outside of a run each call looks again, because a table may change at any time. Threads that ask for the
+same at the same time wait for one lookup."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
 from typing import Final, TypeVar
+from weakref import WeakValueDictionary
 
 R = TypeVar("R")
 
@@ -35,11 +37,27 @@ def shared() -> Iterator[None]:
 
 def once_per_run(function: Callable[[str], R]) -> Callable[[str], R]:
     """Call a function of a directory once for each directory within a run. Errors aren't kept."""
-    kept = lru_cache(_MOST)(function)
-    _clearing.append(kept.cache_clear)
+    results = lru_cache(_MOST)(function)
+    _clearing.append(results.cache_clear)
+    kept = one_call(results)
 
     @wraps(function)
     def look_up(directory: str) -> R:
         return kept(directory) if _runs else function(directory)
 
     return look_up
+
+
+def one_call(cached: Callable[..., R]) -> Callable[..., R]:
+    """Have threads that call a function with the same arguments wait for the first call, whose result the function
+    caches. Without that each would send the same requests."""
+    locks: WeakValueDictionary[object, threading.Lock] = WeakValueDictionary()
+
+    @wraps(cached)
+    def call(*args: Hashable) -> R:
+        with _LOCK:
+            lock = locks.setdefault(args, threading.Lock())
+        with lock:
+            return cached(*args)
+
+    return call

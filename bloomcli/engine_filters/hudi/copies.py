@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.storage import avro
 from bloomcli.storage.base import STEP_BYTES, Kind, Source, TableKind
-from bloomcli.storage.lookups import once_per_run
+from bloomcli.storage.lookups import once_per_run, one_call
 from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import open_source, store_of
 from bloomcli.words import counted, exact_size
@@ -124,6 +124,7 @@ def _pending(instant: str, timeline: frozenset[str]) -> bool:
     return bool(states) and not any(state.startswith("_") or state in {".deltacommit", ".commit"} for state in states)
 
 
+@one_call
 @lru_cache(maxsize=2)
 def _copies(folder: str, names: tuple[str, ...], timeline: frozenset[str]) -> dict[str, Copy]:
     """The copies of all files of a table by base64 of the MD5 of their name."""

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli.errors import CorruptFile
 from bloomcli.storage import avro
 from bloomcli.storage.base import Kind
-from bloomcli.storage.lookups import once_per_run
+from bloomcli.storage.lookups import once_per_run, one_call
 from bloomcli.storage.managed_tables import PAIMON_FOLDERS
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.table_json import read_object
@@ -113,6 +113,7 @@ def data_file(path: str) -> DataFile | None:
     return DataFile(_schema(table, entry.schema), names, entry.embedded, entry.manifest)
 
 
+@one_call
 @lru_cache(maxsize=4)
 def _entries(table: str, lists: tuple[str, ...]) -> Mapping[tuple[str, str], _Entry]:
     """The data files by directory and name. Manifest lists are never changed, so that many files share the result."""
@@ -141,6 +142,7 @@ def _entries(table: str, lists: tuple[str, ...]) -> Mapping[tuple[str, str], _En
     return dict(files.values())
 
 
+@one_call
 @lru_cache(maxsize=64)
 def _schema(table: str, number: int) -> Schema:
     """A schema, which is never changed."""

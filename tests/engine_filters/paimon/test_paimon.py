@@ -9,7 +9,9 @@ import shutil
 import struct
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -587,6 +589,12 @@ def test_a_run_looks_the_table_up_once(tables: Path, monkeypatch: pytest.MonkeyP
     with shared():
         assert of_the_table(lambda: list(map(bloomcli.inspect, paths))) == once
     assert of_the_table(lambda: bloomcli.inspect(paths[0])) == once, "the next run looks again"
+    clear_caches()
+    store.client.on_request = lambda _: time.sleep(0.01)  # the threads ask for the same at the same time
+    with shared(), ThreadPoolExecutor(2) as threads:
+        found = of_the_table(lambda: list(threads.map(bloomcli.inspect, paths)))
+    assert set(once) < set(found)
+    assert len(found) == len(set(found))
     found = of_the_table(lambda: list(bloomcli.find(lake, ["keyé 1"], column="text", as_files=True)))
     assert found.count(once[1]) == 1
 
@@ -594,7 +602,7 @@ def test_a_run_looks_the_table_up_once(tables: Path, monkeypatch: pytest.MonkeyP
 def test_without_fastavro_the_report_says_what_is_missing(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bloomcli.engine_filters.paimon import table
 
-    table._entries.cache_clear()
+    table._entries.__wrapped__.cache_clear()
     monkeypatch.setitem(sys.modules, "fastavro", None)
     path = data_file(tables, "parquet")
     (one,) = bloomcli.inspect(path).engine_filters
@@ -642,8 +650,8 @@ def test_damaged_metadata_of_the_table_end_in_findings_and_never_in_another_exce
 def clear_caches() -> None:
     from bloomcli.engine_filters.paimon import table
 
-    table._entries.cache_clear()
-    table._schema.cache_clear()
+    table._entries.__wrapped__.cache_clear()
+    table._schema.__wrapped__.cache_clear()
 
 
 def test_names_are_written_as_java_writes_them() -> None:
