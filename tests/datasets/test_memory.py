@@ -145,9 +145,7 @@ def test_memory_does_not_grow_with_the_filters(many: Path, threads: int, tmp_pat
     peak = growth("add", many, "-c", "*", "--fpp", "0.0001", "-o", out, "--threads", threads)
     assert out.stat().st_size - many.stat().st_size > 190 * MIB
     out.unlink()
-    assert peak < ROOM + 20 * MIB
-    if threads < 32:
-        assert peak < 100 * MIB
+    assert peak < ROOM + 2 * MIB * threads, "each thread also holds some pages; without the ceiling, 32 take 270 MiB"
 
 
 @pytest.mark.slow
