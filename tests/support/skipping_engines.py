@@ -245,7 +245,7 @@ IN_PROCESS: Final[dict[str, Callable[[], Ask]]] = {
 
 
 _TRIES: Final = 3
-_HANGS: Final = 120
+_HANGS: Final = 30
 """The seconds without an answer after which an engine is taken to hang, and asked again in another process."""
 
 
