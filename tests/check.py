@@ -3,9 +3,9 @@
 ``python tests/check.py`` runs all of them; ``--quick`` leaves out the tests that start other engines (Spark, DuckDB),
 slow tests, and coverage, and Hypothesis tries a fifth of the examples.
 
-The tests run in parts, four processes at a time even on two cores, because many tests wait for a server, a time limit
-or a Java process. When a part ends, the next one starts. Parts that still run at the time limit are ended, and their
-output shows the stack of every thread.
+The tests run in parts, five processes at a time even on two cores, because many tests wait for a server, a time limit
+or a Java process: with four, a sixth of the two cores' time was idle. When a part ends, the next one starts. Parts
+that still run at the time limit are ended, and their output shows the stack of every thread.
 
 The whole run repeats a failed test once, because with servers, time limits and Java processes a test can fail for
 lack of time; the first failure is reported at the part's end. Tests of random moments (``NO_SECOND_RUN`` in
@@ -33,7 +33,7 @@ ROOT: Final = Path(__file__).parent.parent
 MINUTES: Final = 80
 QUICK_MINUTES: Final = 40
 """Time limits of a run: shorter than those of the workflow, which doesn't show the output of a job that it ends."""
-PROCESSES: Final = 4
+PROCESSES: Final = 5
 QUICK: Final = "not spark and not interop and not servers and not slow"
 AT_EVERY_CALL: Final = ("property", "storage/local")
 """Parts without coverage: tests/storage/local stops writes at each function call, and coverage adds calls."""

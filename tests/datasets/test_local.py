@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -47,26 +46,12 @@ def run(
     return local.run(plan_tasks(command, expand([str(root)]), options, **target), **how)
 
 
-def brief(report: DatasetReport, *folders: Path) -> list[FileRow]:
-    """The rows without values that differ between runs: seconds and folders."""
-
-    def named(text: str | None) -> str | None:
-        for folder in folders:
-            text = None if text is None else text.replace(str(folder), "")
-        return text
-
-    return [
-        replace(r, seconds=0.0, path=str(named(r.path)), output=named(r.output), error=named(r.error))
-        for r in report.rows
-    ]
-
-
 @pytest.mark.parametrize("command", ["inspect", "validate", "probe"])
 def test_any_number_of_jobs_reads_the_same_rows_in_the_order_of_the_files(tmp_path: Path, command: str) -> None:
     lake = datasets.mixed(tmp_path)
     options = {"inspect": {}, "validate": {"deep": True}, "probe": {"values": ["3", "-1"], "column": "id"}}[command]
     reports = [run(lake, command, options, jobs=jobs) for jobs in (1, 2, 3)]
-    assert brief(reports[0]) == brief(reports[1]) == brief(reports[2])
+    assert datasets.brief(reports[0]) == datasets.brief(reports[1]) == datasets.brief(reports[2])
     assert [r.path for r in reports[1].rows] == [item.path for item in expand([str(lake)])]
     assert [r.jobs for r in reports] == [1, 2, 3]
     assert {r.exit_code for r in reports} == {3}
@@ -80,7 +65,7 @@ def test_any_number_of_jobs_writes_the_same_bytes(tmp_path: Path, in_place: bool
         lake, out = datasets.mixed(tmp_path / f"lake{jobs}"), tmp_path / f"out{jobs}"
         made = lake if in_place else out
         report = run(lake, "add", ID, output=None if in_place else out, in_place=in_place, jobs=jobs)
-        rows.append(brief(report, lake, out))
+        rows.append(datasets.brief(report, lake, out))
         bytes_.append(datasets.digests(made))
         assert datasets.temporary(tmp_path) == []
         again = run(lake, "add", ID, output=None if in_place else out, in_place=in_place, jobs=jobs)
@@ -337,7 +322,7 @@ def test_an_error_when_a_pipe_is_closed_loses_no_worker_and_no_row(
     monkeypatch.setattr(multiprocessing.connection.Connection, "close", fail)
     report = run(lake, "inspect", {}, jobs=2)
     assert (report.jobs, report.remarks) == (expected.jobs, ()) == (2, ())
-    assert brief(report, lake) == brief(expected, lake)
+    assert datasets.brief(report, lake) == datasets.brief(expected, lake)
 
 
 Below = Callable[[], list[int]]
@@ -360,7 +345,7 @@ def test_where_threads_run_a_child_python_does_the_same(tmp_path: Path, threaded
     lake, other = (datasets.mixed(tmp_path / name) for name in ("lake", "other"))
     called_rows: list[FileRow] = []
     report = run(lake, "add", ID, in_place=True, jobs=2, on_row=called_rows.append)
-    assert brief(report, lake) == brief(run(other, "add", ID, in_place=True, jobs=1), other)
+    assert datasets.brief(report, lake) == datasets.brief(run(other, "add", ID, in_place=True, jobs=1), other)
     assert sorted(r.path for r in called_rows) == sorted(r.path for r in report.rows)
     assert datasets.digests(lake) == datasets.digests(other)
     stopped = run(lake, "validate", {"require": ("nosuch",)}, jobs=2, fail_fast=True)

@@ -42,14 +42,6 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def undisturbed(origin: Path) -> dict[str, str]:
-    """The results of an uninterrupted run."""
-    lake = shutil.copytree(origin, origin.with_name("undisturbed"))
-    assert bloomcli.add([lake], ["id"], in_place=True, jobs=1).exit_code == 3
-    return datasets.digests(lake)
-
-
 def arguments(lake: Path, *target: object) -> list[str]:
     """The command line."""
     return [sys.executable, "-c", BLOOM, "add", str(lake), "-c", "id", "-f", "json", *map(str, target)]
@@ -68,23 +60,6 @@ def running(lake: Path, *target: object) -> Iterator[subprocess.Popen[str]]:
         start_new_session=True,
     ) as process:
         yield process
-
-
-def whole(origin: Path, made: Path) -> int:
-    """Check that each existing file has its rows and sound filters, if any. Return how many have filters."""
-    done = 0
-    for path in made.rglob("[0-9]*.parquet"):
-        report = bloomcli.inspect(path)
-        assert report.unreadable == 0
-        assert report.rows == ROWS
-        done += bool(report.filters)
-    return done
-
-
-def changed(origin: Path, made: Path) -> int:
-    """Files that are done."""
-    before = {p.relative_to(origin): p.stat().st_size for p in origin.rglob("[0-9]*.parquet")}
-    return sum((made / n).exists() and (made / n).stat().st_size > size for n, size in before.items())
 
 
 def place(origin: Path, tmp_path: Path, in_place: bool) -> tuple[Path, Path, list[object]]:
@@ -111,15 +86,15 @@ def test_a_run_that_is_killed_can_be_started_again(
 ) -> None:
     lake, made, target = place(origin, tmp_path, in_place)
     with running(lake, *target) as process:
-        assert wait_until(lambda: datasets.temporary(made) and changed(origin, made) >= after)
+        assert wait_until(lambda: datasets.temporary(made) and datasets.changed(origin, made) >= after)
         workers = children(process.pid)
         assert len(workers) == 2
         process.kill()
         process.wait()
-        at_most = changed(origin, made) + len(workers)
+        at_most = datasets.changed(origin, made) + len(workers)
         assert wait_until(lambda: not any(map(alive, workers)))
-        assert changed(origin, made) <= at_most, "workers go on after their file"
-    assert after <= whole(origin, made) <= FILES
+        assert datasets.changed(origin, made) <= at_most, "workers go on after their file"
+    assert after <= datasets.whole(made, ROWS) <= FILES
     ends_as_undisturbed(lake, made, undisturbed)
 
 
@@ -131,7 +106,7 @@ def test_a_whole_process_group_that_is_killed_leaves_temporary_files_which_the_n
         with running(lake, *target) as process:
             wait_until(lambda: datasets.temporary(made) or process.poll() is not None)
             os.killpg(process.pid, signal.SIGKILL)
-        whole(origin, made)
+        datasets.whole(made, ROWS)
         if datasets.temporary(made):
             break
     else:
@@ -161,7 +136,7 @@ def test_a_run_that_is_stopped_tidies_up(
 ) -> None:
     lake, made, target = place(origin, tmp_path, in_place)
     with running(lake, *target) as process:
-        assert wait_until(lambda: datasets.temporary(made) and changed(origin, made) >= 2)
+        assert wait_until(lambda: datasets.temporary(made) and datasets.changed(origin, made) >= 2)
         workers = children(process.pid)
         (os.killpg if group else os.kill)(process.pid, number)
         _, said = process.communicate(timeout=600)
@@ -172,11 +147,11 @@ def test_a_run_that_is_stopped_tidies_up(
             r"bloom: stopped: at least (\d+) of 25 files done; start it again to go on", said.strip()
         )
         assert found is not None, said
-        assert int(found[1]) <= changed(origin, made)
+        assert int(found[1]) <= datasets.changed(origin, made)
     else:
         assert said == ""
     assert datasets.temporary(made) == []
-    assert 2 <= whole(origin, made) <= FILES
+    assert 2 <= datasets.whole(made, ROWS) <= FILES
     ends_as_undisturbed(lake, made, undisturbed)
 
 
@@ -186,11 +161,11 @@ def test_a_run_with_one_job_is_stopped_alike(
 ) -> None:
     lake, made, _ = place(origin, tmp_path, True)
     with running(lake, "--in-place", "-j", 1) as process:
-        assert wait_until(lambda: datasets.temporary(made) and changed(origin, made) >= 2)
+        assert wait_until(lambda: datasets.temporary(made) and datasets.changed(origin, made) >= 2)
         process.send_signal(number)
         assert process.wait(600) == code
     assert datasets.temporary(made) == []
-    assert 2 <= whole(origin, made) <= FILES
+    assert 2 <= datasets.whole(made, ROWS) <= FILES
     ends_as_undisturbed(lake, made, undisturbed)
 
 
@@ -202,7 +177,7 @@ def test_every_file_is_readable_throughout(origin: Path, undisturbed: dict[str, 
             for path in sorted(made.rglob("[0-9]*.parquet")):
                 report = bloomcli.inspect(path)
                 assert (report.rows, report.unreadable) == (ROWS, 0)
-            seen.add(changed(origin, made))
+            seen.add(datasets.changed(origin, made))
         assert process.returncode == 3
     assert len(seen) > 1, "the run was over before it was looked at"
     assert datasets.digests(made) == undisturbed
@@ -212,5 +187,5 @@ def test_two_runs_at_once_do_each_file_no_harm(origin: Path, undisturbed: dict[s
     lake, made, target = place(origin, tmp_path, True)
     with running(lake, *target) as one, running(lake, *target) as other:
         assert {one.wait(600), other.wait(300)} <= {3}
-    whole(origin, made)
+    datasets.whole(made, ROWS)
     ends_as_undisturbed(lake, made, undisturbed)

@@ -58,20 +58,6 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def brief(report: DatasetReport, *folders: Path) -> list[FileRow]:
-    """The rows but for seconds, and without the folders that they lie in."""
-
-    def named(text: str | None) -> str | None:
-        for folder in folders:
-            text = None if text is None else text.replace(str(folder), "")
-        return text
-
-    return [
-        replace(r, seconds=0.0, path=str(named(r.path)), output=named(r.output), error=named(r.error))
-        for r in report.rows
-    ]
-
-
 def locally(command: str, root: Path, options: dict[str, Any], **where: Any) -> DatasetReport:
     """The same by the local engine."""
     return local.run(plan_tasks(command, expand([str(root)]), options, **where), jobs=2)
@@ -91,7 +77,7 @@ def test_both_engines_read_the_same_rows(
     session: SparkSession, lake: Path, command: str, options: dict[str, Any]
 ) -> None:
     report = run_on_spark(command, [str(lake)], options, session=session)
-    assert brief(report) == brief(locally(command, lake, options))
+    assert datasets.brief(report) == datasets.brief(locally(command, lake, options))
     assert (report.command, report.engine, report.jobs, report.exit_code) == (command, "spark", 2, 3)
     assert report.seconds > 0
 
@@ -111,7 +97,7 @@ def test_both_engines_write_the_same_rows_and_bytes(
         where = [{"in_place": True} if in_place else {"output": m} for m in made]
         report = run_on_spark(command, [str(mine)], options, session=session, **where[0])
         expected = locally(command, other, options, **where[1])
-        assert brief(report, mine, made[0]) == brief(expected, other, made[1]), command
+        assert datasets.brief(report, mine, made[0]) == datasets.brief(expected, other, made[1]), command
         assert datasets.digests(mine.parent) == datasets.digests(other.parent), command
         assert report.done + report.skipped + report.failed == report.files > 40
         again = run_on_spark(command, [str(mine)], options, session=session, **where[0])
@@ -129,7 +115,7 @@ def test_hundreds_of_files_of_all_kinds_give_both_engines_the_same_rows_and_byte
     counts = datasets.HUNDREDS
     assert (report.done, report.skipped, report.failed) == (counts["new"], counts["done"], counts["broken"])
     assert report.files >= 300
-    assert brief(report, made[0]) == brief(expected, made[1])
+    assert datasets.brief(report, made[0]) == datasets.brief(expected, made[1])
     assert datasets.digests(made[0]) == datasets.digests(made[1])
     assert len(datasets.digests(made[0])) == counts["new"] + counts["done"]
     again = run_on_spark("add", [str(root)], ID, output=made[0], session=session)

@@ -48,14 +48,6 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def undisturbed(origin: Path) -> dict[str, str]:
-    """The results of a run on this machine."""
-    lake = shutil.copytree(origin, origin.with_name("undisturbed"))
-    assert bloomcli.add([lake], ["id"], in_place=True, jobs=1).exit_code == 3
-    return datasets.digests(lake)
-
-
 @contextmanager
 def running(cluster: Cluster, *args: object, python: str | None = sys.executable, **conf: str) -> Iterator[Any]:
     """`bloom` as a driver of the cluster; executors run `python`, and find bloomcli here unless it is None."""
@@ -73,22 +65,6 @@ def running(cluster: Cluster, *args: object, python: str | None = sys.executable
             yield process
         finally:
             process.kill()
-
-
-def whole(made: Path) -> int:
-    """Check that each existing file has its rows and sound filters, if any. Return how many have filters."""
-    done = 0
-    for path in made.rglob("[0-9]*.parquet"):
-        report = bloomcli.inspect(path)
-        assert (report.rows, report.unreadable) == (ROWS, 0)
-        done += bool(report.filters)
-    return done
-
-
-def changed(origin: Path, made: Path) -> int:
-    """Files that are done."""
-    before = {p.relative_to(origin): p.stat().st_size for p in origin.rglob("[0-9]*.parquet")}
-    return sum((made / n).exists() and (made / n).stat().st_size > size for n, size in before.items())
 
 
 @contextmanager
@@ -124,7 +100,7 @@ def test_an_executor_that_is_killed_costs_nothing_but_time(
     args = ["add", origin, "-c", "id", "-f", "json", "-o", made]
     with holding(tmp_path / "hold", 3) as (conf, wait), running(cluster, *args, **conf) as process:
         worker = wait(process)
-        assert changed(origin, made) >= 2
+        assert datasets.changed(origin, made) >= 2
         assert datasets.temporary(made)
         executors = cluster.executors()
         assert len(executors) == 2, "each worker has an executor"
@@ -133,14 +109,14 @@ def test_an_executor_that_is_killed_costs_nothing_but_time(
             os.kill(pid, signal.SIGKILL)
         assert process.poll() is None
         while process.poll() is None:
-            whole(made)
+            datasets.whole(made, ROWS)
             time.sleep(0.2)  # the run needs the processor too
         out, err = process.communicate(timeout=ENDED)
     assert process.returncode == 3, err
     report = json.loads(out)
     assert (report["files"], report["failed"], report["engine"]) == (FILES + 1, 1, "spark")
     assert datasets.digests(made) == {n: d for n, d in undisturbed.items() if "bad" not in n}
-    assert whole(made) == FILES
+    assert datasets.whole(made, ROWS) == FILES
     assert datasets.temporary(tmp_path) == []
 
 
@@ -154,7 +130,7 @@ def test_a_driver_and_an_executor_that_are_killed_leave_work_that_can_be_started
         for pid in (*cluster.executors(), process.pid, worker):
             os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=ENDED)
-    assert 3 <= whole(lake) < FILES
+    assert 3 <= datasets.whole(lake, ROWS) < FILES
     assert datasets.temporary(lake), "what the worker was writing"
     assert wait_until(lambda: not cluster.executors(), STARTED)
     with running(cluster, *args, **ONE_EXECUTOR) as process:

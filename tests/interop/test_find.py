@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import searched_columns
+from support.searched_columns import Kind, by_bloom, columns, hexadecimal, iso
 
 import bloomcli
 
@@ -20,48 +21,17 @@ pytestmark = pytest.mark.interop
 
 ROWS: Final = 3000
 GROUP: Final = 1000
-DAY: Final = dt.date(2024, 1, 1)
 MOMENT: Final = dt.datetime(2024, 1, 1, 12, 30)
-
-
-class Kind(NamedTuple):
-    """A column's type, a value for each number, and the value as bloom takes it and as SQL has it."""
-
-    type: pa.DataType
-    value: Callable[[int], Any]
-    text: Callable[[Any], str] = str
-    sql: str = "$1"
-
-
-def _hex(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
-def _iso(value: Any) -> str:
-    return str(value.isoformat())
-
-
 KINDS: Final[dict[str, Kind]] = {
-    **{f"int{bits}": Kind(getattr(pa, f"int{bits}")(), lambda n: n % 100 - 50) for bits in (8, 16, 32, 64)},
+    **searched_columns.KINDS,
     **{f"uint{bits}": Kind(getattr(pa, f"uint{bits}")(), lambda n: n % 200) for bits in (8, 16, 32, 64)},
-    "wide": Kind(pa.int64(), lambda n: n * 10**14 - 10**17),
     "unsigned": Kind(pa.uint64(), lambda n: 2**63 + n, sql="$1::UBIGINT"),
-    "real": Kind(pa.float32(), lambda n: (n % 300) / 4 - 20, repr, "$1::FLOAT"),
-    "double": Kind(pa.float64(), lambda n: (0.0, -0.0, float("inf"), n / 7)[n % 4], repr, "$1::DOUBLE"),
-    "flag": Kind(pa.bool_(), lambda n: n % 3 == 0, lambda v: str(v).lower()),
-    "text": Kind(pa.string(), lambda n: f"käse-{n % 700}"),
-    "blank": Kind(pa.string(), lambda n: "" if n % 5 else "a" * (n % 60)),
-    "bytes": Kind(pa.binary(), lambda n: n.to_bytes(3, "big"), _hex),
-    "fixed": Kind(pa.binary(5), lambda n: b"a%04d" % n, _hex),
-    "cents": Kind(pa.decimal128(9, 2), lambda n: Decimal(n - 1500) / 100, sql="$1::DECIMAL(9,2)"),
-    "money": Kind(pa.decimal128(18, 4), lambda n: Decimal(n - 1500) / 10000, sql="$1::DECIMAL(18,4)"),
-    "huge": Kind(pa.decimal128(30, 4), lambda n: Decimal(n - 1500) * 10**15, sql="$1::DECIMAL(30,4)"),
-    "day": Kind(pa.date32(), lambda n: DAY + dt.timedelta(days=n - 1500), _iso),
-    "clock": Kind(pa.time64("us"), lambda n: dt.time(n % 24, n % 60, n % 59, n), _iso),
-    "millis": Kind(pa.timestamp("ms"), lambda n: MOMENT + dt.timedelta(milliseconds=n), _iso),
-    "micros": Kind(pa.timestamp("us"), lambda n: MOMENT + dt.timedelta(microseconds=n * 1001), _iso),
+    "fixed": Kind(pa.binary(5), lambda n: b"a%04d" % n, hexadecimal),
+    "clock": Kind(pa.time64("us"), lambda n: dt.time(n % 24, n % 60, n % 59, n), iso),
+    "millis": Kind(pa.timestamp("ms"), lambda n: MOMENT + dt.timedelta(milliseconds=n), iso),
+    "micros": Kind(pa.timestamp("us"), lambda n: MOMENT + dt.timedelta(microseconds=n * 1001), iso),
     "zoned": Kind(
-        pa.timestamp("us", "UTC"), lambda n: (MOMENT + dt.timedelta(seconds=n)).replace(tzinfo=dt.UTC), _iso
+        pa.timestamp("us", "UTC"), lambda n: (MOMENT + dt.timedelta(seconds=n)).replace(tzinfo=dt.UTC), iso
     ),
 }
 LISTS: Final = ("int64", "text")
@@ -79,23 +49,11 @@ LAYOUTS: Final[dict[str, dict[str, Any]]] = {
 
 
 def table(odd: int) -> pa.Table:
-    """A column of each kind, some of its values null; those of `LISTS` also in lists, and one in a struct.
-
-    Every second column is in order and the others are shuffled, the even ones or the odd ones: among the layouts each
-    kind is in both orders, and each layout has both.
-    """
-    orders = [list(range(ROWS)), random.Random(7).sample(range(ROWS), ROWS)]
-    columns: dict[str, pa.Array] = {}
-    for at, (name, kind) in enumerate(KINDS.items()):
-        values = [None if n % 17 == 3 else kind.value(n) for n in orders[(at + odd) % 2]]
-        columns[name] = pa.array(values, kind.type)
-    for at, name in enumerate(LISTS):
-        kind, order = KINDS[name], orders[(at + odd) % 2]
-        lists = [None if n % 11 == 1 else [kind.value(m) for m in range(n, n + n % 4)] for n in order]
-        columns[f"{name}s"] = pa.array(lists, pa.list_(kind.type))
-    inner = pa.StructArray.from_arrays([columns["text"], columns["wide"]], ["text", "wide"])
-    columns["nested"] = pa.StructArray.from_arrays([inner], ["inner"])
-    return pa.table(columns)
+    """The columns, and two of them in structs."""
+    made = columns(KINDS, LISTS, ROWS, odd)
+    inner = pa.StructArray.from_arrays([made["text"], made["wide"]], ["text", "wide"])
+    made["nested"] = pa.StructArray.from_arrays([inner], ["inner"])
+    return pa.table(made)
 
 
 @pytest.fixture(scope="module", params=LAYOUTS)
@@ -120,15 +78,6 @@ def by_duckdb(path: Path, condition: str, values: Sequence[Any]) -> list[list[in
         rows = connection.execute(f"SELECT {columns} FROM {source} ORDER BY file_row_number", list(values)).fetchall()
     assert len(rows) == ROWS
     return [[at for at, row in enumerate(rows) if row[number]] for number in range(len(values))]
-
-
-def by_bloom(path: Path, column: str, texts: Sequence[str], **options: Any) -> list[int]:
-    """The numbers of the rows that `find` gives, which are in the order of the file."""
-    found = bloomcli.find(path, list(texts), column=column, jobs=1, **options)
-    rows = [row for batch in found for row in batch.column("row").to_pylist()]
-    assert not found.report.errors, found.report.errors
-    assert found.report.rows == len(rows)
-    return rows
 
 
 NUMBERS: Final = (0, 1, 999, 1000, ROWS + 5)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-import random
-from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
 import pytest
 from pyarrow import orc
+from support import searched_columns
+from support.searched_columns import Kind, by_bloom, columns, iso, orders
 
 import bloomcli
 
@@ -20,44 +20,13 @@ pytestmark = pytest.mark.interop
 
 ROWS: Final = 5000
 STRIDE: Final = 400
-DAY: Final = dt.date(2024, 1, 1)
 MOMENT: Final = dt.datetime(1969, 12, 31, 12, 30)
-
-
-class Kind(NamedTuple):
-    """A column's type, a value for each number, and the value as bloom takes it and as SQL has it."""
-
-    type: pa.DataType
-    value: Callable[[int], Any]
-    text: Callable[[Any], str] = str
-    sql: str = "$1"
-
-
-def _hex(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
-def _iso(value: Any) -> str:
-    return str(value.isoformat())
-
-
 KINDS: Final[dict[str, Kind]] = {
-    **{f"int{bits}": Kind(getattr(pa, f"int{bits}")(), lambda n: n % 100 - 50) for bits in (8, 16, 32, 64)},
-    "wide": Kind(pa.int64(), lambda n: n * 10**14 - 10**17),
-    "real": Kind(pa.float32(), lambda n: (n % 300) / 4 - 20, repr, "$1::FLOAT"),
-    "double": Kind(pa.float64(), lambda n: (0.0, -0.0, float("inf"), n / 7)[n % 4], repr, "$1::DOUBLE"),
-    "flag": Kind(pa.bool_(), lambda n: n % 3 == 0, lambda v: str(v).lower()),
-    "text": Kind(pa.string(), lambda n: f"käse-{n % 700}"),
-    "blank": Kind(pa.string(), lambda n: "" if n % 5 else "a" * (n % 60)),
+    **searched_columns.KINDS,
     "unique": Kind(pa.string(), lambda n: f"{n * 7919 % 100_003:x}" * 3),
-    "bytes": Kind(pa.binary(), lambda n: n.to_bytes(3, "big"), _hex),
-    "cents": Kind(pa.decimal128(9, 2), lambda n: Decimal(n - 1500) / 100, sql="$1::DECIMAL(9,2)"),
-    "money": Kind(pa.decimal128(18, 4), lambda n: Decimal(n - 1500) / 10000, sql="$1::DECIMAL(18,4)"),
-    "huge": Kind(pa.decimal128(30, 4), lambda n: Decimal(n - 1500) * 10**15, sql="$1::DECIMAL(30,4)"),
-    "day": Kind(pa.date32(), lambda n: DAY + dt.timedelta(days=n - 1500), _iso),
-    "moment": Kind(pa.timestamp("ns"), lambda n: MOMENT + dt.timedelta(microseconds=n * 17_001_001), _iso),
+    "moment": Kind(pa.timestamp("ns"), lambda n: MOMENT + dt.timedelta(microseconds=n * 17_001_001), iso),
     "zoned": Kind(
-        pa.timestamp("ns", "UTC"), lambda n: (MOMENT + dt.timedelta(seconds=n * 77)).replace(tzinfo=dt.UTC), _iso
+        pa.timestamp("ns", "UTC"), lambda n: (MOMENT + dt.timedelta(seconds=n * 77)).replace(tzinfo=dt.UTC), iso
     ),
 }
 LISTS: Final = ("int64", "text", "day")
@@ -72,26 +41,14 @@ LAYOUTS: Final[dict[str, dict[str, Any]]] = {
 
 
 def table(odd: int) -> pa.Table:
-    """A column of each kind, some of its values null; those of `LISTS` also in lists and maps, and two in structs.
-
-    Every second column is in order and the others are shuffled, the even ones or the odd ones: among the layouts each
-    kind is in both orders, and each layout has both.
-    """
-    orders = [list(range(ROWS)), random.Random(7).sample(range(ROWS), ROWS)]
-    columns: dict[str, pa.Array] = {}
-    for at, (name, kind) in enumerate(KINDS.items()):
-        values = [None if n % 17 == 3 else kind.value(n) for n in orders[(at + odd) % 2]]
-        columns[name] = pa.array(values, kind.type)
-    for at, name in enumerate(LISTS):
-        kind, order = KINDS[name], orders[(at + odd) % 2]
-        lists = [None if n % 11 == 1 else [kind.value(m) for m in range(n, n + n % 4)] for n in order]
-        columns[f"{name}s"] = pa.array(lists, pa.list_(kind.type))
-    pairs = [None if n % 13 == 2 else [(f"k{m}", m % 90) for m in range(n, n + n % 3)] for n in orders[odd]]
-    columns["pairs"] = pa.array(pairs, pa.map_(pa.string(), pa.int64()))
-    inner = pa.StructArray.from_arrays([columns["text"], columns["wide"]], ["text", "wide"])
-    outer = pa.StructArray.from_arrays([inner], ["inner"], mask=pa.array([n % 19 == 4 for n in orders[odd]]))
-    columns["nested"] = outer
-    return pa.table(columns)
+    """The columns, a map, and two of them in structs."""
+    made = columns(KINDS, LISTS, ROWS, odd)
+    pairs = [None if n % 13 == 2 else [(f"k{m}", m % 90) for m in range(n, n + n % 3)] for n in orders(ROWS)[odd]]
+    made["pairs"] = pa.array(pairs, pa.map_(pa.string(), pa.int64()))
+    inner = pa.StructArray.from_arrays([made["text"], made["wide"]], ["text", "wide"])
+    outer = pa.StructArray.from_arrays([inner], ["inner"], mask=pa.array([n % 19 == 4 for n in orders(ROWS)[odd]]))
+    made["nested"] = outer
+    return pa.table(made)
 
 
 @pytest.fixture(scope="module", params=LAYOUTS)
@@ -100,7 +57,7 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     columns = table(list(LAYOUTS).index(layout) % 2)
     path = tmp_path_factory.mktemp(layout.replace(" ", "-")) / "f.orc"
     options: dict[str, Any] = {"row_index_stride": STRIDE, "stripe_size": 70_000, "batch_size": STRIDE}
-    orc.write_table(columns, path, bloom_filter_columns=[4, 8, 12], **options | LAYOUTS[layout])
+    orc.write_table(columns, path, bloom_filter_columns=[4, 9, 11], **options | LAYOUTS[layout])
     return path
 
 
@@ -118,15 +75,6 @@ def scanned(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def by_duckdb(scanned: duckdb.DuckDBPyConnection, where: str, value: Any) -> list[int]:
     found = scanned.execute(f"SELECT number FROM rows WHERE {where} ORDER BY 1", [value])
     return [row for (row,) in found.fetchall()]
-
-
-def by_bloom(path: Path, column: str, texts: Sequence[str], **options: Any) -> list[int]:
-    """The numbers of the rows that `find` gives, which are in the order of the file."""
-    found = bloomcli.find(path, list(texts), column=column, jobs=1, **options)
-    rows = [row for batch in found for row in batch.column("row").to_pylist()]
-    assert not found.report.errors, found.report.errors
-    assert found.report.rows == len(rows)
-    return rows
 
 
 NUMBERS: Final = (0, 1, 1399, 4999, ROWS + 5)

@@ -1,20 +1,18 @@
-"""Spark, orc-core and ORC C++ read what we wrote: the same rows, and fewer of them read with our filters."""
+"""Spark, orc-core and ORC C++ read the filters that we wrote: what ORC alone has."""
 
 from __future__ import annotations
 
-import datetime as dt
-import shutil
-from decimal import Decimal
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
 import pytest
 from conftest import need
 from pyarrow import orc
-from support import orc_hashes
+from support import orc_hashes, spark_lookups
 from support.orcspark import STRIDE, filters, hadoop_path, types_frame, write, write_vectors
-from support.sparkfiles import NOON
+from support.spark_lookups import NUMBERS, ROWS, Files, cell, equals, scan
 
 import bloomcli
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
@@ -25,71 +23,26 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.interop]
 
-ROWS = 4000
-GROUPED = {"orc__row__index__stride": STRIDE}
-SCHEMA = (
-    "id bigint, small int, name string, user struct<email:string>, price decimal(9,2), huge decimal(30,4), "
-    "moment timestamp, day date, d double, f float"
-)
-COLUMNS = ["id", "small", "name", "user.email", "price", "huge", "moment", "day", "d", "f"]
-CASTS = {"small": "int", "price": "decimal(9,2)", "huge": "decimal(30,4)", "f": "float"}
+COLUMNS = [column for column in spark_lookups.COLUMNS if column != "blob"]
+STRIDED = {"orc__row__index__stride": STRIDE}
 
 
-def row(n: int) -> tuple[Any, ...]:
-    """The row of an even number. Rows of odd numbers are between existing rows, and absent."""
-    text = f"{n:06}"
-    money = Decimal((n - 4000) * 3)
-    moment = NOON - dt.timedelta(days=20_000) + dt.timedelta(days=n, milliseconds=n)
-    return n, n, f"ñame {text}", (text,), money / 100, money * 10**12, moment, moment.date(), n + 0.5, n + 0.1
-
-
-def cell(column: str, n: int) -> Any:
-    """The value of a column in the row of that number."""
-    value = row(n)[COLUMNS.index(column)]
-    return value[0] if column == "user.email" else value
-
-
-class Files(NamedTuple):
-    """The same rows in files without filters, with ours, and with those of orc-core."""
-
-    bare: Path
-    ours: Path
-    java: Path
+@pytest.fixture
+def files(looked_up: Callable[[str], Files]) -> Files:
+    """Rows as ORC."""
+    return looked_up("orc")
 
 
 @pytest.fixture(scope="module")
-def files(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Files:
-    folder = tmp_path_factory.mktemp("orc-reads")
-    frame = spark.createDataFrame([row(i * 1237 % ROWS * 2) for i in range(ROWS)], SCHEMA)
-    bare = write(frame, folder / "bare.orc", **GROUPED)
-    bloomcli.add(bare, COLUMNS, output=folder / "ours.orc", fpp=0.0001)
-    java = write(frame, folder / "java.orc", **filters(COLUMNS, 0.0001), **GROUPED)
-    return Files(bare, folder / "ours.orc", java)
+def java(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same rows with orc-core's filters."""
+    path = tmp_path_factory.mktemp("orc-core") / "java.orc"
+    return write(spark_lookups.rows(spark), path, **filters(COLUMNS, 0.0001), **STRIDED)
 
 
 def pushdown(spark: SparkSession, on: bool) -> None:
     """Whether filters go down to orc-core."""
-    spark.conf.set("spark.sql.orc.filterPushdown", str(on).lower())
-
-
-def scan(spark: SparkSession, path: Path, condition: Any) -> tuple[list[Any], int]:
-    """The rows of a query, and how many rows its scan read, by Spark's own metrics."""
-    frame = spark.read.orc(str(path)).where(condition)
-    rows = frame.collect()
-    plan = frame._jdf.queryExecution().executedPlan()
-    if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
-        plan = plan.executedPlan()
-    leaves = plan.collectLeaves()
-    assert leaves.length() == 1
-    return rows, leaves.apply(0).metrics().apply("numOutputRows").value()
-
-
-def equals(spark: SparkSession, column: str, value: Any) -> Any:
-    """The condition column = value, with the column's own type."""
-    from pyspark.sql import functions
-
-    literal = functions.lit(value)
-    return functions.col(column) == (literal.cast(CASTS[column]) if column in CASTS else literal)
+    spark_lookups.pushdown(spark, "orc", on)
 
 
 def test_orc_core_loses_short_decimals_of_an_unreleased_version_by_its_own_filters(
@@ -100,7 +53,7 @@ def test_orc_core_loses_short_decimals_of_an_unreleased_version_by_its_own_filte
         "cast(id / 4.0 as decimal(12, 4)) as short", "cast(id / 4.0 as decimal(19, 4)) as long"
     )
     columns = ["short", "long"]
-    path = write(frame, tmp_path / "f", orc__write__format="UNSTABLE-PRE-2.0", **filters(columns, 0.001), **GROUPED)
+    path = write(frame, tmp_path / "f", orc__write__format="UNSTABLE-PRE-2.0", **filters(columns, 0.001), **STRIDED)
     found = {}
     for column in columns:
         condition = f"{column} = {ROWS // 8}.25"
@@ -114,54 +67,6 @@ def test_orc_core_loses_short_decimals_of_an_unreleased_version_by_its_own_filte
     dumped = bloomcli.dump(path, column="short")
     bits = KirschMitzenmacherFilter(dumped.bitset, dumped.facts.hash_functions or 0)
     assert all(bits.check(orc_hashes.orc_long(n * 2500)) for n in range(STRIDE))
-
-
-@pytest.mark.parametrize("column", COLUMNS)
-def test_the_same_rows_come_with_pushdown_on_and_off(spark: SparkSession, files: Files, column: str) -> None:
-    for n, count in ((0, 1), (1718, 1), (ROWS * 2 - 2, 1), (1719, 0), (3, 0)):
-        condition = equals(spark, column, cell(column, n))
-        pushdown(spark, False)
-        expected, everything = scan(spark, files.bare, condition)
-        unpushed, _ = scan(spark, files.ours, condition)
-        pushdown(spark, True)
-        pushed, _ = scan(spark, files.ours, condition)
-        assert (len(expected), everything) == (count, ROWS)
-        assert expected == unpushed == pushed
-
-
-@pytest.mark.parametrize("column", [c for c in COLUMNS if c != "moment"])  # Spark skips nothing by timestamps
-def test_the_scan_reads_fewer_rows_than_without_filters(spark: SparkSession, files: Files, column: str) -> None:
-    pushdown(spark, True)
-    absent = equals(spark, column, cell(column, 1719))
-    assert scan(spark, files.bare, absent) == ([], ROWS)
-    assert scan(spark, files.ours, absent) == ([], 0)
-    present = equals(spark, column, cell(column, 1718))
-    assert scan(spark, files.bare, present)[1] == ROWS
-    assert scan(spark, files.ours, present)[1] == STRIDE
-
-
-def test_lists_of_values_are_looked_up_and_whole_tables_are_the_same(spark: SparkSession, files: Files) -> None:
-    pushdown(spark, True)
-    assert scan(spark, files.ours, "id in (1, 3, 5, 1719)") == ([], 0)
-    rows, read = scan(spark, files.ours, "name = 'ñame 000002' or id = 2001")
-    assert (len(rows), read) == (1, STRIDE)
-    bare, ours = (spark.read.orc(str(path)) for path in files[:2])
-    assert ours.count() == ROWS
-    assert ours.exceptAll(bare).count() == bare.exceptAll(ours).count() == 0
-
-
-@pytest.mark.parametrize("kind", ["float", "double"])
-@pytest.mark.parametrize("stored", [0.0, -0.0])
-@pytest.mark.parametrize("wanted", ["0.0", "-0.0"])
-def test_a_zero_of_either_sign_finds_a_stored_zero_of_either_sign(
-    spark: SparkSession, tmp_path: Path, kind: str, stored: float, wanted: str
-) -> None:
-    rows = [(stored if i == 1700 else i - 1700.0,) for i in range(3000)]
-    bare = write(spark.createDataFrame(rows, f"d {kind}"), tmp_path / "bare.orc", **GROUPED)
-    bloomcli.add(bare, ["d"], output=tmp_path / "ours.orc", fpp=0.0001)
-    pushdown(spark, True)
-    found, read = scan(spark, tmp_path / "ours.orc", f"d = cast('{wanted}' as {kind})")
-    assert ([r.d for r in found], read) == ([0.0], STRIDE)
 
 
 def java_filters(spark: SparkSession, path: Path, column: int) -> list[Any]:
@@ -204,7 +109,7 @@ def test_orc_cores_own_reader_finds_every_value(
     found = java_filters(spark, files.ours, index)
     assert len(found) == ROWS // STRIDE
     for group, bloom in enumerate(found):
-        numbers = [i * 1237 % ROWS * 2 for i in range(group * STRIDE, (group + 1) * STRIDE, 9)]
+        numbers = [*NUMBERS[group * STRIDE : (group + 1) * STRIDE : 9]]
         assert all(getattr(bloom, test)(cell(column, n)) for n in numbers)
         assert sum(getattr(bloom, test)(cell(column, n + 1)) for n in numbers) < 3
 
@@ -213,7 +118,7 @@ def test_orc_cores_own_reader_finds_every_value(
 def test_orc_core_and_arrow_read_every_type_as_before_in_every_compression(
     spark: SparkSession, tmp_path: Path, codec: str
 ) -> None:
-    options = {"orc__stripe__row__count": STRIDE, **GROUPED}
+    options = {"orc__stripe__row__count": STRIDE, **STRIDED}
     bare = write(types_frame(spark, 2500), tmp_path / "bare.orc", codec, **options)
     ours = tmp_path / "ours.orc"
     leaves = ["big", "text", "huge", "moment", "tags._elem", "counts._key", "deep._elem.y"]
@@ -243,7 +148,7 @@ def test_orc_core_and_arrow_read_every_type_as_before_in_every_compression(
 
 def test_a_filtered_dataset_read_by_arrow_gives_the_same_rows(files: Files) -> None:
     for n in (0, 1718, 1719):
-        bare, ours = (ds.dataset(path, format="orc").to_table(filter=ds.field("id") == n) for path in files[:2])
+        bare, ours = (ds.dataset(path, format="orc").to_table(filter=ds.field("id") == n) for path in files[1:])
         assert ours.equals(bare)
         assert ours.num_rows == (n % 2 == 0)
 
@@ -286,35 +191,14 @@ def test_rows_that_orc_cpps_own_filters_lose_come_back_with_replaced_ones(
         assert counts == [1, 0, 1]
 
 
-def test_a_file_that_spark_wrote_with_a_checksum_file_is_rewritten_in_place(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    folder = tmp_path / "table"
-    spark.range(3000).coalesce(1).write.options(**{"orc.row.index.stride": "1000"}).orc(str(folder))
-    (part,) = folder.glob("part-*.orc")
-    sidecar = part.with_name(f".{part.name}.crc")
-    stale = sidecar.read_bytes()
-    bloomcli.add(part, ["id"], in_place=True)
-    pushdown(spark, True)
-    assert scan(spark, folder, "id = 77")[1] == STRIDE
-    assert spark.read.orc(str(folder)).count() == 3000
-    assert sidecar.read_bytes() != stale
-
-    broken = tmp_path / "broken"
-    shutil.copytree(folder, broken)
-    (broken / sidecar.name).write_bytes(stale)
-    with pytest.raises(Exception, match=r"(?i)checksum"):
-        spark.read.orc(str(broken)).collect()
-
-
 @pytest.mark.parametrize("column", COLUMNS)
 def test_spark_skips_with_our_filters_what_it_skips_with_those_of_orc_core(
-    spark: SparkSession, files: Files, column: str
+    spark: SparkSession, files: Files, java: Path, column: str
 ) -> None:
     pushdown(spark, True)
     for n in (1718, 1719, 5001):
-        condition = equals(spark, column, cell(column, n))
-        assert scan(spark, files.java, condition) == scan(spark, files.ours, condition)
+        condition = equals(column, n)
+        assert scan(spark, java, condition) == scan(spark, files.ours, condition)
 
 
 def test_probe_says_what_spark_skips(spark: SparkSession, files: Files) -> None:
@@ -355,13 +239,13 @@ def test_encrypted_columns_are_still_read_where_others_got_filters(spark: SparkS
     before = {key: decrypted(spark, path, key=key) for key in (True, False)}
     assert before[True][7] == '[7, "secret 7", 4992]'
     assert before[False][7] == "[7, null, 4992]"
-    report = bloomcli.add(path, ["*"], output=tmp_path / "out", fpp=0.0001)
+    report = bloomcli.add(path, ["*"], output=tmp_path / "out.orc", fpp=0.0001)
     assert {c.column: c.action for c in report.changes} == {"id": "add", "more": "add", "secret": "keep"}
     for key in (True, False):
-        assert decrypted(spark, tmp_path / "out", key=key) == before[key]
+        assert decrypted(spark, tmp_path / "out.orc", key=key) == before[key]
     pushdown(spark, True)
-    rows, read = scan(spark, tmp_path / "out", "more = 4321")
+    rows, read = scan(spark, tmp_path / "out.orc", "more = 4321")
     assert ([row.id for row in rows], read) == ([678], STRIDE)
-    assert bloomcli.validate(tmp_path / "out", deep=True).ok
-    bloomcli.remove(tmp_path / "out", output=tmp_path / "back")
+    assert bloomcli.validate(tmp_path / "out.orc", deep=True).ok
+    bloomcli.remove(tmp_path / "out.orc", output=tmp_path / "back")
     assert decrypted(spark, tmp_path / "back", key=True) == before[True]

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import blooms, mosaicfiles
 from support.golden import MOSAIC
-from support.mosaicfiles import DRAFT, FOOTER, varint
+from support.mosaicfiles import DRAFT, FOOTER
 from support.mutants import EXAMPLES, MORE, OriginalFile, flipped, is_set, mutation, put
+from support.thrift import varint
 
 import bloomcli
 from bloomcli.model.file import FilterFacts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 from pyarrow import orc
 
 import bloomcli
+from bloomcli.model.dataset import DatasetReport, FileRow
 
 GOOD: Final = (
     "_p=1/part-0.parquet",
@@ -109,3 +111,33 @@ def without(data: pa.Table) -> pa.Table:
 def read(path: Path) -> pa.Table:
     """The rows of a file, read by pyarrow."""
     return without(orc.read_table(path) if path.suffix == ".orc" else pq.ParquetFile(path).read())
+
+
+def brief(report: DatasetReport, *folders: Path) -> list[FileRow]:
+    """The rows without values that differ between runs: seconds and folders."""
+
+    def named(text: str | None) -> str | None:
+        for folder in folders:
+            text = None if text is None else text.replace(str(folder), "")
+        return text
+
+    return [
+        replace(r, seconds=0.0, path=str(named(r.path)), output=named(r.output), error=named(r.error))
+        for r in report.rows
+    ]
+
+
+def changed(origin: Path, made: Path) -> int:
+    """Files that are done."""
+    before = {p.relative_to(origin): p.stat().st_size for p in origin.rglob("[0-9]*.parquet")}
+    return sum((made / n).exists() and (made / n).stat().st_size > size for n, size in before.items())
+
+
+def whole(made: Path, rows: int) -> int:
+    """Check that each existing file has its rows and sound filters, if any. Return how many have filters."""
+    done = 0
+    for path in made.rglob("[0-9]*.parquet"):
+        report = bloomcli.inspect(path)
+        assert (report.rows, report.unreadable) == (rows, 0)
+        done += bool(report.filters)
+    return done

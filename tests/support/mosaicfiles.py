@@ -9,6 +9,8 @@ from typing import Any, Final, Self
 import mosaic
 import pyarrow as pa
 
+from support.thrift import read_varint, varint
+
 FOOTER: Final = 32
 DRAFT: Final = {"mosaic_draft": True}
 
@@ -30,26 +32,6 @@ def read(path: Path, columns: list[str] | None = None) -> pa.Table:
     """The table that the released reader sees."""
     data = path.read_bytes()
     return mosaic.read_table(lambda at, length: data[at : at + length], len(data), columns)
-
-
-def varint(value: int) -> bytes:
-    """Unsigned LEB128."""
-    out = b""
-    while value > 0x7F:
-        out += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return out + bytes([value])
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
 
 
 @dataclass(frozen=True)
@@ -125,23 +107,23 @@ class Parts:
         index_at, schema_at = int.from_bytes(tail[:8], "big"), int.from_bytes(tail[8:16], "big")
         index, at, groups = data[index_at:-FOOTER], 0, []
         for _ in range(int.from_bytes(tail[20:24], "big")):
-            rows, at = _varint(index, at)
-            count, at = _varint(index, at)
+            rows, at = read_varint(index, at)
+            count, at = read_varint(index, at)
             buckets, blobs = [], []
             for _ in range(count):
-                number, at = _varint(index, at)
+                number, at = read_varint(index, at)
                 offset = int.from_bytes(index[at : at + 8], "big")
-                size, at = _varint(index, at + 8)
-                unpacked, at = _varint(index, at)
+                size, at = read_varint(index, at + 8)
+                unpacked, at = read_varint(index, at)
                 buckets.append(Bucket(number, offset, size, unpacked))
-            none, at = _varint(index, at)
+            none, at = read_varint(index, at)
             assert none == 0, "files with statistics aren't taken apart"
             if tail[25] == 2:
-                count, at = _varint(index, at)
+                count, at = read_varint(index, at)
                 for _ in range(count):
-                    column, at = _varint(index, at)
+                    column, at = read_varint(index, at)
                     offset = int.from_bytes(index[at : at + 8], "big")
-                    length, at = _varint(index, at + 8)
+                    length, at = read_varint(index, at + 8)
                     blobs.append(Blob(column, offset, length))
             groups.append(Group(rows, tuple(buckets), tuple(blobs)))
         assert at == len(index)

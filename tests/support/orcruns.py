@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Final
 
+from support.thrift import varint
+
 WIDTHS: Final = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 """The bit widths that have a code: a width's code is its position here."""
 _MASK: Final = (1 << 64) - 1
@@ -19,15 +21,6 @@ def wrapped(value: int) -> int:
 def zigzag(value: int) -> int:
     """The zigzag encoding of a signed 64-bit integer."""
     return ((value << 1) ^ (value >> 63)) & _MASK
-
-
-def varint(value: int) -> bytes:
-    """The base-128 varint of an unsigned integer."""
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
 
 
 def number(value: int, *, signed: bool) -> int:

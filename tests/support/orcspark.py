@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from support import sparkfiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,16 +58,8 @@ def types_frame(spark: SparkSession, rows: int) -> DataFrame:
 
 
 def write(frame: DataFrame, target: Path, compression: str = "zstd", **options: Any) -> Path:
-    """Write a frame as one file, without its checksum file; double underscores in option names mean dots."""
-    folder = target.with_suffix(".parts")
-    writer = frame.coalesce(1).write.mode("overwrite").option("compression", compression)
-    for name, value in options.items():
-        writer = writer.option(name.replace("__", "."), str(value).lower() if isinstance(value, bool) else str(value))
-    writer.orc(str(folder))
-    (part,) = folder.glob("part-*.orc")
-    shutil.copyfile(part, target)
-    shutil.rmtree(folder)
-    return target
+    """Write a frame as one file."""
+    return sparkfiles.write(frame, target, "orc", compression=compression, **options)
 
 
 def filters(columns: Sequence[str] = ALL, fpp: float = 0.01, **options: Any) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from support.thrift import read_varint
+
 INDEX_KINDS: Final = (4, 6, 7, 8, 9)
 FILTER_KINDS: Final = (7, 8)
 UTF8: Final = 8
@@ -27,14 +29,14 @@ def message(data: bytes) -> Message:
     found: Message = defaultdict(list)
     at = 0
     while at < len(data):
-        tag, at = varint(data, at)
+        tag, at = read_varint(data, at)
         kind = tag & 7
         if kind == 0:
-            value, at = varint(data, at)
+            value, at = read_varint(data, at)
             found[tag >> 3].append(value)
             continue
         if kind == 2:
-            size, at = varint(data, at)
+            size, at = read_varint(data, at)
         else:
             size = {1: 8, 5: 4}[kind]
         found[tag >> 3].append(data[at : at + size])
@@ -43,23 +45,11 @@ def message(data: bytes) -> Message:
     return found
 
 
-def varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, the position after it)."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
 def varints(data: bytes) -> list[int]:
     """A packed repeated field."""
     found, at = [], 0
     while at < len(data):
-        value, at = varint(data, at)
+        value, at = read_varint(data, at)
         found.append(value)
     return found
 
@@ -105,7 +95,7 @@ def _chunk(data: bytes, codec: str) -> bytes:
     if codec == "zlib":
         return zlib.decompress(data, wbits=-15)
     if codec == "snappy":
-        size, _ = varint(data, 0)
+        size, _ = read_varint(data, 0)
         return bytes(pa.Codec("snappy").decompress(data, decompressed_size=size, asbytes=True))
     if codec == "lz4":
         return _lz4(data)

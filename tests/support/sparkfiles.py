@@ -81,14 +81,14 @@ def timestamps_as(spark: SparkSession, kind: str) -> None:
     spark.conf.set("spark.sql.parquet.outputTimestampType", kind)
 
 
-def write(frame: DataFrame, target: Path, **options: Any) -> Path:
+def write(frame: DataFrame, target: Path, form: str = "parquet", **options: Any) -> Path:
     """Write a frame as one file, without its checksum file; double underscores in option names mean dots."""
     folder = target.with_suffix(".parts")
     writer = frame.coalesce(1).write.mode("overwrite")
     for name, value in options.items():
         writer = writer.option(name.replace("__", "."), str(value).lower() if isinstance(value, bool) else str(value))
-    writer.parquet(str(folder))
-    (part,) = folder.glob("part-*.parquet")
+    writer.format(form).save(str(folder))
+    (part,) = folder.glob(f"part-*.{form}")
     shutil.copyfile(part, target)
     shutil.rmtree(folder)
     return target

@@ -31,7 +31,8 @@ class Pairs:
     entries: list[tuple[Any, Any]]
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """(value, the position after it)."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -48,25 +49,25 @@ def _value(data: bytes, at: int, kind: int, *, element: bool = False) -> tuple[A
     if kind == BYTE:
         return data[at], at + 1
     if kind in (I16, I32, I64):
-        raw, at = _varint(data, at)
+        raw, at = read_varint(data, at)
         return (raw >> 1) ^ -(raw & 1), at
     if kind == DOUBLE:
         return data[at : at + 8], at + 8
     if kind == BINARY:
-        size, at = _varint(data, at)
+        size, at = read_varint(data, at)
         return data[at : at + size], at + size
     if kind in (LIST, SET):
         size, inner = data[at] >> 4, data[at] & 15
         at += 1
         if size == 15:
-            size, at = _varint(data, at)
+            size, at = read_varint(data, at)
         values = []
         for _ in range(size):
             value, at = _value(data, at, inner, element=True)
             values.append(value)
         return Items(inner, values), at
     if kind == MAP:
-        size, at = _varint(data, at)
+        size, at = read_varint(data, at)
         if size == 0:
             return Pairs(0, 0, []), at
         kinds = data[at]
@@ -95,7 +96,7 @@ def parse(data: bytes, at: int = 0) -> tuple[Fields, int]:
         if head >> 4:
             number += head >> 4
         else:
-            raw, at = _varint(data, at)
+            raw, at = read_varint(data, at)
             number = (raw >> 1) ^ -(raw & 1)
         value, at = _value(data, at, kind)
         fields[number] = (kind, value)

@@ -130,26 +130,6 @@ def spark_engine(file: Path, tmp_path_factory: pytest.TempPathFactory, spark: Sp
     spark.catalog.dropTempView("t")
 
 
-def _check(engine: Engine, file: Path, folder: Path, dialect: str, predicate: str, row: int) -> None:
-    statement = f"SELECT n FROM t WHERE {predicate}"
-    assert engine(statement) == [row], "the engine returns the row that the case names"
-    log = folder / "one.sql"
-    log.write_text(statement)
-    with open_source(file) as source:
-        opened = open_file(source)
-        found = read_queries([log], dialect=dialect, columns=opened.columns)
-        (queried,) = found.columns
-        ((text, count),) = queried.literals
-        column = next(column for column in opened.columns if column.path == queried.column)
-    chunk = pq.read_table(file, columns=[queried.column])
-    assert (count, len(chunk)) == (1, 3)
-    literal = parse(text, column)
-    assert literal.impossible is None
-    others = [number for number in range(3) if _has(file, queried.column, number, literal.encodings)]
-    assert others == [row]
-    assert literal.order_key is None or all(decode_bound(e, column) is not None for e in literal.encodings)
-
-
 def _has(file: Path, column: str, row: int, encodings: tuple[bytes, ...]) -> bool:
     """Whether a row has one of these values, by its own PLAIN bytes."""
     kind, values = COLUMNS[column]
@@ -184,32 +164,32 @@ def test_a_value_that_engines_compute_is_not_guessed(tmp_path: Path, dialect: st
 
 
 @pytest.mark.interop
-@pytest.mark.parametrize(("predicate", "row"), OF["duckdb"])
-def test_duckdb_returns_the_row_of_the_derived_value(
-    duckdb: Engine, file: Path, tmp_path: Path, predicate: str, row: int
+@pytest.mark.parametrize(
+    ("dialect", "predicate", "row"),
+    [
+        pytest.param(dialect, *case, marks=pytest.mark.spark if dialect == "spark" else ())
+        for dialect, cases in OF.items()
+        for case in cases
+    ],
+)
+def test_an_engine_returns_the_row_of_the_derived_value(
+    request: pytest.FixtureRequest, file: Path, tmp_path: Path, dialect: str, predicate: str, row: int
 ) -> None:
-    _check(duckdb, file, tmp_path, "duckdb", predicate, row)
-
-
-@pytest.mark.interop
-@pytest.mark.parametrize(("predicate", "row"), OF["clickhouse"])
-def test_clickhouse_returns_the_row_of_the_derived_value(
-    clickhouse: Engine, file: Path, tmp_path: Path, predicate: str, row: int
-) -> None:
-    _check(clickhouse, file, tmp_path, "clickhouse", predicate, row)
-
-
-@pytest.mark.interop
-@pytest.mark.parametrize(("predicate", "row"), OF["postgres"])
-def test_datafusion_returns_the_row_of_the_derived_value(
-    postgres: Engine, file: Path, tmp_path: Path, predicate: str, row: int
-) -> None:
-    _check(postgres, file, tmp_path, "postgres", predicate, row)
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize(("predicate", "row"), OF["spark"])
-def test_spark_returns_the_row_of_the_derived_value(
-    spark_engine: Engine, file: Path, tmp_path: Path, predicate: str, row: int
-) -> None:
-    _check(spark_engine, file, tmp_path, "spark", predicate, row)
+    engine: Engine = request.getfixturevalue(dialect if dialect != "spark" else "spark_engine")
+    statement = f"SELECT n FROM t WHERE {predicate}"
+    assert engine(statement) == [row], "the engine returns the row that the case names"
+    log = tmp_path / "one.sql"
+    log.write_text(statement)
+    with open_source(file) as source:
+        opened = open_file(source)
+        found = read_queries([log], dialect=dialect, columns=opened.columns)
+        (queried,) = found.columns
+        ((text, count),) = queried.literals
+        column = next(column for column in opened.columns if column.path == queried.column)
+    chunk = pq.read_table(file, columns=[queried.column])
+    assert (count, len(chunk)) == (1, 3)
+    literal = parse(text, column)
+    assert literal.impossible is None
+    others = [number for number in range(3) if _has(file, queried.column, number, literal.encodings)]
+    assert others == [row]
+    assert literal.order_key is None or all(decode_bound(e, column) is not None for e in literal.encodings)

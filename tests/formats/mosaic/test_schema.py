@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.golden import MOSAIC
-from support.mosaicfiles import read, varint, write
+from support.mosaicfiles import read, write
+from support.thrift import varint
 
 import bloomcli
 from bloomcli import kernels

@@ -21,14 +21,6 @@ from bloomcli.storage.local.copying import NewFile
 from bloomcli.storage.local.source import LocalSource
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A file, alone in its folder."""
-    path = tmp_path / "data.parquet"
-    path.write_bytes(OLD)
-    return path
-
-
 def fail(code: int) -> Callable[..., Any]:
     """A system call that fails."""
 

@@ -23,14 +23,6 @@ from bloomcli.storage.local.source import LocalSource
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A file, alone in its folder."""
-    path = tmp_path / "data.parquet"
-    path.write_bytes(OLD)
-    return path
-
-
-@pytest.fixture
 def sidecar(file: Path) -> Path:
     """Its checksum file, as Hadoop writes it."""
     path = file.with_name(".data.parquet.crc")

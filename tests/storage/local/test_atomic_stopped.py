@@ -25,14 +25,6 @@ from bloomcli.storage.local.atomic import write_file
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A file, alone in its folder."""
-    path = tmp_path / "data.parquet"
-    path.write_bytes(OLD)
-    return path
-
-
 STOPPED = """
 import signal, sys, time
 from pathlib import Path

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import footers
-from support.object_stores import SCHEME, MemoryClient, MemoryObjects, Request
+from support.object_stores import SCHEME, MemoryClient, Request
 from support.peak_memory import GIVES_BACK
 from support.thrift import Fields
 
@@ -25,7 +25,6 @@ from bloomcli.errors import SourceChanged
 from bloomcli.model.traffic import Traffic
 from bloomcli.report import json as json_report
 from bloomcli.report import layout, render
-from bloomcli.storage import registry
 from bloomcli.storage.objects.source import HELD_BYTES
 from bloomcli.storage.registry import store_of
 
@@ -66,14 +65,6 @@ def filtered(plain: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path.write_bytes(plain)
     bloomcli.add(path, ["id", "a"], in_place=True)
     return path.read_bytes()
-
-
-@pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> MemoryClient:
-    """The client of a store whose URIs the registry finds."""
-    store = MemoryObjects()
-    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
-    return store.client
 
 
 def reads(client: MemoryClient, key: str = "orders/part-0.parquet") -> list[Request]:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.object_stores import SCHEME, MemoryClient, MemoryObjects
+from support.object_stores import SCHEME, MemoryClient
 from support.processes import wait_until
 
 import bloomcli
@@ -21,18 +21,9 @@ from bloomcli.finding.lake import Search
 from bloomcli.finding.value_file import texts_of
 from bloomcli.model.find import FindReport
 from bloomcli.report.text_find import lines
-from bloomcli.storage import registry
 from bloomcli.storage.objects.source import GAP_BYTES, TAIL_BYTES
 
 URI: Final = f"{SCHEME}://lake/orders/part-0.parquet"
-
-
-@pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> MemoryClient:
-    """The client of a store whose URIs the registry finds."""
-    store = MemoryObjects()
-    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
-    return store.client
 
 
 def table(rows: int, columns: int, *, ordered: bool = False) -> pa.Table:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import orcfiles
-from support.object_stores import SCHEME, MemoryClient, MemoryObjects
+from support.object_stores import SCHEME, MemoryClient
 from support.processes import wait_until
 
 import bloomcli
@@ -20,14 +20,6 @@ from bloomcli.model.inspect import InspectReport
 from bloomcli.storage import registry
 
 URI = f"{SCHEME}://lake/part-0.parquet"
-
-
-@pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> MemoryClient:
-    """The client of a store whose URIs the registry finds."""
-    store = MemoryObjects()
-    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
-    return store.client
 
 
 def parquet(*, groups: int, pages: int, page_rows: int, index: bool) -> bytes:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.object_stores import SCHEME, MemoryClient, MemoryObjects, Request
+from support.object_stores import SCHEME, MemoryClient, Request
 
 import bloomcli
 from bloomcli.commands.find_values import Values
@@ -26,7 +26,6 @@ from bloomcli.index.ends import packed_end, unpacked_end
 from bloomcli.index.layout import END_SIZES, ENDS
 from bloomcli.index.puffin import MAGIC, footer_bytes, read_footer
 from bloomcli.index.reader import END_BYTES, Index
-from bloomcli.storage import registry
 from bloomcli.storage.objects.source import GAP_BYTES, PART_BYTES
 from bloomcli.storage.registry import LOCAL
 
@@ -35,14 +34,6 @@ URI: Final = f"{FOLDER}part-0.parquet"
 ROWS: Final = 60_000
 """Rows of a row group, which has 3.4 MB."""
 GROUPS: Final = 3
-
-
-@pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> MemoryClient:
-    """The client of a store whose URIs the registry finds."""
-    store = MemoryObjects()
-    monkeypatch.setitem(registry.known_stores(), SCHEME, store)
-    return store.client
 
 
 def table(*, ordered: bool = False, first: int = 0, place: int = 0) -> pa.Table:

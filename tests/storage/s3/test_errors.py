@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from botocore.exceptions import ClientError
 from conftest import ROOT
 from support.object_stores import MemoryClient
 from support.s3_place import S3Place
+from support.servers.running import free_port
 from urllib3.exceptions import ProxyError
 
 import bloomcli
@@ -150,14 +150,6 @@ def test_a_local_file_is_inspected_without_any_sdk() -> None:
     assert done.stdout.splitlines()[-2:] == ["0 []", "[]"]
 
 
-def closed_port() -> int:
-    """A port without a server."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port: int = bound.getsockname()[1]
-        return port
-
-
 class _Redirecting(BaseHTTPRequestHandler):
     """Answers every request with a redirect that names neither a region nor another address."""
 
@@ -202,7 +194,7 @@ def test_each_error_of_a_real_store_is_one_line(lake: S3Place, monkeypatch: pyte
     changed = {
         "AWS_SECRET_ACCESS_KEY": (secret, "signature"),
         "AWS_ACCESS_KEY_ID": ("AKIAIOSFODNN7EXAMPLE", "doesn't know these credentials"),
-        "AWS_ENDPOINT_URL": (f"http://user:{secret}@127.0.0.1:{closed_port()}", "the connection was refused"),
+        "AWS_ENDPOINT_URL": (f"http://user:{secret}@127.0.0.1:{free_port()}", "the connection was refused"),
         "AWS_PROFILE": ("nowhere", "configuration can't be used"),
     }
     for name, (value, words) in changed.items():
