@@ -18,7 +18,6 @@ from bloomcli.datasets.task import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.job import FileWork, Job, Part
 from bloomcli.finding.lake import failed
-from bloomcli.finding.many_files import RemainingValues, is_same, remaining_values
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
@@ -46,42 +45,28 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
     if isinstance(pieces, SharedBlocks) and blocks.only is not None:
         pieces.made = blocks
     try:
-        remaining: dict[int, RemainingValues] = {}
-        if blocks.only is None:
-            paths = [file.path if file.found is None else None for file in files]
-            remaining = remaining_values(paths, job.options, blocks)
-        for at, file in enumerate(files):
+        for file in files:
             spool = Spool()
-            result = search_file(job, file, blocks, spool, remaining.pop(at, None))
+            result = search_file(job, file, blocks, spool)
             yield from spool.batches()
             yield result
     finally:
         blocks.close()
 
 
-def search_file(
-    job: Job,
-    file: FileWork,
-    blocks: Blocks,
-    spool: Spool,
-    remaining: RemainingValues | None = None,
-    stop: Stop | None = None,
-) -> FileFound:
+def search_file(job: Job, file: FileWork, blocks: Blocks, spool: Spool, stop: Stop | None = None) -> FileFound:
     """Search a file; `spool` takes the rows.
 
     Args:
         job, file: the file, and what all files share.
         blocks: the values.
         spool: takes the rows, converted to the record's types.
-        remaining: the values that the file's filters don't rule out; None if that isn't known.
         stop: cancels the search.
     """
     if file.found is not None:
         return file.found
     try:
         with convert_os_errors(file.path):
-            if remaining is not None and file.indexed_column is None and is_same(file.path, remaining):
-                return _File(job, file, spool, stop).search_remaining(remaining)
             return _File(job, file, spool, stop).search(blocks)
     except UnknownFormat as error:
         if file.walked and not known_suffix(file.path):
@@ -156,26 +141,6 @@ class _File:
                 return len(file.row_group_rows()) if file.indexable else 0
             self._indexed = None
             return None
-
-    def search_remaining(self, remaining: RemainingValues) -> FileFound:
-        """Find the rows with one of the values that the file's filters don't rule out."""
-        answer = remaining.answer
-        parts = [
-            FileFound(
-                path=self.file.path,
-                format=remaining.format,
-                row_groups=0 if answer is None else answer.row_groups,
-                scan_bytes=0 if answer is None else answer.scan_bytes if self.options.rows else answer.chunk_bytes,
-                bytes_read=remaining.bytes_read,
-            )
-        ]
-        rows = Spool()
-        parts.extend(self._block(block_of(values), rows) for values in _joined(remaining.values))
-        if not is_same(self.file.path, remaining):
-            with open_source(self.file.path) as source:
-                raise source.changed("changed")
-        self._in_order(rows)
-        return self._with_rows(_sum(parts))
 
     def _block(self, block: Block, spool: Spool) -> FileFound:
         def emit(batch: pa.RecordBatch) -> None:
@@ -261,18 +226,6 @@ def _converted(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) ->
     if job.typed:
         new_columns["value"] = block.joined(batch.column("value"))
     return _with(batch, new_columns) if new_columns else batch
-
-
-def _joined(arrays: Iterable[pa.Array]) -> Iterator[pa.Array]:
-    """Join arrays to ones of at least `BLOCK_VALUES` values; the last one may have fewer."""
-    waiting: list[pa.Array] = []
-    for array in arrays:
-        waiting.append(array)
-        if sum(map(len, waiting)) >= BLOCK_VALUES:
-            yield pa.concat_arrays(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_arrays(waiting)
 
 
 def _may_have(found: Candidates, indexed: frozenset[int] | None) -> bool:
