@@ -1,4 +1,4 @@
-"""Searches a task's files on an executor, one file after the other, for all values, one block at a time."""
+"""Searches files for all values, one block at a time; on an executor, a task's files one after the other."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
 from bloomcli.datasets.spark_find import SharedBlocks
 from bloomcli.datasets.task import OTHER_KIND
-from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
-from bloomcli.finding.job import FileWork, Job, Part
-from bloomcli.finding.lake import failed
+from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnknownFormat, UnsupportedError
+from bloomcli.finding.job import FileWork, Job, Part, failed
 from bloomcli.finding.spool import Spool
+from bloomcli.finding.value_file import with_line
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
@@ -30,6 +30,7 @@ from bloomcli.storage.sources import CachingSource
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_search import Candidates
+    from bloomcli.formats.filter_lookup import FilterAnswer
     from bloomcli.formats.wanted_values import WantedValues
 
 
@@ -47,14 +48,25 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
     try:
         for file in files:
             spool = Spool()
-            result = search_file(job, file, blocks, spool)
+            try:
+                result = search_file(job, file, blocks, spool)
+            except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
+                reason = f"{shown(file.path)}: a bug: {type(error).__name__}: {error}"
+                result = FileFound(path=file.path, error=reason, exit_code=70)
             yield from spool.batches()
             yield result
     finally:
         blocks.close()
 
 
-def search_file(job: Job, file: FileWork, blocks: Blocks, spool: Spool, stop: Stop | None = None) -> FileFound:
+def search_file(
+    job: Job,
+    file: FileWork,
+    blocks: Blocks,
+    spool: Spool,
+    stop: Stop | None = None,
+    answer: FilterAnswer | None = None,
+) -> FileFound:
     """Search a file; `spool` takes the rows.
 
     Args:
@@ -62,12 +74,13 @@ def search_file(job: Job, file: FileWork, blocks: Blocks, spool: Spool, stop: St
         blocks: the values.
         spool: takes the rows, converted to the record's types.
         stop: cancels the search.
+        answer: the answer of the file's filters, if it is known already.
     """
     if file.found is not None:
         return file.found
     try:
         with convert_os_errors(file.path):
-            return _File(job, file, spool, stop).search(blocks)
+            return _File(job, file, spool, stop, answer).search(blocks)
     except UnknownFormat as error:
         if file.walked and not known_suffix(file.path):
             return FileFound(path=file.path, reason=OTHER_KIND)
@@ -79,11 +92,9 @@ def search_file(job: Job, file: FileWork, blocks: Blocks, spool: Spool, stop: St
             return failed(file.path, UnsupportedError(job.why_not_lacking, path=file.path))
         return FileFound(path=file.path)  # the column is null in all of its rows
     except BloomError as error:
+        if isinstance(error, LiteralError) and blocks.only is not None:
+            error = with_line(error, blocks.only.values)
         return failed(file.path, error)
-    except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
-        return FileFound(
-            path=file.path, error=f"{shown(file.path)}: a bug: {type(error).__name__}: {error}", exit_code=70
-        )
 
 
 class _File:
@@ -94,10 +105,13 @@ class _File:
         file: the file.
         spool: takes the rows, converted to the record's types.
         stop: cancels the search.
+        answer: as for `search_file`.
     """
 
-    def __init__(self, job: Job, file: FileWork, spool: Spool, stop: Stop | None) -> None:
-        self.job, self.file, self.spool, self._stop = job, file, spool, stop
+    def __init__(
+        self, job: Job, file: FileWork, spool: Spool, stop: Stop | None, answer: FilterAnswer | None
+    ) -> None:
+        self.job, self.file, self.spool, self._stop, self._answer = job, file, spool, stop, answer
         self._rows = 0
         self._indexed = file.indexed
         self._seen: Fingerprint | None = None
@@ -150,7 +164,7 @@ class _File:
                 if not self._counts_rows:
                     spool.add(converted)
 
-        return find.run(self.file.path, self.options, block.values, emit, self._stop, self._indexed)
+        return find.run(self.file.path, self.options, block.values, emit, self._stop, self._indexed, self._answer)
 
     def _with_rows(self, found: FileFound) -> FileFound:
         if self.options.rows:
