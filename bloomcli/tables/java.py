@@ -5,7 +5,7 @@ Py4J resolves a class's name part by part, in about a millisecond each: `JavaSes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,13 @@ class JavaSession:
                 found = getattr(found, part)
             self._types[name] = found
         return self._types[name]
+
+    def list_of(self, items: Iterable[Any]) -> Any:
+        """A ``java.util.ArrayList``."""
+        found = self.type("java.util.ArrayList")()
+        for item in items:
+            found.add(item)
+        return found
 
     def has(self, name: str) -> bool:
         """Whether a class exists in the session."""

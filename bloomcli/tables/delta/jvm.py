@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.datasets.spark_session import first_line, is_connect
-from bloomcli.errors import UnsupportedError
+from bloomcli.datasets.spark_session import first_line
 from bloomcli.tables.java import JavaSession, java_errors, java_exception
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 DELTA: Final = "org.apache.spark.sql.delta"
 _STRINGS: Final = "[Ljava.lang.String;"
@@ -24,14 +23,6 @@ _STRINGS: Final = "[Ljava.lang.String;"
 
 class Jvm(JavaSession):
     """The JVM of a classic Spark session."""
-
-    def __init__(self, session: SparkSession) -> None:
-        """Raises UnsupportedError for a Spark Connect session, which has no JVM here."""
-        if is_connect(session):
-            raise UnsupportedError(
-                "a Spark Connect session can't open tables", hint="use a classic session, as under spark-submit"
-            )
-        super().__init__(session)
 
     @cached_property
     def _mapper(self) -> Any:

@@ -44,7 +44,7 @@ def open_table(
 
     Raises:
         UsageError: the name is invalid, or the version doesn't exist.
-        UnsupportedError: a Spark Connect session; or a path, and the session has no Delta.
+        UnsupportedError: a path, and the session has no Delta.
         UnreadableError: the table's log can't be read.
     """
     jvm = Jvm(session)

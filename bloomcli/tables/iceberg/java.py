@@ -160,17 +160,13 @@ class Methods:
         return self._lookup.findStatic(self.class_of(type_name), method, self._type(returns, arguments))
 
     def _type(self, returns: str, arguments: Sequence[str]) -> Any:
-        kinds = self._java.type("java.util.ArrayList")()
-        for name in arguments:
-            kinds.add(self.class_of(name))
+        kinds = self._java.list_of(map(self.class_of, arguments))
         return self._java.type(f"{_INVOKE}.MethodType").methodType(self.class_of(returns), kinds)
 
     def with_arguments(self, handle: Any, position: int, *values: Any) -> Any:
         """A handle without the arguments from a position on, which always have these values."""
-        given = self._java.type("java.util.ArrayList")()
-        for value in values:
-            given.add(value)
-        return self._java.type(f"{_INVOKE}.MethodHandles").insertArguments(handle, position, given.toArray())
+        given = self._java.list_of(values).toArray()
+        return self._java.type(f"{_INVOKE}.MethodHandles").insertArguments(handle, position, given)
 
     def as_interface(self, name: str, handle: Any) -> Any:
         """An object of a functional interface, such as ``java.util.function.Function``, that calls a handle."""
@@ -187,13 +183,6 @@ class Methods:
     def taking(self, handle: Any, returns: str, *arguments: str) -> Any:
         """A handle of other types, whose arguments and results are converted as Java's casts do."""
         return handle.asType(self._type(returns, arguments))
-
-    def with_last(self, handle: Any, position: int, value: Any) -> Any:
-        """A handle whose last argument, at `position`, has a value."""
-        gateway = self._java.gateway
-        values = gateway.new_array(gateway.jvm.Object, 1)
-        values[0] = value
-        return self._java.type(f"{_INVOKE}.MethodHandles").insertArguments(handle, position, values)
 
     def texts(self, items: Any, handle: Any) -> list[str]:
         """The result of a handle for each item of a Java List, as text; null becomes empty. A few calls for all."""
