@@ -56,10 +56,10 @@ class Lookups:
         else:
             self._order = memoryview(kernels.index_order(hashes, blocks)).cast("q")
 
-    def any(self) -> bytearray:
+    def any(self) -> int:
         """A bitmap of the slots of units that may have one of the hashes."""
         layout = self._bits.layout
-        out = bytearray(layout.width)
+        out, matches = bytearray(layout.width), 0
         for read in self._announced():
             if read.blocks:
                 window = self._bits.read(read.first, read.blocks)
@@ -76,19 +76,16 @@ class Lookups:
                 )
             else:
                 for position in self._order[read.start : read.end]:
-                    union = int.from_bytes(out, "little") | int.from_bytes(self._match(position), "little")
-                    out = bytearray(union.to_bytes(layout.width, "little"))
-        return out
+                    matches |= self._match(position)
+        return matches | int.from_bytes(out, "little")
 
-    def _match(self, position: int) -> bytearray:
-        """The units that may have a hash, by its 8 rows."""
-        bits, layout = self._bits, self._bits.layout
-        rows = b"".join(
-            read_rows(bits.source, bits.offset, layout.stride, row, 1, bits.columns) for row in self._rows(position)
-        )
-        out = bytearray(layout.width)
-        kernels.index_match(rows, layout.stride, out)
-        return out
+    def _match(self, position: int) -> int:
+        """A bitmap of the units that may have a hash, by its 8 rows."""
+        bits, layout, found = self._bits, self._bits.layout, -1
+        for number in self._rows(position):
+            row = read_rows(bits.source, bits.offset, layout.stride, number, 1, bits.columns)
+            found &= int.from_bytes(row[: layout.width], "little")
+        return found
 
     def _rows(self, position: int) -> Iterator[int]:
         value = self._values[position]

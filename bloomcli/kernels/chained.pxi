@@ -79,26 +79,15 @@ def chained_bits(const unsigned char[::1] value not None, int m, int k, bint jen
     return first, bits
 
 
-def chained_insert(unsigned char[::1] bitset not None, int m, int k, bint jenkins,
-                   const unsigned char[::1] data not None, const int64_t[::1] offsets not None):
-    """Insert values, which lie between neighbouring offsets in `data`, and are at least one byte long."""
-    _chained(bitset, m, k, jenkins, data, offsets, None, &bitset[0] if bitset.shape[0] else NULL)
-
-
 def chained_check(const unsigned char[::1] bitset not None, int m, int k, bint jenkins,
                   const unsigned char[::1] data not None, const int64_t[::1] offsets not None,
                   unsigned char[::1] out not None):
     """Set out[i] to 1 if the filter has value i. The other bytes of `out` stay, so that filters can be joined."""
-    _chained(bitset, m, k, jenkins, data, offsets, out, NULL)
-
-
-cdef _chained(const unsigned char[::1] bitset, int m, int k, bint jenkins, const unsigned char[::1] data,
-              const int64_t[::1] offsets, unsigned char[::1] out, unsigned char* inserted):
     cdef Py_ssize_t count = offsets.shape[0] - 1, i
     cdef int64_t last = 0
     if m < 1 or k < 1 or bitset.shape[0] < (<int64_t>m + 7) // 8:
         raise ValueError("a filter has at least one bit and one hash function, and a byte for eight bits")
-    if count < 0 or (inserted == NULL and out.shape[0] < count):
+    if count < 0 or out.shape[0] < count:
         raise ValueError("no offsets, or an output without room for the answers")
     for i in range(count + 1):
         if offsets[i] < last or offsets[i] > data.shape[0]:
@@ -113,16 +102,14 @@ cdef _chained(const unsigned char[::1] bitset, int m, int k, bint jenkins, const
     cdef bint found
     with nogil:
         for i in range(count):
-            if offsets[i + 1] == offsets[i] or (inserted == NULL and out[i]):
+            if offsets[i + 1] == offsets[i] or out[i]:
                 continue
             h = 0
             found = True
             for j in range(k):
                 bit = _chained_bit(p + offsets[i], offsets[i + 1] - offsets[i], jenkins, m, &h)
-                if inserted != NULL:
-                    inserted[bit >> 3] |= <unsigned char>(1 << (bit & 7))
-                elif not bits[bit >> 3] >> (bit & 7) & 1:
+                if not bits[bit >> 3] >> (bit & 7) & 1:
                     found = False
                     break
-            if inserted == NULL and found:
+            if found:
                 out[i] = 1

@@ -366,17 +366,6 @@ cdef inline uint64_t _all_of(Row* rows, Py_ssize_t i) noexcept nogil:
             & _load64(rows[4] + i) & _load64(rows[5] + i) & _load64(rows[6] + i) & _load64(rows[7] + i))
 
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define BLOOM_LOWEST(x) __builtin_ctzll(x)
-    #else
-    static int BLOOM_LOWEST(uint64_t x) { int n = 0; while (!(x >> n & 1)) n++; return n; }
-    #endif
-    """
-    int BLOOM_LOWEST(uint64_t x) noexcept nogil
-
-
 def index_any(const unsigned char[::1] window not None, Py_ssize_t stride, Py_ssize_t first, Py_ssize_t blocks,
               const unsigned char[::1] hashes not None, const int64_t[::1] order not None, Py_ssize_t start,
               Py_ssize_t end, unsigned char[::1] out not None):
@@ -417,47 +406,6 @@ def index_any(const unsigned char[::1] window not None, Py_ssize_t stride, Py_ss
                 at += 8
     if bad:
         raise ValueError("a hash selects a block outside of the window")
-
-
-def index_match(const unsigned char[::1] rows not None, Py_ssize_t stride, unsigned char[::1] out not None):
-    """Write the AND of the bits of 8 consecutive rows to the bitmap `out`."""
-    cdef Py_ssize_t width = stride - CHECKSUM_BYTES, at = 0
-    if stride < CHECKSUM_BYTES * 2 or stride % 8 or rows.shape[0] != 8 * stride or out.shape[0] < width:
-        raise ValueError("the rows aren't 8, or there is no room for the answer")
-    cdef Row[8] each
-    cdef uint64_t word
-    cdef int j
-    for j in range(8):
-        each[j] = &rows[j * stride]
-    with nogil:
-        while at < width:
-            word = _all_of(each, at)
-            memcpy(&out[at], &word, 8)
-            at += 8
-
-
-def index_slots(const unsigned char[::1] bitmap not None):
-    """Return the positions of the set bits of a bitmap of whole words, as int32s."""
-    cdef Py_ssize_t size = bitmap.shape[0], at = 0, n = 0
-    if size % 8 or size > 1 << 28:
-        raise ValueError("a bitmap has whole words")
-    if size == 0:
-        return bytearray()
-    result = bytearray(<Py_ssize_t>bloom_ones(&bitmap[0], size) * 4)
-    if not result:
-        return result
-    cdef unsigned char[::1] view = result
-    cdef int32_t* o = <int32_t*>&view[0]
-    cdef uint64_t word
-    with nogil:
-        while at < size:
-            word = _load64(&bitmap[at])
-            while word:
-                o[n] = <int32_t>(at * 8 + BLOOM_LOWEST(word))
-                n += 1
-                word &= word - 1
-            at += 8
-    return result
 
 
 def index_units(const int32_t[::1] files not None, const int32_t[::1] row_groups not None,

@@ -24,6 +24,11 @@ def bit_of(bits: bytes | bytearray, number: int) -> int:
     return bits[number >> 3] >> (number & 7) & 1
 
 
+def slots_of(bitmap: bytes | bytearray) -> set[int]:
+    """The numbers of the bits that are set."""
+    return {number for number in range(8 * len(bitmap)) if bit_of(bitmap, number)}
+
+
 @pytest.mark.parametrize("units", [1, 63, 64, 65, 600])
 def test_rows_have_the_bits_of_the_units_and_their_checksums(units: int) -> None:
     rng, blocks = random.Random(units), 2
@@ -71,26 +76,14 @@ def test_lookups_in_rows_give_what_the_filters_give(units: int) -> None:
     for at in range(count):
         one = bytearray(words * 8)
         kernels.index_any(window, stride, 0, blocks, hashes, order, at, at + 1, one)
-        pairs |= {(order[at], slot) for slot in array("i", bytes(kernels.index_slots(one)))}
+        pairs |= {(order[at], slot) for slot in slots_of(one)}
     assert pairs == expected
     either = bytearray(words * 8)
     half = order[starts[4] :]
     part = memoryview(window)[4 * 256 * stride :]
     kernels.index_any(part, stride, 4, blocks, hashes, half, 0, len(half), either)
     later = {unit for position, unit in expected if position in set(half)}
-    assert set(array("i", bytes(kernels.index_slots(either)))) == later
-    first = int.from_bytes(hashes[:8], "little")
-    rows = [
-        (first >> 61) * 256 + word * 32 + ((first * salt & 0xFFFFFFFF) >> 27)
-        for word, salt in enumerate(
-            (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
-        )
-    ]
-    matched = bytearray(words * 8)
-    kernels.index_match(b"".join(window[row * stride : (row + 1) * stride] for row in rows), stride, matched)
-    assert {unit for position, unit in expected if position == 0} == set(
-        array("i", bytes(kernels.index_slots(matched)))
-    )
+    assert slots_of(either) == later
 
 
 def test_blocks_of_filters_in_a_file_are_those_of_the_filters(tmp_path: Path) -> None:
@@ -170,7 +163,7 @@ def test_the_cover_of_a_smaller_size_is_that_of_the_planning_kernels() -> None:
 
 
 def test_kernels_refuse_what_does_not_fit() -> None:
-    row, order = bytes(16), array("q", [0])
+    order = array("q", [0])
     calls = [
         lambda: kernels.sbbf_source(4, 4, 3, 2),
         lambda: kernels.sbbf_source(0, 4, 0, 1),
@@ -190,8 +183,6 @@ def test_kernels_refuse_what_does_not_fit() -> None:
         lambda: kernels.index_any(bytes(4096), 16, 0, 1, bytes(8), array("q", [1]), 0, 1, bytearray(8)),
         lambda: kernels.index_any(bytes(4096), 16, 0, 1, bytes(8), order, 0, 2, bytearray(8)),
         lambda: kernels.index_any(bytes(4096), 16, 1, 4, b"\xff" * 8, order, 0, 1, bytearray(8)),
-        lambda: kernels.index_match(row * 7, 16, bytearray(8)),
-        lambda: kernels.index_slots(bytes(7)),
         lambda: kernels.index_order(bytes(8), 0),
     ]
     for number, call in enumerate(calls):

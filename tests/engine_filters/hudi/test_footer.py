@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from array import array
 from base64 import b64decode, b64encode
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 from support.golden import ENGINE_FILTERS
+from support.hadoop_bits import hadoop_bits
 
 import bloomcli
-from bloomcli import kernels
 from bloomcli.cli import run
 from bloomcli.errors import CorruptFile, UsageError
 from bloomcli.model.file import Presence
@@ -41,18 +39,12 @@ def keys_in(path: Path) -> list[bytes]:
     return [key.encode() for key in table[COLUMN].to_pylist()]
 
 
-def bits_of(keys: list[bytes], m: int, k: int, *, jenkins: bool = False) -> bytes:
-    bitset = bytearray(-(-m // 8))
-    kernels.chained_insert(bitset, m, k, jenkins, b"".join(keys), array("q", accumulate(map(len, keys), initial=0)))
-    return bytes(bitset)
-
-
 def simple(keys: list[bytes], m: int = 4793, k: int = 7) -> bytes:
-    return struct.pack(">iibi", -1, k, 1, m) + bits_of(keys, m, k)
+    return struct.pack(">iibi", -1, k, 1, m) + hadoop_bits(keys, m, k)
 
 
 def old(keys: list[bytes], m: int = 4793, k: int = 7) -> bytes:
-    return struct.pack(">ii", k, m) + bits_of(keys, m, k, jenkins=True)
+    return struct.pack(">ii", k, m) + hadoop_bits(keys, m, k, jenkins=True)
 
 
 def dynamic(rows: list[list[bytes]], m: int = 959, k: int = 7, nr: int = 100) -> bytes:
@@ -88,7 +80,7 @@ def test_the_bits_are_those_of_the_record_keys_as_hudi_inserted_them(path: Path)
     if facts.rows == 3:  # the first row takes the key after the last one that has room, and then each in its turn
         rows = [keys[at * 100 : at * 100 + 100] + keys[301 + at :: 3] for at in range(3)]
         rows[0].append(keys[300])
-    assert found.bitset == b"".join(bits_of(row, facts.bits, facts.hash_functions) for row in rows)
+    assert found.bitset == b"".join(hadoop_bits(row, facts.bits, facts.hash_functions) for row in rows)
     assert found.engine_filter == facts
     report = bloomcli.validate(path, deep=True)
     assert report.values_checked >= 500
