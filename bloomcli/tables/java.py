@@ -5,9 +5,11 @@ Py4J resolves a class's name part by part, in about a millisecond each: `JavaSes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from bloomcli.errors import BloomError, UnreadableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +59,23 @@ def java_errors() -> tuple[type[Exception], ...]:
 def java_exception(error: Exception) -> Any:
     """The Java exception behind an error; None if the error doesn't come from Java."""
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+
+
+@contextmanager
+def reading(message: Callable[[Exception], str], what: str, path: str) -> Iterator[None]:
+    """Raise UnreadableError if a call into Java fails within the block.
+
+    Args:
+        message: returns an error's text.
+        what: what failed.
+        path: the table, or a file.
+    """
+    try:
+        yield
+    except BloomError:
+        raise
+    except java_errors() as error:
+        raise UnreadableError(f"{what}: {message(error)}", path=path) from None
 
 
 @contextmanager

@@ -9,11 +9,10 @@ call through Py4J takes 50, too long for each row.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from bloomcli.datasets.spark_session import first_line
-from bloomcli.errors import BloomError, UnreadableError
 from bloomcli.tables import java
 from bloomcli.tables.java import JavaSession, java_errors
 
@@ -101,16 +100,8 @@ def message(error: Exception) -> str:
     return lines[0].strip().rstrip(".") if lines else first_line(error)
 
 
-@contextmanager
-def reading(what: str, path: str) -> Iterator[None]:
-    """Raise UnreadableError if a call into Java fails within the block."""
-    try:
-        yield
-    except BloomError:
-        raise
-    except java_errors() as error:
-        raise UnreadableError(f"{what}: {message(error)}", path=path) from None
-
+reading: Final = partial(java.reading, message)
+"""As `bloomcli.tables.java.reading`, with messages of Iceberg."""
 
 GUAVA: Final = f"{ICEBERG}.relocated.com.google.common"
 _FUNCTION: Final = f"{GUAVA}.base.Function"
