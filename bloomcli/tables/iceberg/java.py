@@ -30,13 +30,9 @@ class Java(JavaSession):
         """An Iceberg class, by its name below ``org.apache.iceberg``."""
         return self.type(f"{ICEBERG}.{name}")
 
-    def items(self, iterable: Any, *, close: bool = False) -> list[Any]:
-        """The items of a Java Iterable; with `close` it is closed."""
-        try:
-            found = self.type(_LISTS).newArrayList(iterable)
-        finally:
-            if close:
-                iterable.close()
+    def items(self, iterable: Any) -> list[Any]:
+        """The items of a Java Iterable."""
+        found = self.type(_LISTS).newArrayList(iterable)
         return [found.get(index) for index in range(found.size())]
 
     @property
