@@ -41,6 +41,7 @@ from bloomcli.formats.orc.values import (
     why_zone_unknown,
 )
 from bloomcli.model.file import Severity
+from bloomcli.model.table_statistics import Kind
 from bloomcli.model.validate import Finding
 from bloomcli.values import keys
 from bloomcli.words import counted
@@ -224,7 +225,7 @@ def offsets_of(streams: Sequence[StripeFooter], orc: OrcType) -> Offsets | None:
 def text_of(value: Any, orc: OrcType) -> str:
     """A bound or a value, as text."""
     key = key_of(value[:SHOWN_BYTES] if isinstance(value, bytes) else value, orc)
-    return keys.text_of(key, keys.kind_of_column(literal_column(orc)))
+    return keys.text_of(key, Kind.TEXT if orc.kind in STRINGS else keys.kind_of_column(literal_column(orc)))
 
 
 def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Offsets | None) -> Iterator[Finding]:
