@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli.commands.find_values import Values
-from bloomcli.concurrency.threads import Stop
+from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.errors import BloomError
 from bloomcli.finding.job import FileWork
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
@@ -18,9 +18,6 @@ from bloomcli.index.reader import NoAnswer
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import open_source, system_name
 from bloomcli.storage.sources import check_not_written
-
-if TYPE_CHECKING:
-    from bloomcli.concurrency.threads import Future, Threads
 
 _BATCH_FILES: Final = 64
 """Most files of one call of compiled code."""

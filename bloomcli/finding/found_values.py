@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pyarrow as pa
 
 from bloomcli.commands.find import ALSO, with_texts
+from bloomcli.commands.find_values import Values
 from bloomcli.model.find import ValueFound
 from bloomcli.model.paths import shown
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from bloomcli.commands.find_values import Values
 
 LISTED_MOST: Final = 1000
 """Most values whose rows and files are counted one by one, and most values that are listed as not found."""

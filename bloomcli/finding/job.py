@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+import pyarrow as pa
 
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.options import FindOptions
@@ -16,9 +18,6 @@ from bloomcli.hints import completed
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _PART_BYTES: Final = 1 << 30
 """Minimum size of a part. Parts are this large because a task reads little of most files."""

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
+
+import pyarrow as pa
 
 from bloomcli.commands import find
 from bloomcli.commands.find_values import Values
@@ -38,10 +40,6 @@ from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, current, with_traffic
 from bloomcli.values.literals import how_looked_up
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 T = TypeVar("T")
 

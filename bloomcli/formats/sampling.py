@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, size_for
 from bloomcli.filters.sizing import upper_bound_bytes
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.answer import Contents
+from bloomcli.formats.answer import Contents, UnitFacts
 from bloomcli.model.file import Column
-
-if TYPE_CHECKING:
-    from bloomcli.formats.answer import UnitFacts
 
 
 class Extent(NamedTuple):

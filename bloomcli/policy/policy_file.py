@@ -10,21 +10,19 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from bloomcli import limits
 from bloomcli.errors import PolicyError, UnreadableError
 from bloomcli.policy import toml
-from bloomcli.policy.policy_keys import Keys
+from bloomcli.policy.policy import Policy
+from bloomcli.policy.policy_keys import Keys, Problem
 from bloomcli.policy.toml import key_lines, line_of
 from bloomcli.storage.names import folder_of
 from bloomcli.storage.os_errors import hint, is_file, option_file_error, reason
 from bloomcli.storage.registry import read_file
 
 # imported only when a policy is read: every command calls `find`, and mostly there is no policy
-if TYPE_CHECKING:
-    from bloomcli.policy.policy import Policy
-    from bloomcli.policy.policy_keys import Problem
 
 NAME: Final = "bloom.toml"
 PYPROJECT: Final = "pyproject.toml"

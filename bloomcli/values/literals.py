@@ -13,16 +13,13 @@ import struct
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import MAX_EMAX, MIN_EMIN, Context, Inexact, InvalidOperation
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import LiteralError
 from bloomcli.model.file import Column
 from bloomcli.values import calendar
 from bloomcli.words import counted
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 
 def type_name(column: Column) -> str:

@@ -26,7 +26,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile, UnreadableError, UnsupportedError
@@ -36,11 +36,8 @@ from bloomcli.formats.mosaic.decoder import Decoder
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
+from bloomcli.values.literals import Literal
 from bloomcli.words import are, counted
-
-if TYPE_CHECKING:
-    from bloomcli.values.literals import Literal
-
 
 _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 _BOOLEANS: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
