@@ -6,23 +6,19 @@ import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from bloomcli.advice.command_line import Source
 from bloomcli.cli import output
 from bloomcli.cli.options import is_quiet
-from bloomcli.commands.options import policy_of
+from bloomcli.commands.options import AdviseOptions, policy_of
 from bloomcli.errors import UsageError
+from bloomcli.model.advice import AdviseReport, ColumnAdvice
 from bloomcli.model.file import TIGHT
 from bloomcli.policy.policy_file import NAME, PYPROJECT
 from bloomcli.policy.starter import RequiredColumn, recommended_policy
 from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import convert_os_errors, path_exists
 from bloomcli.storage.registry import write_file
-
-if TYPE_CHECKING:
-    from bloomcli.advice.command_line import Source
-    from bloomcli.commands.options import AdviseOptions
-    from bloomcli.model.advice import AdviseReport, ColumnAdvice
 
 
 def check_path(path: str, option: str) -> None:

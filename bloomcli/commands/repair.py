@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli.commands.change import ChangeRequest, change, target_of
 from bloomcli.commands.columns import indexes, why_none
@@ -11,9 +11,7 @@ from bloomcli.commands.options import RepairOptions
 from bloomcli.commands.progress import Progress, cores
 from bloomcli.formats.base import FilterFile, Plan, Repair
 from bloomcli.model.change import ChangeReport
-
-if TYPE_CHECKING:
-    from bloomcli.model.table_statistics import FileStatistics
+from bloomcli.model.table_statistics import FileStatistics
 
 _NAMED: Final = 3
 """The most wrong statements of a table's metadata that a remark names."""

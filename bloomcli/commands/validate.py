@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from glob import escape
 from itertools import chain
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli.checks.limits import rates_and_sizes, required
 from bloomcli.checks.profit import profit
@@ -29,14 +29,12 @@ from bloomcli.formats.base import FilterFile, MeasuredColumn, of_columns
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import Hint, completed, on_table
 from bloomcli.model.file import FilterFacts, Severity
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source, store_of
-
-if TYPE_CHECKING:
-    from bloomcli.model.table_statistics import FileStatistics
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _BY_VALUES: Final = (

@@ -11,17 +11,15 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.commands.find_values import Conversions, Values
 from bloomcli.commands.value_frames import texts_of
+from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.storage.os_errors import convert_temporary_file_errors
-
-if TYPE_CHECKING:
-    from bloomcli.formats.wanted_values import WantedValues
 
 BLOCK_VALUES: Final = 1 << 20
 """Most values of a block, which are looked up together."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,18 +19,16 @@ from bloomcli.finding.job import FileWork, Job, Part, failed
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.value_file import with_line
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
+from bloomcli.formats.column_search import Candidates
+from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.formats.registry import known_suffix, open_file
+from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Fingerprint
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.sources import CachingSource
-
-if TYPE_CHECKING:
-    from bloomcli.formats.column_search import Candidates
-    from bloomcli.formats.filter_lookup import FilterAnswer
-    from bloomcli.formats.wanted_values import WantedValues
 
 
 def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:

@@ -10,21 +10,18 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final, TextIO, get_type_hints
+from typing import Any, Final, TextIO, get_type_hints
 
 from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval, PageIndexGain
 from bloomcli.model.change import ChangeReport, FilterChange, StructureChange
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import FilterFacts, IndexEntry, PageFacts
+from bloomcli.model.gate import GateReport
+from bloomcli.model.inspect import FilterDump, InspectReport
 from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
 from bloomcli.model.trial import ReaderTrial, TrialLookups, TrialReport
 from bloomcli.model.validate import Finding
 from bloomcli.report.human import csv_field
-
-if TYPE_CHECKING:
-    from bloomcli.model.gate import GateReport
-    from bloomcli.model.inspect import FilterDump, InspectReport
-
 
 HEADER: Final = ("path", *(f.name for f in fields(FilterFacts)), "kind", "place")
 """The file's path, then the fields of FilterFacts, named as in JSON, then two of EngineFilterFacts. A filter that an

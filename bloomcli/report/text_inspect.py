@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from bloomcli.model.file import (
     ColumnSummary,
@@ -19,6 +19,8 @@ from bloomcli.model.file import (
     MergedFilter,
     PageFacts,
 )
+from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
+from bloomcli.model.schema import SchemaNode
 from bloomcli.report.human import (
     CUT,
     VALUE_WIDTH,
@@ -52,11 +54,6 @@ from bloomcli.report.layout import (
     traffic_text,
 )
 from bloomcli.words import exact_size, plural
-
-if TYPE_CHECKING:
-    from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
-    from bloomcli.model.schema import SchemaNode
-
 
 T = TypeVar("T", PageFacts, IndexEntry, MergedFilter)
 

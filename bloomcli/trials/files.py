@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from bloomcli.formats.registry import format_named, known_suffix, open_file
 from bloomcli.hints import quoted
 from bloomcli.model.file import Column
 from bloomcli.model.paths import shown
+from bloomcli.model.queries import QueryLog
 from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.base import FileEntry, Source
 from bloomcli.storage.registry import open_source
@@ -30,12 +32,6 @@ from bloomcli.trials.readers import ENTRIES, Entry
 from bloomcli.trials.texts import from_text
 from bloomcli.trials.values import counted_values, sampled_values
 from bloomcli.values.literals import kind_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bloomcli.model.queries import QueryLog
-
 
 VALUES: Final = 20
 """The most values of each kind that are looked up in a column, if the user doesn't say how many."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.extras import install
 from bloomcli.model.paths import shown
+from bloomcli.model.queries import QueryLog
 from bloomcli.model.trial import ReaderTrial, TrialReport
 from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.listing import expand, is_dataset
@@ -21,11 +23,6 @@ from bloomcli.trials.process import run as run_reader
 from bloomcli.trials.readers import Entry, named
 from bloomcli.trials.summary import reader_row, reader_row_not_run
 from bloomcli.words import plural
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bloomcli.model.queries import QueryLog
 
 OnStep = Callable[[str], None]
 """Called with a sentence about what the trial does next."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from bloomcli.errors import BloomError
 from bloomcli.filters.kirsch_mitzenmacher import requested_fpp
@@ -20,11 +20,8 @@ from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
 from bloomcli.formats.orc.statistics import missing_bounds
 from bloomcli.formats.orc.values import STRINGS, TEXTS, TIMESTAMPS
 from bloomcli.model.file import FilterFacts, MergedFilter, PageFacts
+from bloomcli.model.inspect import FilterSummary
 from bloomcli.rules.writer_table import Part
-
-if TYPE_CHECKING:
-    from bloomcli.model.inspect import FilterSummary
-
 
 T = TypeVar("T")
 
