@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from bloomcli.commands.find import ALSO, with_texts
 from bloomcli.commands.find_values import Values
+from bloomcli.formats.arrays import binaries
 from bloomcli.model.find import ValueFound
 from bloomcli.model.paths import shown
 
@@ -70,8 +71,6 @@ class FoundValues:
         """The different values that were found."""
         import pyarrow as pa
         import pyarrow.compute as pc
-
-        from bloomcli.formats.arrays import binaries
 
         found = [binaries(list(self._counted)), *self._waiting]
         self._waiting = [pc.unique(pa.concat_arrays(found))]

@@ -17,8 +17,10 @@ from bloomcli.commands.table_options import TableOptions
 from bloomcli.commands.value_frames import arrow_of
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.record_shape import Shape, shape_by_names, struct_of
+from bloomcli.datasets.spark import job_context
+from bloomcli.datasets.spark_find import Forms, MapBlocks, frame, values_frame
 from bloomcli.datasets.spark_frame import to_spark_types
-from bloomcli.datasets.spark_session import checked_session
+from bloomcli.datasets.spark_session import checked_session, with_session_keys
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.finding.job import Job, Part, files_of
 from bloomcli.finding.of_table import chosen_shape, of_snapshot
@@ -137,8 +139,6 @@ def find_table(
 
 
 def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | None, index: Name | None) -> Any:
-    from bloomcli.datasets.spark_find import Forms, MapBlocks, frame, values_frame
-
     path = None if index is None else everywhere(index)
     if column is not None:
         taken("values_column", column, Option(help="", form="column"))
@@ -194,8 +194,6 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         UsageError: no files, or files of a table without `as_files`.
         UnknownColumn, UnreadableError, UnsupportedError: with `shaped`, the first file's error.
     """
-    from bloomcli.datasets.spark_session import with_session_keys
-
     options = with_session_keys(options, spark)
     found = listed_files([portable(path) for path in paths], options)
     listed = [item._replace(path=absolute(item.path)) for item in found]
@@ -209,8 +207,6 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
 
 def cores_of(spark: Any) -> int:
     """The number of tasks that Spark runs at a time."""
-    from bloomcli.datasets.spark import job_context
-
     return max(int(job_context(spark).defaultParallelism), 1)
 
 

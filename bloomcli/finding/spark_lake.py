@@ -11,6 +11,7 @@ import pyarrow as pa
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.commands.table_options import TableOptions
+from bloomcli.datasets.spark_find import results
 from bloomcli.datasets.spark_session import checked_session
 from bloomcli.finding.job import Part
 from bloomcli.finding.lake import FileResult, Search
@@ -73,8 +74,6 @@ def searched(spark: Any, parts: Sequence[Part], values: Values) -> Iterator[File
     """Yield the results of the files of parts, in order."""
     if not parts:
         return
-    from bloomcli.datasets.spark_find import results
-
     texts = values.texts
     blocks = [packed(texts[at : at + PIECE_VALUES]) for at in range(0, len(texts), PIECE_VALUES)]
     description = f"bloom find: {plural(sum(len(files) for files, _ in parts), 'file')}"

@@ -15,6 +15,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import quoted, replacing
+from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
@@ -172,8 +173,6 @@ class Plan(ABC):
 
     def with_left_out(self, columns: Sequence[Column]) -> Self:
         """Also report the columns that globs left out."""
-        from bloomcli.model.change import FilterChange
-
         if isinstance(columns, ColumnSelection):
             self._left_out = tuple(
                 FilterChange(

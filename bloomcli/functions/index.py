@@ -11,6 +11,7 @@ from bloomcli.commands.options import OF_NEW_INDEXES, IndexOptions, IndexTarget
 from bloomcli.datasets.engine import Engine, choose_engine
 from bloomcli.functions.files import Files, Name, RunOptions
 from bloomcli.model.index import IndexFacts, IndexReport
+from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
     from bloomcli.indexing.build import OnTasks
@@ -96,7 +97,6 @@ def index_inspect(index: Name) -> IndexFacts:
         UnsupportedError: it was written for a later version of the format.
     """
     from bloomcli.index.reader import Index
-    from bloomcli.storage.registry import open_source
 
     with open_source(taken_path("index", index)) as source:
         return Index(source).facts()

@@ -91,8 +91,6 @@ def summary(found: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
 
 
 def _sum(group: list[FilterFacts]) -> FilterSummary:
-    from bloomcli.model.inspect import FilterSummary
-
     first = group[0]
     good = [f for f in group if f.problem is None]
     return FilterSummary(
