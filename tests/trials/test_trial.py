@@ -362,6 +362,20 @@ def test_each_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.interop
+def test_a_file_without_a_suffix_that_cannot_be_read_is_named_and_one_of_no_format_is_not(tmp_path: Path) -> None:
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    good = orders(folder / "a.parquet", 200)
+    (folder / "b").write_bytes(b"PAR1" + bytes(50) + good.read_bytes()[-8:])
+    (folder / "c").write_bytes(b"no format")
+    report = bloomcli.trial([folder], columns=["id"], readers=["pyarrow"], sample="100%", **FAST)
+    assert report.tried == (str(good),)
+    ((path, reason),) = report.failed
+    assert path == str(folder / "b")
+    assert "footer" in reason
+
+
+@pytest.mark.interop
 def test_a_file_of_a_dataset_that_cannot_be_tried_is_named(tmp_path: Path) -> None:
     good, bad = orders(tmp_path / "a.parquet", 200), tmp_path / "b.parquet"
     bad.write_bytes(good.read_bytes()[:-9])
