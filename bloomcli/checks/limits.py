@@ -33,7 +33,6 @@ def required(file: FilterFile, names: Sequence[str], rules: FilePolicy | None = 
     values there. `rules` contains the rates for hints.
     """
     columns = [column for column in file.columns if not column.not_in_table]
-    paths = {name for column in columns for name in (column.path, column.name)}.union(file.missing_columns)
     filtered: set[int] | None = None
     for column in columns:
         if matches(names, column.path):
@@ -42,16 +41,25 @@ def required(file: FilterFile, names: Sequence[str], rules: FilePolicy | None = 
                 filtered = file.filtered_columns() if filtered is None else filtered
                 limit = None if rules is None else rules.limits(column.path).max_fpp
                 yield _without(file, column, without, in_part=column.index in filtered, limit=limit)
+    for name, paths, similar in names_not_in(file, names):
+        yield Finding(
+            id="filter-required",
+            severity=Severity.ERROR,
+            message="the file has no such column",
+            column=name,
+            hint=similar or f"the file's columns: {_shown(paths)}",
+        )
+
+
+def names_not_in(file: FilterFile, names: Sequence[str]) -> Iterator[tuple[str, Collection[str], str | None]]:
+    """Yield each name that isn't a glob and that neither the file nor its table has, with the names of their columns,
+    and a hint if some are similar."""
+    columns = [column for column in file.columns if not column.not_in_table]
+    paths = {name for column in columns for name in (column.path, column.name)}.union(file.missing_columns)
     for name in names:
         if not {name, variant_paths.canonical(name)} & paths and not is_glob(name):
             near = near_names(name, paths)
-            yield Finding(
-                id="filter-required",
-                severity=Severity.ERROR,
-                message="the file has no such column",
-                column=name,
-                hint=f"did you mean {', '.join(near)}?" if near else f"the file's columns: {_shown(paths)}",
-            )
+            yield name, paths, f"did you mean {', '.join(near)}?" if near else None
 
 
 def _shown(paths: Collection[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bloomcli.cli import options, output
@@ -45,9 +44,10 @@ def change(dataset: Dataset, chosen: WriteOptions, form: str, *, every: bool = F
     with terminable():  # resolving a path may already send a request to a store
         if dataset.single is None:
             return run(dataset, chosen, form, every=every)
-        command = import_module(f"bloomcli.commands.{chosen.command}")
+        from bloomcli.commands.change import run as run_one
+
         with output.Bars() as bars:
-            report = command.run(dataset.single, chosen, progress=bars)
+            report = run_one(dataset.single, chosen, progress=bars)
     from bloomcli.report import text
 
     output.write(chosen.command, report, form, text.change)

@@ -11,17 +11,15 @@ didn't request doesn't apply to filters of other writers.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 from bloomcli.checks.additions import Readers
 from bloomcli.checks.sizes import tight
-from bloomcli.commands.change import ChangeRequest, change, target_of
+from bloomcli.commands.change import ChangeRequest
 from bloomcli.commands.columns import required_columns, select
 from bloomcli.commands.options import AddOptions, policy_of
-from bloomcli.commands.progress import Progress
 from bloomcli.engine_filters.base import Rewrite
 from bloomcli.engine_filters.registry import rewrite_of
 from bloomcli.errors import FilterExists, NothingToFilter, NoValues, UsageError
@@ -29,7 +27,6 @@ from bloomcli.formats.add_options import for_old_readers, recorded_choices, refu
 from bloomcli.formats.base import ColumnSelection, FilterFile, Plan
 from bloomcli.formats.size_rule import SizeRule, no_limit
 from bloomcli.formats.table_names import why_missing
-from bloomcli.model.change import ChangeReport
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.words import counted, plural
@@ -219,11 +216,6 @@ def _refuse(file: FilterFile, columns: Sequence[Column], readers: Readers) -> No
 def _bits(kinds: dict[str | None, FilterFacts] | None) -> list[tuple[int | None, float | None, float | None]]:
     """Figures that are the same for equal filters."""
     return [(f.bitset_bytes, f.fill, f.fpp) for f in (kinds or {}).values()]
-
-
-def run(path: str | os.PathLike[str], options: AddOptions, *, progress: Progress | None = None) -> ChangeReport:
-    """Change one file. Raises: as `add`."""
-    return change(path, request(options), target_of(options, progress=progress))
 
 
 ChunkKey = tuple[int, int | None, int]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from enum import Enum, auto
+from importlib import import_module
 from typing import Final, NamedTuple, TypeVar
 
 from bloomcli.commands.options import Name, WriteOptions, policy_path
@@ -476,6 +477,12 @@ def _carry_out(
         force=target.force,
     )
     return plan.result(), size
+
+
+def run(path: Name, options: WriteOptions, *, progress: Progress | None = None) -> ChangeReport:
+    """Change one file by the command whose options are given. Raises: as the function of that name."""
+    request: Callable[[WriteOptions], ChangeRequest] = import_module(f"bloomcli.commands.{options.command}").request
+    return change(path, request(options), target_of(options, progress=progress))
 
 
 def target_of(

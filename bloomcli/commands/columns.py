@@ -7,13 +7,14 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
+from bloomcli.checks.limits import names_not_in
 from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import ColumnSelection, FilterFile
 from bloomcli.formats.table_names import why_missing
 from bloomcli.hints import Command, Hint, extended, listed
 from bloomcli.model.file import Column, Severity
-from bloomcli.policy.globs import is_glob, matches
+from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.names import partition_of
 from bloomcli.values import variant_paths
@@ -340,13 +341,9 @@ def _counts(rules: FilePolicy, column: str) -> bool:
 
 def _check_names(file: FilterFile, names: Sequence[str], policy: Policy) -> None:
     """Raise UnknownColumn for a name that isn't a glob and that the file doesn't have."""
-    columns = [column for column in file.columns if not column.not_in_table]
-    paths = {name for column in columns for name in (column.path, column.name)}.union(file.missing_columns)
-    for name in names:
-        if not {name, variant_paths.canonical(name)} & paths and not is_glob(name):
-            near = near_names(name, paths)
-            raise UnknownColumn(
-                f"{_title(policy)} requires a filter on column {name!r}, which the file doesn't have",
-                path=file.source.path,
-                hint=f"did you mean {', '.join(near)}?" if near else "--columns names columns of the file",
-            )
+    for name, _, similar in names_not_in(file, names):
+        raise UnknownColumn(
+            f"{_title(policy)} requires a filter on column {name!r}, which the file doesn't have",
+            path=file.source.path,
+            hint=similar or "--columns names columns of the file",
+        )

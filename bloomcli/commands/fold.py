@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 from bloomcli.checks.additions import Readers
 from bloomcli.checks.sizes import tight
-from bloomcli.commands.change import ChangeRequest, change, target_of
+from bloomcli.commands.change import ChangeRequest
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import FoldOptions
-from bloomcli.commands.progress import Progress
 from bloomcli.engine_filters.base import Rewrite
 from bloomcli.engine_filters.registry import rewrite_of
 from bloomcli.formats.base import FilterFile, Plan
-from bloomcli.model.change import ChangeReport
 from bloomcli.policy.policy import FilePolicy
 
 
@@ -52,8 +48,3 @@ def request(options: FoldOptions) -> ChangeRequest:
         why_idle="no filter can be smaller",
         rewrite=rewrite,
     )
-
-
-def run(path: str | os.PathLike[str], options: FoldOptions, *, progress: Progress | None = None) -> ChangeReport:
-    """Change one file. Raises: as `fold`."""
-    return change(path, request(options), target_of(options, progress=progress))

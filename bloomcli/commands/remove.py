@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
-from bloomcli.commands.change import ChangeRequest, change, no_filters, target_of
+from bloomcli.commands.change import ChangeRequest, no_filters
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import RemoveOptions
-from bloomcli.commands.progress import Progress
 from bloomcli.formats.base import FilterFile
-from bloomcli.model.change import ChangeReport
 
 
 def request(options: RemoveOptions) -> ChangeRequest:
@@ -34,8 +30,3 @@ def request(options: RemoveOptions) -> ChangeRequest:
         is_result=is_result,
         why_idle="there are no filters",
     )
-
-
-def run(path: str | os.PathLike[str], options: RemoveOptions, *, progress: Progress | None = None) -> ChangeReport:
-    """Change one file. Raises: as `remove`."""
-    return change(path, request(options), target_of(options, progress=progress))

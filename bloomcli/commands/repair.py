@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
-from bloomcli.commands.change import ChangeRequest, change, target_of
+from bloomcli.commands.change import ChangeRequest
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import RepairOptions
-from bloomcli.commands.progress import Progress, cores
+from bloomcli.commands.progress import cores
 from bloomcli.formats.base import FilterFile, Plan, Repair
-from bloomcli.model.change import ChangeReport
 from bloomcli.model.table_statistics import FileStatistics
 
 _NAMED: Final = 3
@@ -62,8 +60,3 @@ def request(options: RepairOptions, table: TableCheck | None = None) -> ChangeRe
         why_idle="there is nothing to add" if options.add else "there is nothing to mend",
         corrects=table or (lambda *_: ()),
     )
-
-
-def run(path: str | os.PathLike[str], options: RepairOptions, *, progress: Progress | None = None) -> ChangeReport:
-    """Change one file. Raises: as `repair`."""
-    return change(path, request(options), target_of(options, progress=progress))

@@ -1,1 +1,1 @@
-"""Threads, signals, and the cancellation of work in other threads."""
+"""Threads, signals, pipes, and the cancellation of work in other threads."""

@@ -21,10 +21,10 @@ from multiprocessing.spawn import get_executable
 from types import FrameType
 from typing import IO, Final, cast
 
+from bloomcli.concurrency.pipes import close_pipe
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets.pool import OnFewer, Rows, Shares, run_in_pool
 from bloomcli.datasets.task import Task
-from bloomcli.datasets.workers import close_pipe
 from bloomcli.formats.keys import seal, use_seal
 from bloomcli.model.dataset import FileRow
 

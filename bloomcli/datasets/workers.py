@@ -24,9 +24,10 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from bloomcli.commands.progress import cores
+from bloomcli.concurrency.pipes import close_pipe
 from bloomcli.concurrency.signals import stop_by_default
 from bloomcli.concurrency.threads import Threads, start
 from bloomcli.datasets import task as work
@@ -189,12 +190,6 @@ class Workers:
             worker.process.join()
             worker.process.close()
         self._all.clear()
-
-
-def close_pipe(pipe: Connection | IO[bytes]) -> None:
-    """Close one end of a pipe. It is closed even if the system reports an error, such as an interrupt."""
-    with contextlib.suppress(OSError):
-        pipe.close()
 
 
 # in the worker

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -55,7 +56,7 @@ class Keys:
     files: Mapping[str, tuple[bytes, bytes | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Turn each key into bytes. Raises UsageError, which doesn't show the key."""
+        """Turn each key into bytes, and import the KMS's class. Raises UsageError, which doesn't show a key."""
         put = object.__setattr__
         if self.footer_key is not None:
             put(self, "footer_key", read_key(self.footer_key, "the footer's key"))
@@ -73,6 +74,8 @@ class Keys:
             raise UsageError(
                 "kms_config has settings of a KMS, and no KMS is named", hint="name its class with --kms"
             )
+        if isinstance(self.kms, str):
+            _imported(self.kms)  # a file without key material would never ask for the class
         put(self, "files", _mapping(self.files, "files"))
         seal()  # before processes are forked
 
@@ -114,14 +117,7 @@ class Keys:
         """
         kms = self.kms
         if isinstance(kms, str):
-            module, _, name = kms.partition(":")
-            try:
-                kms = getattr(import_module(module), name)
-            except (ImportError, AttributeError, ValueError) as error:
-                raise UsageError(
-                    f"no class of a KMS can be imported as {self.kms!r}: {error}",
-                    hint="--kms takes module:Class; set PYTHONPATH to the module's directory",
-                ) from None
+            kms = _imported(kms)
         if not isinstance(kms, type):
             return kms
         from pyarrow.parquet import encryption
@@ -139,6 +135,20 @@ class Keys:
             )
         except Exception as error:  # noqa: BLE001  the class is the user's
             raise UsageError(f"the KMS {kms.__name__} can't be made: {type(error).__name__}") from None
+
+
+def _imported(name: str) -> Any:
+    """The class of a KMS that ``module:Class`` names. Raises UsageError."""
+    module, _, within = name.partition(":")
+    try:
+        return getattr(import_module(module), within)
+    except (ImportError, AttributeError, ValueError) as error:
+        imported = shlex.quote(f"from {module or 'module'} import {within or 'Class'}")
+        raise UsageError(
+            f"no class of a KMS can be imported as {name!r}: {error}",
+            hint="--kms takes module:Class; set PYTHONPATH to the module's directory, so that "
+            f"`python -c {imported}` ends without an error",
+        ) from None
 
 
 _NONCE_BYTES: Final = 12

@@ -24,6 +24,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.format import Format, Magic, enumerated
 from bloomcli.formats.keys import Keys
 from bloomcli.storage.base import Source
+from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +37,18 @@ if TYPE_CHECKING:
 def known_suffix(path: str) -> bool:
     """Whether a file's name has a known format's suffix."""
     return any(path.lower().endswith(record.suffixes) for record in formats() if record.suffixes)
+
+
+def of_known_format(path: str) -> bool:
+    """Whether a file has a known format, or can't be read: the task that reads it reports that fault."""
+    try:
+        with open_source(path) as source:
+            open_file(source)
+    except UnknownFormat:
+        return False
+    except Exception:  # noqa: BLE001  the file's own task raises it again, and reports it
+        return True
+    return True
 
 
 def preload(paths: Iterable[str], *, writing: bool) -> None:

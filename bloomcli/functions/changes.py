@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from bloomcli.commands import add as add_command
-from bloomcli.commands import fold as fold_command
-from bloomcli.commands import remove as remove_command
-from bloomcli.commands import repair as repair_command
+from bloomcli.commands import change
 from bloomcli.commands.keywords import AddKeywords, FoldKeywords, RemoveKeywords, RepairKeywords
 from bloomcli.commands.option import takes_options
 from bloomcli.commands.options import AddOptions, FoldOptions, RemoveOptions, RepairOptions
@@ -42,7 +39,7 @@ def add(path: Files, columns: Sequence[str] = (), **options: Unpack[AddKeywords]
         UnsupportedError: encrypted columns, a signed footer, an unknown codec or encoding.
         WriteError: the output couldn't be written. The original is unchanged, and nothing is left behind.
     """
-    return run(path, options_of(AddOptions.of, options, columns=columns), options, add_command.run)
+    return run(path, options_of(AddOptions.of, options, columns=columns), options, change.run)
 
 
 @takes_files(DatasetReport)
@@ -67,7 +64,7 @@ def remove(path: Files, **options: Unpack[RemoveKeywords]) -> ChangeReport:
     Raises:
         As `add`.
     """
-    return run(path, options_of(RemoveOptions, options), options, remove_command.run)
+    return run(path, options_of(RemoveOptions, options), options, change.run)
 
 
 @takes_files(DatasetReport)
@@ -90,7 +87,7 @@ def fold(path: Files, **options: Unpack[FoldKeywords]) -> ChangeReport:
     Raises:
         As `add`; CorruptFile if a filter can't be read.
     """
-    return run(path, options_of(FoldOptions, options), options, fold_command.run)
+    return run(path, options_of(FoldOptions, options), options, change.run)
 
 
 @takes_files(DatasetReport)
@@ -112,4 +109,4 @@ def repair(path: Files, **options: Unpack[RepairKeywords]) -> ChangeReport:
     Raises:
         As `add`; UnsupportedError for files of other formats.
     """
-    return run(path, options_of(RepairOptions, options), options, repair_command.run)
+    return run(path, options_of(RepairOptions, options), options, change.run)

@@ -10,7 +10,6 @@
     reader      opens an index and looks values up
     lookup      looks hashes up in the bits: reads rows or blocks, and ANDs them
     writer      builds an index, or updates one
-    freshness   whether listed files are those that were indexed
 
 A unit is a row group that has a column in a type. A slot is the unit's position in the rows of bits.
 """

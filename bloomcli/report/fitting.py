@@ -17,6 +17,7 @@ Without a width, as in pipes and files, all blocks are complete. `render` writes
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -269,15 +270,19 @@ def _only(grid: Grid, kept: set[int]) -> Grid:
     return grid.with_cells((grid.heads[i] for i in order), (tuple(row[i] for i in order) for row in grid.rows))
 
 
+def common_directory(paths: Iterable[str]) -> str:
+    """The directory that all paths are in, with a slash at its end; empty if they have none in common."""
+    # commonpath would join the slashes of URIs
+    start, slash, _ = os.path.commonprefix(list(paths)).rpartition("/")  # noqa: RUF071  the name that is cut is dropped
+    return start + slash
+
+
 def _without_directory(grid: Grid) -> tuple[Grid, str]:
     """The grid without the directory that all of its paths are in, and that directory with a slash at its end."""
     found = next((i for i, head in enumerate(grid.heads) if head.path), None)
     if found is None or len(grid.rows) < 2:
         return grid, ""
-    paths = [row[found].text for row in grid.rows]
-    low, high = min(paths), max(paths)
-    same = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
-    directory = low[: low.rfind("/", 0, same) + 1]
+    directory = common_directory(row[found].text for row in grid.rows)
     if not directory.strip("/"):
         return grid, ""
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, wraps
-from typing import Final, TypeVar
+from functools import lru_cache, update_wrapper, wraps
+from typing import Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 R = TypeVar("R")
@@ -37,9 +37,8 @@ def shared() -> Iterator[None]:
 
 def once_per_run(function: Callable[[str], R]) -> Callable[[str], R]:
     """Call a function of a directory once for each directory within a run. Errors aren't kept."""
-    results = lru_cache(_MOST)(function)
-    _clearing.append(results.cache_clear)
-    kept = one_call(results)
+    kept = one_call(_MOST)(function)
+    _clearing.append(kept.cache_clear)
 
     @wraps(function)
     def look_up(directory: str) -> R:
@@ -48,16 +47,26 @@ def once_per_run(function: Callable[[str], R]) -> Callable[[str], R]:
     return look_up
 
 
-def one_call(cached: Callable[..., R]) -> Callable[..., R]:
-    """Have threads that call a function with the same arguments wait for the first call, whose result the function
-    caches. Without that each would send the same requests."""
-    locks: WeakValueDictionary[object, threading.Lock] = WeakValueDictionary()
+def one_call(most: int) -> Callable[[Callable[..., R]], OneCall[R]]:
+    """Keep a function's results for the `most` arguments that were used last. Errors aren't kept.
 
-    @wraps(cached)
-    def call(*args: Hashable) -> R:
+    Threads that call it with the same arguments wait for the first call. Without that each would send the same
+    requests.
+    """
+    return lambda function: OneCall(function, most)
+
+
+class OneCall(Generic[R]):
+    """A function that `one_call` decorates."""
+
+    def __init__(self, function: Callable[..., R], most: int) -> None:
+        self._kept = lru_cache(most)(function)
+        self.cache_clear: Final = self._kept.cache_clear
+        self._locks: WeakValueDictionary[object, threading.Lock] = WeakValueDictionary()
+        update_wrapper(self, function)
+
+    def __call__(self, *args: Hashable) -> R:
         with _LOCK:
-            lock = locks.setdefault(args, threading.Lock())
+            lock = self._locks.setdefault(args, threading.Lock())
         with lock:
-            return cached(*args)
-
-    return call
+            return self._kept(*args)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from bloomcli import limits
-from bloomcli.commands import add, remove
+from bloomcli.commands import change
 from bloomcli.commands.options import AddOptions, RemoveOptions
 from bloomcli.concurrency.signals import deferred, terminable
 from bloomcli.errors import UnsupportedError, WriteError
@@ -119,8 +119,8 @@ class Copies:
         """
         output = self._folder / f"with-filters{self._suffix}"
         options = AddOptions(columns=columns, fpp=fpp, output=output, readers=_ANY_READER)
-        self._check_space(add.run(self.original, replace(options, dry_run=True)).bytes_after)
-        add.run(self.original, options)
+        self._check_space(change.run(self.original, replace(options, dry_run=True)).bytes_after)
+        change.run(self.original, options)
         return str(output)
 
     def without_filters(self, path: str) -> str:
@@ -130,7 +130,7 @@ class Copies:
         """
         output = self._folder / f"without-filters{self._suffix}"
         self._check_space(Path(path).stat().st_size)
-        remove.run(path, RemoveOptions(output=output))
+        change.run(path, RemoveOptions(output=output))
         return str(output)
 
     def _check_space(self, needed: int) -> None:

@@ -17,7 +17,7 @@ from bloomcli.commands.options import TrialOptions
 from bloomcli.commands.sampling import chosen_files, share
 from bloomcli.errors import BloomError, KeyMissing, UnsupportedError, UsageError
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.registry import format_named, known_suffix, open_file
+from bloomcli.formats.registry import format_named, known_suffix, of_known_format, open_file
 from bloomcli.hints import quoted
 from bloomcli.model.file import Column
 from bloomcli.model.paths import shown
@@ -48,25 +48,16 @@ def sampled_files(listed: Sequence[FileEntry], options: TrialOptions) -> list[Fi
         share(_FILES if options.sample is None else options.sample),
         options.seed,
         sure=[not item.walked or known_suffix(item.path) for item in files],
-        known=lambda position: _is_known(files[position].path),
+        known=lambda position: of_known_format(files[position].path),
     )
     found = [files[position] for position in sorted(taken)]
-    found = [item for item in found if not item.walked or known_suffix(item.path) or _is_known(item.path)]
+    found = [item for item in found if not item.walked or known_suffix(item.path) or of_known_format(item.path)]
     if not found:
         raise UsageError("there are no files of a known format", hint="name Parquet or ORC files")
     if options.sample is None:
         sizes = accumulate(item.size for item in found)
         found = [item for item, total in zip(found, sizes, strict=True) if item is found[0] or total <= _BYTES]
     return found
-
-
-def _is_known(path: str) -> bool:
-    try:
-        with open_source(path) as source:
-            open_file(source)
-    except BloomError:
-        return False
-    return True
 
 
 _NO_KEYS: Final = (

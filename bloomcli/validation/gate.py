@@ -15,15 +15,15 @@ from bloomcli.commands.options import GateOptions, policy_of
 from bloomcli.commands.sampling import chosen_files, share
 from bloomcli.commands.validate import rank
 from bloomcli.datasets.engine import Engine
-from bloomcli.errors import UnknownFormat, UsageError
-from bloomcli.formats.registry import known_suffix, open_file
+from bloomcli.errors import UsageError
+from bloomcli.formats.registry import known_suffix, of_known_format
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.gate import GateReport, Sample
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import Policy
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import no_files
-from bloomcli.storage.registry import open_source, path_exists
+from bloomcli.storage.registry import path_exists
 from bloomcli.validation import baseline as known
 from bloomcli.validation.baseline import Coverage, save
 from bloomcli.words import plural
@@ -80,7 +80,7 @@ class GateRequest:
             share(self.options.sample),
             self.options.seed,
             sure=[not item.walked or known_suffix(item.path) for item in files],
-            known=lambda position: _is_known(files[position].path),
+            known=lambda position: of_known_format(files[position].path),
         )
         left_out = {item.path for position, item in enumerate(files) if position not in taken}
         return [item for item in listed if item.path not in left_out]
@@ -166,18 +166,6 @@ class GateResults:
             table=self.done.table,
             version=self.done.version_before,
         )
-
-
-def _is_known(path: str) -> bool:
-    """Whether the file has a known format, or can't be read, which its row then reports."""
-    try:
-        with open_source(path) as source:
-            open_file(source)
-    except UnknownFormat:
-        return False
-    except Exception:  # noqa: BLE001  the file's row reports its fault later
-        return True
-    return True
 
 
 def request(options: GateOptions) -> GateRequest:

@@ -15,7 +15,7 @@ from support import orcfiles
 from support.table_names import by_id, by_name, field, orc_ids
 
 import bloomcli
-from bloomcli.commands import add, fold, inspect, probe, remove, survey, validate
+from bloomcli.commands import add, change, fold, inspect, probe, survey, validate
 from bloomcli.commands.change import change_where_needed, target_of
 from bloomcli.commands.options import (
     AddOptions,
@@ -75,7 +75,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def added(path: Path, columns: Sequence[str], **options: Any) -> ChangeReport:
     """The result of `add` for the file, as ``new`` next to it."""
     output = path.with_name("new")
-    return add.run(path, AddOptions(columns=columns, names=NAMES, output=output, overwrite=True, **options))
+    return change.run(path, AddOptions(columns=columns, names=NAMES, output=output, overwrite=True, **options))
 
 
 def filtered(path: Path) -> set[str]:
@@ -162,7 +162,7 @@ def test_what_the_table_does_not_have_is_an_unknown_column(name: str, path: Path
         lambda: validate.run(path, ValidateOptions(require=[name], names=NAMES)),
         lambda: probe.run(path, ProbeOptions(column=name, values="1", names=NAMES)),
         lambda: survey.run(path, SurveyOptions(columns=[name], names=NAMES)),
-        lambda: remove.run(path, RemoveOptions(columns=[name], names=NAMES, dry_run=True)),
+        lambda: change.run(path, RemoveOptions(columns=[name], names=NAMES, dry_run=True)),
     ):
         with pytest.raises(UnknownColumn) as caught:
             run()
@@ -218,9 +218,9 @@ def test_validate_checks_the_filters_of_dropped_columns_too(with_filters: Path) 
 
 def test_remove_without_columns_removes_the_filters_of_dropped_columns_too(with_filters: Path, path: Path) -> None:
     output = with_filters.with_name("bare")
-    remove.run(with_filters, RemoveOptions(names=NAMES, output=output))
+    change.run(with_filters, RemoveOptions(names=NAMES, output=output))
     assert output.read_bytes() == path.read_bytes()
-    report = remove.run(with_filters, RemoveOptions(columns=["order_id"], names=NAMES, output=output, overwrite=True))
+    report = change.run(with_filters, RemoveOptions(columns=["order_id"], names=NAMES, output=output, overwrite=True))
     assert {change.column for change in report.changes} == {"order_id"}
     assert filtered(output) == {"a", "name"}
 
@@ -230,7 +230,7 @@ def test_fold_reports_the_names_of_the_table(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "plain")
     bloomcli.add(tmp_path / "plain", ["id"], ndv=10**6, output=tmp_path / "large")
     options = FoldOptions(columns=["order_id"], names=NAMES, output=tmp_path / "small")
-    report = fold.run(tmp_path / "large", options)
+    report = change.run(tmp_path / "large", options)
     assert {(change.column, change.action) for change in report.changes} == {("order_id", "fold")}
     assert change_where_needed(tmp_path / "large", fold.request(options), target_of(options)) == (
         "the output is there already"
@@ -249,7 +249,7 @@ def test_a_policy_names_the_columns_of_the_table(path: Path) -> None:
     policy = Policy(whole=rules)
     report = validate.run(path, ValidateOptions(names=NAMES, policy=policy))
     assert {finding.column for finding in report.findings} == {"order_id", "b"}
-    add.run(path, AddOptions(names=NAMES, policy=policy, output=path.with_name("new")))
+    change.run(path, AddOptions(names=NAMES, policy=policy, output=path.with_name("new")))
     assert filtered(path.with_name("new")) == {"id", "a"}
     assert validate.run(path.with_name("new"), ValidateOptions(names=NAMES, policy=policy)).findings == ()
     only = AddOptions(names=NAMES, policy=Policy(whole=Part(require=("name",))), in_place=True)
@@ -258,7 +258,7 @@ def test_a_policy_names_the_columns_of_the_table(path: Path) -> None:
 
 def test_a_policy_can_require_every_column_of_the_table(path: Path) -> None:
     policy = Policy(whole=Part(require=("*",)))
-    add.run(path, AddOptions(names=NAMES, policy=policy, output=path.with_name("new")))
+    change.run(path, AddOptions(names=NAMES, policy=policy, output=path.with_name("new")))
     assert filtered(path.with_name("new")) == {"id", "a", "b", "user.email"}
     assert validate.run(path.with_name("new"), ValidateOptions(names=NAMES, policy=policy)).findings == ()
 
@@ -277,7 +277,7 @@ def test_the_schema_of_the_table_names_its_columns(tmp_path: Path) -> None:
         output=tmp_path / "new",
     )
     with pytest.raises(UsageError, match=r"column labels\.element gets no filter"):
-        add.run(tmp_path / "f", options)
+        change.run(tmp_path / "f", options)
 
 
 def test_probe_has_no_answer_for_a_missing_column(path: Path) -> None:
@@ -326,7 +326,7 @@ def test_a_value_that_only_the_wider_type_of_the_table_has_is_absent(
     orc_ids(tmp_path / "plain", tmp_path / "f.orc", {"id": 1})
     for file in (tmp_path / "f.parquet", tmp_path / "f.orc"):
         options = AddOptions(columns=["x"], names=by_id(x=1), output=tmp_path / "new", overwrite=True)
-        add.run(file, options)
+        change.run(file, options)
         for values_, expected in ((there, Presence.MAYBE), (not_there, Presence.ABSENT)):
             found = probe.run(tmp_path / "new", ProbeOptions(column="x", values=values_, names=by_id(x=1)))
             assert {t.answer for t in found.totals} == {expected}

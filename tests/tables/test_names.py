@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import bloomcli
-from bloomcli.commands import add, inspect, probe, validate
+from bloomcli.commands import change as changes
+from bloomcli.commands import inspect, probe, validate
 from bloomcli.commands.options import AddOptions, InspectOptions, ProbeOptions, ValidateOptions
 from bloomcli.datasets import task
 from bloomcli.datasets.task import Task
@@ -79,7 +80,7 @@ def assert_named_as_spark_does(spark: SparkSession, table: str, names: ColumnNam
     """Add filters to a table's first file, which has the older schema. Returns the new file, not in the table."""
     (file,) = files(spark, table)
     new = folder / f"new{file.suffix}"
-    report = add.run(file, AddOptions(columns=list(FILTERED), names=names, output=new))
+    report = changes.run(file, AddOptions(columns=list(FILTERED), names=names, output=new))
     assert {change.column for change in report.changes} == set(FILTERED)
     found = inspect.run(new, InspectOptions(names=names))
     assert {facts.column for facts in found.filters} == set(FILTERED)
@@ -124,7 +125,7 @@ def test_iceberg_finds_columns_by_field_ids(spark: SparkSession, kind: str, tmp_
     assert "a" not in own
     spark.sql(f"insert into {table} (order_id, name) select /*+ coalesce(1) */ id, concat('m', id) from range(9)")
     _, later = files(spark, table)
-    add.run(later, AddOptions(columns=["name"], names=names, output=tmp_path / "later"))
+    changes.run(later, AddOptions(columns=["name"], names=names, output=tmp_path / "later"))
     asked = probe.run(tmp_path / "later", ProbeOptions(column="name", values=["m1", "n1"], names=names))
     assert [total.presence for total in asked.totals] == [Presence.MAYBE, Presence.ABSENT]
 
@@ -150,7 +151,7 @@ def test_iceberg_finds_columns_of_files_without_ids_by_its_name_mapping(spark: S
     )
     assert "id" in mapping[1]
     (file,) = files(spark, table)
-    add.run(file, AddOptions(columns=["order_id"], names=names, output=tmp_path / "new"))
+    changes.run(file, AddOptions(columns=["order_id"], names=names, output=tmp_path / "new"))
     (found,) = bloomcli.inspect(tmp_path / "new").filters
     assert found.column == "id"
     value = spark.sql(f"select max(order_id) from {table}").collect()[0][0]

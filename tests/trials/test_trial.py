@@ -24,7 +24,7 @@ from support.trials import FAST, NO_JAVA, halves, of, orders, trial, zeros
 
 import bloomcli
 from bloomcli import limits
-from bloomcli.commands import add
+from bloomcli.commands import change
 from bloomcli.commands.options import AddOptions, TrialOptions
 from bloomcli.errors import CorruptFile, UnknownColumn, UnsupportedError, UsageError, WriteError
 from bloomcli.storage import registry
@@ -293,7 +293,7 @@ def test_copies_that_do_not_fit_are_an_error_before_they_are_written(
 ) -> None:
     usage = namedtuple("usage", "total used free")  # noqa: PYI024  as shutil's
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1 << 30, 1 << 30, 100))
-    monkeypatch.setattr(add, "run", no_copy(add.run))
+    monkeypatch.setattr(change, "run", no_copy(change.run))
     with pytest.raises(WriteError, match=r"a temporary copy needs 3[0-9.]+ KiB and .* has 100 B free") as raised:
         trial(orders(tmp_path / "f.parquet"), "id", readers=["pyarrow"])
     assert "TMPDIR=" in str(raised.value.hint)
@@ -359,6 +359,20 @@ def test_each_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     log.write_text("SELECT * FROM t WHERE id = 5;")
     bloomcli.trial(paths, queries=[log], readers=["pyarrow"], **FAST)
     assert opened == list(map(str, paths))
+
+
+@pytest.mark.interop
+def test_a_file_without_a_suffix_that_cannot_be_read_is_named_and_one_of_no_format_is_not(tmp_path: Path) -> None:
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    good = orders(folder / "a.parquet", 200)
+    (folder / "b").write_bytes(b"PAR1" + bytes(50) + good.read_bytes()[-8:])
+    (folder / "c").write_bytes(b"no format")
+    report = bloomcli.trial([folder], columns=["id"], readers=["pyarrow"], sample="100%", **FAST)
+    assert report.tried == (str(good),)
+    ((path, reason),) = report.failed
+    assert path == str(folder / "b")
+    assert "footer" in reason
 
 
 @pytest.mark.interop

@@ -21,7 +21,6 @@ import re
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from hashlib import md5
 from struct import Struct
 from typing import Any, Final, NamedTuple
@@ -124,8 +123,7 @@ def _pending(instant: str, timeline: frozenset[str]) -> bool:
     return bool(states) and not any(state.startswith("_") or state in {".deltacommit", ".commit"} for state in states)
 
 
-@one_call
-@lru_cache(maxsize=2)
+@one_call(2)
 def _copies(folder: str, names: tuple[str, ...], timeline: frozenset[str]) -> dict[str, Copy]:
     """The copies of all files of a table by base64 of the MD5 of their name."""
     store = store_of(folder)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from types import MappingProxyType, UnionType
 from typing import Any, Final, NamedTuple
 
@@ -113,8 +112,7 @@ def data_file(path: str) -> DataFile | None:
     return DataFile(_schema(table, entry.schema), names, entry.embedded, entry.manifest)
 
 
-@one_call
-@lru_cache(maxsize=4)
+@one_call(4)
 def _entries(table: str, lists: tuple[str, ...]) -> Mapping[tuple[str, str], _Entry]:
     """The data files by directory and name. Manifest lists are never changed, so that many files share the result."""
     files: dict[tuple[Any, ...], tuple[tuple[str, str], _Entry]] = {}
@@ -142,8 +140,7 @@ def _entries(table: str, lists: tuple[str, ...]) -> Mapping[tuple[str, str], _En
     return dict(files.values())
 
 
-@one_call
-@lru_cache(maxsize=64)
+@one_call(64)
 def _schema(table: str, number: int) -> Schema:
     """A schema, which is never changed."""
     store = store_of(table)

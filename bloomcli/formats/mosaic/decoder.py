@@ -6,7 +6,6 @@ Processes are reused for the next file, except those that ended or were stopped 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import errno
 import io
 import json
@@ -18,6 +17,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import IO, Any, Final, cast
 
+from bloomcli.concurrency.pipes import close_pipe
 from bloomcli.errors import CorruptFile, UnreadableError, UnsupportedError
 from bloomcli.extras import install
 from bloomcli.formats.mosaic.decoder_process import NUMBER, RANGE, receive, send
@@ -71,8 +71,7 @@ class _Process:
         if at_once:
             self._process.kill()
         for pipe in (self.requests, self.replies):
-            with contextlib.suppress(OSError):  # unwritten requests are lost: the process no longer reads
-                pipe.close()
+            close_pipe(pipe)
         try:
             ended = self._process.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
@@ -84,8 +83,8 @@ class _Process:
     def disown(self) -> None:
         """After a fork, in the child: release the process, which belongs to the parent."""
         self._process.returncode = 0  # nothing to wait for
-        self.requests.close()
-        self._replies.close()
+        close_pipe(self.requests)
+        close_pipe(self._replies)
 
 
 class _PackageError(Exception):

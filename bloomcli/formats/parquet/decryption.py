@@ -173,7 +173,7 @@ def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Foot
         crypto = chunk.struct("crypto_metadata", "ColumnCryptoMetaData")
         if crypto is None and not all_encrypted:
             continue
-        path = footer.columns[key.column].path if key.column < len(footer.columns) else ""
+        path = _path_of(footer, key)
         own = None if crypto is None else crypto.struct("ENCRYPTION_WITH_COLUMN_KEY", "EncryptionWithColumnKey")
         if own is not None and path in encryption.unused:
             encryption.unused.remove(path)
@@ -190,6 +190,11 @@ def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Foot
     return with_plain_columns(footer, encryption)
 
 
+def _path_of(footer: Footer, key: ChunkKey) -> str:
+    """The path of a chunk's column; empty if the schema has no such column."""
+    return footer.columns[key.column].path if key.column < len(footer.columns) else ""
+
+
 def with_plain_columns(footer: Footer, encryption: Encryption) -> Footer:
     """The footer with the metadata of the chunks that have a cipher in plain text. Raises CorruptFile."""
     parts: list[bytes] = []
@@ -198,7 +203,7 @@ def with_plain_columns(footer: Footer, encryption: Encryption) -> Footer:
         cipher = encryption.ciphers.get((key.row_group, key.column))
         if cipher is not None:
             chunk = footer.chunk_struct(key)
-            parts += footer.raw[at : chunk.start], _plain_chunk(chunk, cipher)
+            parts += footer.raw[at : chunk.start], _plain_chunk(chunk, cipher, _path_of(footer, key))
             at = chunk.end
     plain = (
         footer
@@ -213,7 +218,7 @@ _ABOUT_ENCRYPTION: Final = 8
 """ColumnChunk: the first field about encryption, which are its last ones."""
 
 
-def _plain_chunk(chunk: Struct, cipher: Cipher) -> bytes:
+def _plain_chunk(chunk: Struct, cipher: Cipher, column: str) -> bytes:
     """A ColumnChunk with its metadata in plain text, and without the fields about encryption and unknown ones. Raises
     CorruptFile."""
     known = {number: span for number, span in chunk.spans.items() if 0 < number < _ABOUT_ENCRYPTION}
@@ -224,7 +229,7 @@ def _plain_chunk(chunk: Struct, cipher: Cipher) -> bytes:
             plain = cipher.decrypt(module, Kind.COLUMN_METADATA)
         except WrongModule as error:
             raise CorruptFile(
-                f"the metadata of a column chunk can't be decrypted: {error}",
+                f"the metadata of a chunk of column {column} can't be decrypted: {error}",
                 path=chunk.location.path,
                 offset=chunk.location.base + chunk.start,
                 field=chunk.location.field,

@@ -91,7 +91,9 @@ class KeyRing:
             with open_source(material_path(self._path)) as source:
                 if source.size > _MATERIAL_MOST:
                     raise self._fault(f"its file has {counted(source.size, 'byte')}")
-                self._external = _json(source.read_at(0, source.size)) or {}
+                self._external = _json(source.read_at(0, source.size))
+                if self._external is None:
+                    raise self._fault(f"{source.path} isn't a JSON object")
         kept = self._external.get(reference or "")
         inner = _json(kept) if isinstance(kept, str) else None
         if inner is None:
@@ -159,7 +161,12 @@ class KeyRing:
             raise self._fault("a wrapped key isn't base64") from None
 
     def _fault(self, reason: str) -> CorruptFile:
-        return CorruptFile(f"the file's key material can't be used: {reason}", path=self._path)
+        return CorruptFile(
+            f"the file's key material can't be used: {reason}",
+            path=self._path,
+            hint="give the master keys that the file was written with, or get the file from its source again, with "
+            f"{material_path(self._path)} if its writer made one",
+        )
 
 
 def material_path(path: str) -> str:

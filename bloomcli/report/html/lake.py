@@ -7,6 +7,7 @@ from heapq import nlargest
 from typing import Final
 
 from bloomcli.model.dataset import ColumnFilters, ColumnOverFiles, DatasetReport, FileRow, Status
+from bloomcli.report.fitting import common_directory
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
 from bloomcli.report.html.file import spread_charts
@@ -48,10 +49,7 @@ def _title(report: DatasetReport) -> str:
     """The name of the table, or the number of files and their common directory."""
     if report.table is not None:
         return report.table.name
-    low = min((row.path for row in report.rows), default="")
-    high = max((row.path for row in report.rows), default="")
-    same = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
-    folder = low[: low.rfind("/", 0, same + 1) + 1]
+    folder = common_directory(row.path for row in report.rows)
     return plural(report.files, "file") + (f" in {folder}" if folder else "")
 
 

@@ -77,7 +77,7 @@ def log(instant: str, content: bytes, *, kind: int = 4, target: str = "") -> byt
 
 def put(table: Path, name: str, data: bytes) -> None:
     (table / ".hoodie" / "metadata" / "bloom_filters" / name).write_bytes(data)
-    copies._copies.__wrapped__.cache_clear()
+    copies._copies.cache_clear()
 
 
 def test_hudi_s_copy_is_the_footer_s_filter(table: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_block_that_its_writer_did_not_finish_and_a_commit_that_was_rolled_bac
 
 def test_copies_that_cannot_be_read_are_a_note(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "_READ_MAX", 100)
-    copies._copies.__wrapped__.cache_clear()
+    copies._copies.cache_clear()
     assert [(rule, "take more than 100 bytes" in text) for rule, text in findings(table)] == [
         ("filter-not-checked", True)
     ]

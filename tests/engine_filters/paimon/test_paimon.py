@@ -602,7 +602,7 @@ def test_a_run_looks_the_table_up_once(tables: Path, monkeypatch: pytest.MonkeyP
 def test_without_fastavro_the_report_says_what_is_missing(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bloomcli.engine_filters.paimon import table
 
-    table._entries.__wrapped__.cache_clear()
+    table._entries.cache_clear()
     monkeypatch.setitem(sys.modules, "fastavro", None)
     path = data_file(tables, "parquet")
     (one,) = bloomcli.inspect(path).engine_filters
@@ -650,8 +650,8 @@ def test_damaged_metadata_of_the_table_end_in_findings_and_never_in_another_exce
 def clear_caches() -> None:
     from bloomcli.engine_filters.paimon import table
 
-    table._entries.__wrapped__.cache_clear()
-    table._schema.__wrapped__.cache_clear()
+    table._entries.cache_clear()
+    table._schema.cache_clear()
 
 
 def test_names_are_written_as_java_writes_them() -> None:

@@ -183,6 +183,23 @@ def test_a_process_that_was_forked_starts_its_own(plain: Path) -> None:
     again.close()
 
 
+def test_a_pipe_that_is_closed_with_an_error_leaves_no_other_open_after_a_fork(plain: Path) -> None:
+    opened = open_decoder(plain, ["text"])
+    process = opened._process
+    assert process is not None
+    requests = process.requests
+    process.requests = os.fdopen(os.dup(requests.fileno()), "wb", buffering=0)
+    os.close(process.requests.fileno())  # closing it again is an error
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if process._replies.closed else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        process.requests.close()
+    process.requests = requests
+    opened.close()
+
+
 def test_stop_ends_what_another_thread_waits_for(plain: Path) -> None:
     data = plain.read_bytes()
     waiting, go = threading.Event(), threading.Event()

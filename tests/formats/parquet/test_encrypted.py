@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from html import unescape
 from importlib import import_module
@@ -588,6 +589,36 @@ def test_a_kms_unwraps_the_keys(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
             bloomcli.inspect(tmp_path / file(name).name, keys=keys(name))
 
 
+def test_a_class_of_a_kms_that_cannot_be_imported_is_an_error_for_a_file_that_needs_none() -> None:
+    plain = file("pyarrow_uniform_gcm_aad_not_stored_nofilter")
+    for name, begin in (
+        ("nowhere:Kms", "nowhere import Kms"),
+        ("json:Kms", "json import Kms"),
+        ("nowhere", "nowhere"),
+    ):
+        with pytest.raises(UsageError, match=f"can be imported as '{name}'") as caught:
+            bloomcli.inspect(plain, keys=Keys(kms=name))
+        assert f"`python -c 'from {begin}" in str(caught.value.hint)
+    assert run(["inspect", str(plain), "--kms", "nowhere:Kms"]) == 2
+
+
+def test_key_material_that_was_cut_off_is_an_error_that_says_where_it_is(tmp_path: Path) -> None:
+    name = "spark_columns_external"
+    path = Path(shutil.copy(file(name), tmp_path))
+    material = tmp_path / f"_KEY_MATERIAL_FOR_{path.name}.json"
+    material.write_bytes((FILES / material.name).read_bytes()[:-9])
+    with pytest.raises(CorruptFile, match="isn't a JSON object") as caught:
+        bloomcli.inspect(path, keys=keys(name))
+    assert f"from its source again, with {material}" in str(caught.value.hint)
+
+
+def test_the_error_about_another_key_names_its_column() -> None:
+    name = "java_columns_gcm"
+    own = keys(name)
+    with pytest.raises(CorruptFile, match="a chunk of column name can't be decrypted: the key"):
+        bloomcli.inspect(file(name), keys=replace(own, column_keys={"name": bytes(16)}))
+
+
 def test_hostile_key_material_is_an_error(tmp_path: Path) -> None:
     name = "spark_columns_external"
     path = Path(shutil.copy(file(name), tmp_path))
@@ -756,7 +787,7 @@ def test_filters_are_added_to_every_file_proven_used_and_removed(name: str, tmp_
 
 def test_keys_are_masked_in_texts_and_sealed_in_pickles(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = b"0123456789012345", b"1234567890123450"
-    given = Keys(footer_key=secrets[0], keys={"kf": secrets[1]}, aad_prefix=b"tester", kms="a:B")
+    given = Keys(footer_key=secrets[0], keys={"kf": secrets[1]}, aad_prefix=b"tester", kms="json:JSONDecoder")
     assert "keys=Keys(footer_key=..., " in repr(InspectOptions(keys=given))
     assert repr(given) == "Keys(footer_key=..., keys=['kf'], aad_prefix=..., kms=...)"
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):

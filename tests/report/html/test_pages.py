@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from operator import itemgetter
 from pathlib import Path
@@ -207,3 +208,14 @@ def test_a_missing_package_is_an_error_that_names_the_extra_before_any_work(
     from bloomcli.cli import run
 
     assert run(["inspect", str(tmp_path / "none.parquet"), "--report", f"html={tmp_path / 'p.html'}"]) == 4
+
+
+def test_the_page_of_many_files_is_titled_by_the_directory_that_all_are_in() -> None:
+    report = html_reports.of_lake(2)
+    for paths, title in (
+        (("s3://lake/a/x.parquet", "s3://lake/a0/y.parquet"), "2 files in s3://lake/"),
+        (("s3://lake/a/x.parquet", "s3://lake/a/y.parquet"), "2 files in s3://lake/a/"),
+        (("x.parquet", "y.parquet"), "2 files"),
+    ):
+        rows = [replace(report.rows[0], path=path) for path in paths]
+        assert html.page_of(replace(report, rows=tuple(rows)), 10).title == title
