@@ -10,13 +10,12 @@ from bloomcli.commands.progress import cores
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets import child_process, pool, workers
 from bloomcli.datasets import task as work
-from bloomcli.datasets.packing import Overview, overview_of
 from bloomcli.datasets.pool import OnFewer, Rows, Shares
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.datasets.workers import default_jobs
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.os_errors import convert_os_errors
-from bloomcli.storage.registry import sweep_for
+from bloomcli.storage.registry import store_of, sweep_for
 
 
 def run(
@@ -33,13 +32,14 @@ def run(
     the run is a failure, no task starts. Temporary files of killed runs and workers are removed.
     """
     started = time.perf_counter()
-    overview = overview_of(tasks)
-    if fail_fast and overview.failed:
-        overview = overview._replace(order=())
-    at_once = max(min(jobs or default_jobs(remote=overview.remote), len(overview.order)), 1)
-    shares = _shares(overview, at_once)
-    threads = {i: _threads(overview.bytes, jobs or cores(), at_once, tasks[i].size) for i in overview.order}
-    ordered = {i: replace(tasks[i], threads=threads[i]) for i in overview.order}
+    order = largest_first(tasks)
+    if fail_fast and any(task.row is not None and task.row.status is Status.FAILED for task in tasks):
+        order = []
+    at_once = max(min(jobs or default_jobs(remote=any_remote(tasks)), len(order)), 1)
+    shares = _shares([tasks[i] for i in order], at_once)
+    total = sum(max(tasks[i].size, 0) for i in order)
+    threads = {i: _threads(total, jobs or cores(), at_once, tasks[i].size) for i in order}
+    ordered = {i: replace(tasks[i], threads=threads[i]) for i in order}
     written = targets(tasks)
     rows: dict[int, FileRow] = {}
     remarks = [*sweep_for(written).remarks]
@@ -74,18 +74,30 @@ def run(
         seconds=time.perf_counter() - started,
         rows=tuple(rows[i] for i in sorted(rows)),
         remarks=tuple(remarks),
-        dry_run=overview.dry_run,
+        dry_run=any(task.dry_run for task in tasks),
         not_started=len(tasks) - len(rows),
     )
 
 
-def _shares(overview: Overview, at_once: int) -> Shares:
-    """One process for each file. If all files are read from remote stores, one process for each core, with threads:
-    most of the time is spent waiting, and waking a process for each answer takes twice the processor time."""
-    if not overview.light:
+def largest_first(tasks: Sequence[Task]) -> list[int]:
+    """Positions of the tasks without a row, by descending size: a large file that starts last would keep one worker
+    busy while the others wait."""
+    return sorted((i for i, task in enumerate(tasks) if task.row is None), key=lambda i: -tasks[i].size)
+
+
+def any_remote(tasks: Sequence[Task]) -> bool:
+    """Whether some file is read from or written to a remote store."""
+    paths = (path for task in tasks for path in (task.path, task.output) if path is not None)
+    return any(store_of(path).remote for path in paths)
+
+
+def _shares(tasks: Sequence[Task], at_once: int) -> Shares:
+    """One process for each file. If all tasks are light and read from remote stores, one process for each core, with
+    threads: most of the time is spent waiting, and waking a process per answer takes twice the processor time."""
+    if not all(task.is_light and store_of(task.path).remote for task in tasks):
         return Shares(at_once)
     workers = min(at_once, cores())
-    return Shares(workers, -(-at_once // workers) if at_once == len(overview.order) else at_once // workers)
+    return Shares(workers, -(-at_once // workers) if at_once == len(tasks) else at_once // workers)
 
 
 def _all_rows(tasks: Sequence[Task], found: Rows) -> Rows:

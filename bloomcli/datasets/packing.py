@@ -1,4 +1,4 @@
-"""Packs tasks into parts of similar weight, and orders the tasks of a run.
+"""Packs items, such as the tasks of a run, into parts of similar weight.
 
 Longest processing time first (Graham 1969): the heaviest item goes to the part that is lightest so far. The heaviest
 part is then at most 4/3 as heavy as in the best packing.
@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeVar
-
-from bloomcli.datasets.task import Task
-from bloomcli.model.dataset import Status
-from bloomcli.storage.registry import store_of
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 
@@ -62,34 +58,3 @@ def _weights(items: Sequence[T], size: Callable[[T], int]) -> list[int]:
     known = [s for s in sizes if s >= 0]
     average = sum(known) // len(known) if known else 0
     return [(s if s >= 0 else average) + _FILE_BYTES for s in sizes]
-
-
-class Overview(NamedTuple):
-    """What an engine needs to know of all tasks before the first one starts."""
-
-    order: Sequence[int]
-    """Positions of the tasks without a row, by descending size: a large file that starts last would keep one worker
-    busy while the others wait."""
-    failed: bool
-    """The row of some task is a failure."""
-    dry_run: bool
-    remote: bool
-    """Some file is read from or written to a remote store."""
-    light: bool
-    """All files are in remote stores, and all tasks are light: `Task.is_light`."""
-    bytes: int
-    """The total size of the files of tasks without a row."""
-
-
-def overview_of(tasks: Sequence[Task]) -> Overview:
-    """Make the overview of tasks."""
-    open_ = [i for i, task in enumerate(tasks) if task.row is None]
-    paths = (path for task in tasks for path in (task.path, task.output) if path is not None)
-    return Overview(
-        order=sorted(open_, key=lambda i: -tasks[i].size),
-        failed=any(task.row is not None and task.row.status is Status.FAILED for task in tasks),
-        dry_run=any(task.dry_run for task in tasks),
-        remote=any(store_of(path).remote for path in paths),
-        light=all(tasks[i].is_light and store_of(tasks[i].path).remote for i in open_),
-        bytes=sum(max(tasks[i].size, 0) for i in open_),
-    )

@@ -46,9 +46,21 @@ class PathEngine(ABC):
     """Requests to stores that no file's row counts."""
 
     def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
-        """List the files that paths name."""
+        """List the files that paths name.
+
+        `on_tables` isn't called for a command that changes files in place, because it refuses files of tables, nor if
+        a store can't tell to which tables the files belong. None saves the lookups.
+        """
         with counted_by(self.meter):
-            return list_files(paths, options, self.on_tables)
+            if self.on_tables is None or (isinstance(options, WriteOptions) and options.output is None):
+                return expand(paths)
+            seen: set[ManagedTable] = set()
+            listed = expand(paths, seen)
+            with suppress(UnreadableError):
+                tables = tables_of(paths, listed, seen)
+                if tables:
+                    self.on_tables(tables)
+            return listed
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Make a task for each file."""
@@ -71,26 +83,6 @@ class PathEngine(ABC):
     @abstractmethod
     def _run(self, tasks: Sequence[Task], *, fail_fast: bool, on_row: OnRow | None) -> DatasetReport:
         """Run the tasks."""
-
-
-def list_files(paths: Sequence[str], options: Options, on_tables: OnTables | None) -> Sequence[FileEntry]:
-    """List the files that paths name.
-
-    `on_tables` isn't called for a command that changes files in place, because it refuses files of tables, nor if a
-    store can't tell to which tables the files belong. None saves the lookups.
-
-    Raises:
-        UnreadableError: a directory can't be listed, or a pattern matches no file.
-    """
-    if on_tables is None or (isinstance(options, WriteOptions) and options.output is None):
-        return expand(paths)
-    seen: set[ManagedTable] = set()
-    listed = expand(paths, seen)
-    with suppress(UnreadableError):
-        tables = tables_of(paths, listed, seen)
-        if tables:
-            on_tables(tables)
-    return listed
 
 
 def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:

@@ -18,7 +18,7 @@ from support.stores import MemoryPlace
 
 import bloomcli
 from bloomcli.commands.options import AddOptions, InspectOptions
-from bloomcli.datasets import packing, workers
+from bloomcli.datasets import local, workers
 from bloomcli.datasets.engine import LocalEngine, plan_files
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import FileRow, Status
@@ -81,6 +81,4 @@ def test_the_largest_files_start_first_and_each_file_without_a_row_once() -> Non
     sizes = [i * 37 % 101 for i in range(60)]
     tasks = [Task(options=InspectOptions(), path=f"{i}", size=size) for i, size in enumerate([*sizes, 1000, -1])]
     tasks[60] = replace(tasks[60], row=known)
-    seen = packing.overview_of(tasks)
-    assert [tasks[i].size for i in seen.order] == sorted([*sizes, -1], reverse=True)
-    assert (seen.bytes, seen.failed) == (sum(sizes), True)
+    assert [tasks[i].size for i in local.largest_first(tasks)] == sorted([*sizes, -1], reverse=True)

@@ -20,7 +20,6 @@ from bloomcli.cli import run as cli
 from bloomcli.commands.progress import cores
 from bloomcli.datasets import local, task, workers
 from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
-from bloomcli.datasets.packing import overview_of
 from bloomcli.datasets.pool import Shares
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -284,7 +283,7 @@ def test_files_in_stores_get_more_jobs_than_cores(memory: MemoryPlace, tmp_path:
     here = plan_tasks("inspect", expand([str(tmp_path / "lake")]), {})
     there = plan_tasks("inspect", expand([memory.path()]), {})
     output = plan_tasks("add", expand([str(tmp_path / "lake")]), ID, output=memory.path("made"))
-    assert [overview_of(tasks).remote for tasks in (here, there, output)] == [False, True, True]
+    assert [local.any_remote(tasks) for tasks in (here, there, output)] == [False, True, True]
     assert local.default_jobs(remote=False) == cores()
     assert local.default_jobs(remote=True) == min(max(4 * cores(), 8), 32)
 
@@ -322,7 +321,7 @@ def test_light_tasks_in_stores_share_processes_and_others_do_not(memory: MemoryP
     fill(memory, tmp_path / "lake")
 
     def shares(command: str, place: str, at_once: int, **options: Any) -> Shares:
-        return local._shares(overview_of(plan_tasks(command, expand([place]), options)), at_once)
+        return local._shares(plan_tasks(command, expand([place]), options), at_once)
 
     there, each = memory.path(), cores()
     assert shares("inspect", there, 4 * each) == shares("validate", there, 4 * each) == Shares(each, 4)

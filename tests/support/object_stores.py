@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
-from bloomcli.storage.base import STEP_BYTES, KeptRange, Source, SweepResult
+from bloomcli.storage.base import KeptRange, Source, SweepResult
 from bloomcli.storage.objects.client import (
     Conflict,
     Entry,
@@ -198,8 +198,7 @@ class _PartsWriter(Writer):
             else:
                 data += new.content.read(part.start, part.length)
                 uploaded += part.length
-            for at in range(0, part.length if part.kept and new.progress is not None else 0, STEP_BYTES):
-                new.progress(min(STEP_BYTES, part.length - at))
+            new.report(part.start, part.length)
         self._client.count(Request("PUT", new.at.key, 0, uploaded), uploaded=uploaded)
         if new.origin is not None:
             self._unchanged(new.origin)

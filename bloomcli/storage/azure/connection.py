@@ -44,10 +44,6 @@ class _Adapter(BoundedAdapter, requests.adapters.HTTPAdapter):
 class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loads the class by an untyped function
     """The SDK's transport. Counts each request, and the bytes of blobs in requests and answers."""
 
-    def __init__(self, attempts: int) -> None:
-        super().__init__()
-        self.attempts = attempts
-
     def _init_session(self, session: Any) -> None:
         super()._init_session(session)
         session.get_redirect_target = lambda _: None  # the SDK follows redirects; `requests` would read their bodies
@@ -57,9 +53,9 @@ class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loa
 
     def send(self, request: Any, **options: Any) -> Any:
         """Send a request, and retry it after a pause if the answer is 429, which the SDK doesn't retry."""
-        for attempt in range(self.attempts):
+        for attempt in range(ATTEMPTS):
             response = self._send(request, **options)
-            if response.status_code != HTTPStatus.TOO_MANY_REQUESTS or attempt == self.attempts - 1:
+            if response.status_code != HTTPStatus.TOO_MANY_REQUESTS or attempt == ATTEMPTS - 1:
                 break
             response.internal_response.close()
             time.sleep(2**attempt)
@@ -129,7 +125,7 @@ def service(where: Container, at: Location) -> Any:
     # The SDK logs a warning for each incomplete answer and retries. Without a handler, warnings go to stderr.
     logging.getLogger("azure").addHandler(logging.NullHandler())
     options: dict[str, Any] = {
-        "transport": CountingTransport(ATTEMPTS),
+        "transport": CountingTransport(),
         "retry_total": ATTEMPTS - 1,
         "retry_connect": _CONNECTS - 1,
         "retry_read": ATTEMPTS - 1,

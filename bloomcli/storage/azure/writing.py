@@ -191,9 +191,7 @@ class _BlobWriter(Writer):
             else:
                 traffic.current().count(requests=0, copied=part.length)
             ours.append(name)
-            if self.new.progress is not None:
-                for count in content.kept_lengths(part.start, part.length):
-                    self.new.progress(count)
+            self.new.report(part.start, part.length)
         self._compare(self._commit(ours))
 
     def _read_properties(self, origin: ObjectSource) -> None:

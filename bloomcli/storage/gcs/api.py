@@ -12,10 +12,10 @@ import re
 import threading
 import urllib.parse
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, cast
 
 import google.auth
 import requests
@@ -80,8 +80,6 @@ def answer_error(at: Location, error: GoogleAPICallError, *, writing: bool, trie
     details = f"status {status}" + (f", request {request}" if request else "")
     return storage_error(at, f"{why} ({details})", hint, writing=writing, denied=status in {401, 403})
 
-
-T = TypeVar("T")
 
 STORE: Final = "Google Cloud Storage"
 
@@ -162,7 +160,7 @@ class Api:
 
     def send(self, at: Location, request: Request, *, writing: bool = False) -> Answer:
         """Send a request, with retries. Raises ObjectNotFound, Conflict, UnreadableError; WriteError if `writing`."""
-        return self.repeated(at, lambda: self.once(request), writing=writing)
+        return self._send(at, request, writing=writing)
 
     def send_for_object(self, at: Location, request: Request, *, writing: bool = False) -> dict[str, Any]:
         """Send a request, and return the object's description in the answer. Raises as `send`."""
@@ -172,14 +170,13 @@ class Api:
 
     def send_once(self, at: Location, request: Request) -> Answer:
         """Send a request that writes, without retries. Raises Interrupted if a retry may help, else as `send`."""
-        return self.repeated(at, lambda: self.once(request), writing=True, retries=False)
+        return self._send(at, request, writing=True, retries=False)
 
-    def repeated(self, at: Location, work: Callable[[], T], *, writing: bool, retries: bool = True) -> T:
-        """Call `work`, which uses `once`, with the SDK's retries. Raises as `send`, or as `send_once`."""
+    def _send(self, at: Location, request: Request, *, writing: bool, retries: bool = True) -> Answer:
+        retry = DEFAULT_RETRY.with_timeout(RETRY_SECONDS if retries else 0)
         try:
-            repeatedly: Callable[[], T] = DEFAULT_RETRY.with_timeout(RETRY_SECONDS if retries else 0)(work)
             with answers_to_writes() if writing else nullcontext():
-                return repeatedly()
+                return cast("Answer", retry(self.once)(request))
         except exceptions.RetryError as error:
             cause = error.cause if isinstance(error.cause, Exception) else error
             if not retries:

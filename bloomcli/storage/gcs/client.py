@@ -92,7 +92,12 @@ class GcsClient(Client):
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
         """List the objects whose names begin with a prefix, one page per request."""
         for found in self.list_pages(at, "name,size,generation", delimiter=delimiter, limit=limit):
-            yield self._page(at, found)
+            with self.api.answers.checked(at):
+                entries = [
+                    Entry(item["name"], size_in(item["size"]), str(item.get("generation", "")))
+                    for item in found.get("items", [])
+                ]
+            yield Page(entries, found.get("prefixes", []), last=not found.get("nextPageToken"))
 
     def list_pages(
         self, at: Location, fields: str, *, delimiter: bool = False, limit: int | None = None
@@ -123,11 +128,6 @@ class GcsClient(Client):
                 return
             page = Page(found.get("items", ()), found.get("prefixes", ()))
             params["pageToken"] = progress.following(page, found["nextPageToken"])
-
-    def _page(self, at: Location, found: Mapping[str, Any]) -> Page:
-        with self.api.answers.checked(at):
-            entries = [_entry(item) for item in found.get("items", [])]
-        return Page(entries, found.get("prefixes", []), last=not found.get("nextPageToken"))
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write an object in one request. Raises Conflict."""
@@ -168,7 +168,3 @@ def info_of(resource: Mapping[str, Any]) -> ObjectInfo:
 def _info(size: int, generation: str) -> ObjectInfo:
     # A generation is the time at which the object was written, in microseconds. Answers to reads have no other time.
     return ObjectInfo(size, generation, size_in(size_in(generation) * 1000))
-
-
-def _entry(item: Mapping[str, Any]) -> Entry:
-    return Entry(item["name"], size_in(item["size"]), str(item.get("generation", "")))

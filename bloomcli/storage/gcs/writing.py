@@ -239,9 +239,7 @@ class _GcsWriter(Writer):
             ]
         traffic.current().remark(*self._leftovers)
         traffic.current().count(requests=0, copied=content.source.size)
-        if self.new.progress is not None:
-            for start in range(0, content.source.size, CHUNK_BYTES):
-                self.new.progress(min(CHUNK_BYTES, content.source.size - start))
+        self.new.report(0, content.source.size)
 
     def _params(self) -> dict[str, str]:
         return {**precondition_parameters(self.new.precondition), **_key(self._source)}
@@ -255,9 +253,7 @@ class _GcsWriter(Writer):
             data = content.read(at, length)
             self._crc = int(google_crc32c.extend(self._crc, data))
             yield data
-            if self.new.progress is not None:
-                for count in content.kept_lengths(at, length):
-                    self.new.progress(count)
+            self.new.report(at, length)
 
     def _commit(self, work: Callable[[], dict[str, Any]]) -> None:
         """Call `work`, which writes the new object and returns the API's description of it, and compare the stored

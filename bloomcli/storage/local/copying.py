@@ -129,7 +129,7 @@ class NewFile:
 
         Stops early, without an error, once `cancelled()` is true: the caller raises the error.
         """
-        steps = self._steps(source, offset, length, self.position)
+        steps = self._steps(source, offset, length)
         while not (cancelled is not None and cancelled()) and (step := next(steps, None)) is not None:
             count, on_disk = step
             if offset == self.position == self.prefix:
@@ -142,8 +142,8 @@ class NewFile:
             if progress is not None:
                 progress(count)
 
-    def _steps(self, source: Source, offset: int, length: int, position: int) -> Iterator[tuple[int, bool]]:
-        """Append a range at `position`, which is the end of the file and the offset of its descriptor.
+    def _steps(self, source: Source, offset: int, length: int) -> Iterator[tuple[int, bool]]:
+        """Append a range at the descriptor's offset, which is `position`. The caller counts each step there.
 
         Yields for each step the number of bytes copied, and whether they are on the disk, not only in the cache.
         """
@@ -151,20 +151,19 @@ class NewFile:
         if not isinstance(source, LocalSource):
             yield from self._copy_from_store(source, offset, end)
             return
-        direct = length >= DIRECT_LEAST and offset % BLOCK == position % BLOCK and self._can_direct()
+        direct = length >= DIRECT_LEAST and offset % BLOCK == self.position % BLOCK and self._can_direct()
         while offset < end:
             size = min(end - offset, STEP_BYTES)
             count, on_disk = 0, False
             if direct and self._may_direct and size >= BLOCK:
-                if position % BLOCK:
-                    size = BLOCK - position % BLOCK
+                if self.position % BLOCK:
+                    size = BLOCK - self.position % BLOCK
                 else:
-                    count = self._write_direct(source, offset, size - size % BLOCK, position)
+                    count = self._write_direct(source, offset, size - size % BLOCK)
                     on_disk = count > 0
             if not count:
                 count = self._copy_in_cache(source, offset, size)
             offset += count
-            position += count
             yield count, on_disk
 
     def _copy_from_store(self, source: Source, offset: int, end: int) -> Iterator[tuple[int, bool]]:
@@ -191,7 +190,7 @@ class NewFile:
             self._may_direct = self._direct_fd is not None
         return self._may_direct
 
-    def _write_direct(self, source: LocalSource, offset: int, size: int, position: int) -> int:
+    def _write_direct(self, source: LocalSource, offset: int, size: int) -> int:
         """Write directly. Returns the number of bytes written; 0 if direct writes aren't possible."""
         assert self._direct_fd is not None  # noqa: S101  _can_direct opened it
         base = offset - offset % mmap.ALLOCATIONGRANULARITY
@@ -203,7 +202,7 @@ class NewFile:
                 memoryview(mapped) as whole,
                 whole[offset - base :] as range_,
             ):
-                count = os.pwrite(self._direct_fd, range_, position)  # only the kernel looks at the mapped bytes
+                count = os.pwrite(self._direct_fd, range_, self.position)  # only the kernel looks at the mapped bytes
         except ValueError:  # the source was truncated
             count = 0
         except OSError as error:
@@ -211,7 +210,7 @@ class NewFile:
                 raise
             count = 0
         self._may_direct = count > 0
-        os.lseek(self.fd, position + count, os.SEEK_SET)
+        os.lseek(self.fd, self.position + count, os.SEEK_SET)
         return count
 
     def _copy_in_cache(self, source: LocalSource, offset: int, size: int) -> int:

@@ -108,10 +108,6 @@ class Content:
                     parts.append(self._new.read(segment.length))
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def kept_lengths(self, start: int, length: int) -> list[int]:
-        """The lengths of the kept segments in a range of the new object."""
-        return [segment.length for segment in within(self.segments, start, start + length) if segment.kept]
-
     def close(self) -> None:
         """Delete the new bytes."""
         self._new.close()

@@ -335,7 +335,7 @@ class ObjectSource(Source):
         Raises:
             UnreadableError: the object doesn't exist or can't be read.
         """
-        self.path, self.at, self._client, self._known_ranges = path, at, client, tuple(known_ranges)
+        self.path, self.at, self._client = path, at, client
         self._meter = traffic.current()
         try:
             if tail is None:
@@ -347,6 +347,7 @@ class ObjectSource(Source):
             raise UnreadableError("can't be read: no such file", path=path, hint="check the path") from None
         self.size, self.fingerprint = self.info.size, fingerprint_of(self.info)
         self._tail_at = self.size - len(self._tail)
+        self._known_ranges = (*known_ranges, (self._tail_at, self._tail))
         self._ahead = ReadAhead(self._fetch)
 
     def will_read(self, ranges: Iterable[Range]) -> None:
@@ -364,7 +365,7 @@ class ObjectSource(Source):
         return [(at, end - at) for at, end in inside if at < end and self._known_range(at, end - at) is None]
 
     def _known_range(self, offset: int, length: int) -> bytes | None:
-        """The bytes of a range that lies within a known one; None if none contains it."""
+        """The bytes of a range that lies within a known one, such as the tail; None if none contains it."""
         for start, data in self._known_ranges:
             if start <= offset and offset + length <= start + len(data):
                 return data[offset - start : offset - start + length]
@@ -376,16 +377,11 @@ class ObjectSource(Source):
         return None if found is None else fingerprint_of(found)
 
     def _read(self, offset: int, length: int) -> bytes:
-        start = max(offset - self._tail_at, 0)
-        before = min(max(self._tail_at - offset, 0), length)
-        behind = self._tail[start : start + length - before]
-        if not before:
-            return behind
         known = self._known_range(offset, length)
         if known is not None:
             return known
-        data = self._ahead.read(offset, before)
-        return data + behind if behind else data
+        before = min(self._tail_at - offset, length)
+        return self._ahead.read(offset, before) + self._tail[: length - before]
 
     def _fetch(self, offset: int, length: int) -> bytes:
         try:
@@ -396,8 +392,7 @@ class ObjectSource(Source):
 
     def close(self) -> None:
         """Free the bytes that were read."""
-        self._tail = b""
-        self._tail_at = self.size
+        self._tail, self._tail_at, self._known_ranges = b"", self.size, ()
         self._ahead.close()
 
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.base import KeptRange, Progress, Source, SweepResult
+from bloomcli.storage.base import STEP_BYTES, KeptRange, Progress, Source, SweepResult
 from bloomcli.storage.objects.client import Client, Location, ObjectInfo, Page, Precondition
-from bloomcli.storage.objects.content import Content
+from bloomcli.storage.objects.content import Content, within
 from bloomcli.storage.objects.source import ObjectSource
 
 PART_BYTES: Final = 8 << 20
@@ -43,6 +43,13 @@ class NewObject(NamedTuple):
     def in_place(self) -> bool:
         """Whether the source is the object to replace."""
         return isinstance(self.precondition, str)
+
+    def report(self, start: int, length: int) -> None:
+        """Report the kept bytes in a range of the content, which were just written, in steps of `STEP_BYTES`."""
+        if self.progress is not None:
+            for segment in within(self.content.segments, start, start + length):
+                for at in range(0, segment.length if segment.kept else 0, STEP_BYTES):
+                    self.progress(min(STEP_BYTES, segment.length - at))
 
 
 class Writer(ABC):

@@ -28,7 +28,7 @@ from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.errors import BloomError, SourceChanged, UnreadableError, WriteError
 from bloomcli.storage import traffic
-from bloomcli.storage.base import STEP_BYTES, SweepResult, output_exists
+from bloomcli.storage.base import SweepResult, output_exists
 from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectNotFound, Precondition
 from bloomcli.storage.objects.content import Content, Segment, within
 from bloomcli.storage.objects.source import ObjectSource
@@ -388,8 +388,7 @@ class Upload:
     """
 
     def __init__(self, client: S3Client, new: NewObject, sizes: PartSizes, properties: dict[str, Any]) -> None:
-        self._client, self._at, self._content, self._sizes = client, new.at, new.content, sizes
-        self._progress = new.progress
+        self._client, self._new, self._at, self._content, self._sizes = client, new, new.at, new.content, sizes
         self._meter = traffic.current()
         self._stop = Stop()
         self._last: Part | None = None
@@ -511,7 +510,7 @@ class Upload:
             raise source.changed("changed") from None
         traffic.current().count(requests=0, copied=part.length)
         self._tags[part.number] = answer["CopyPartResult"]["ETag"]
-        self._report(part.length)
+        self._new.report(part.start, part.length)
 
     def _upload(self, part: Part) -> None:
         data: bytes | PartBody
@@ -529,11 +528,4 @@ class Upload:
             **checksum_parameters(self._at, data),
         )
         self._tags[part.number] = answer["ETag"]
-        self._report(sum(self._content.kept_lengths(part.start, part.length)))
-
-    def _report(self, count: int) -> None:
-        """Report progress in kept bytes, in steps of `STEP_BYTES` as in other stores."""
-        while count and self._progress is not None:
-            step = min(count, STEP_BYTES)
-            self._progress(step)
-            count -= step
+        self._new.report(part.start, part.length)

@@ -222,8 +222,7 @@ class _S3Writer(Writer):
             self._upload.finish()
             return
         self._whole = content.read(0, content.size), self._properties()
-        if self.new.progress is not None:
-            self.new.progress(sum(content.kept_lengths(0, content.size)))
+        self.new.report(0, content.size)
 
     def complete(self) -> None:
         """Complete the object and compare its tail. Raises the errors of `complete_object`."""

@@ -47,14 +47,13 @@ def copy(file: Path, head: bytes, *ranges: tuple[int, int]) -> tuple[bytes, list
     new = NewFile(target, fd)
     steps = []
     try:
-        os.write(fd, head)
-        position = len(head)
+        new.write(head)
         with LocalSource(str(file), file) as source:
             for offset, length in ranges:
-                for step in new._steps(source, offset, length, position):
+                for step in new._steps(source, offset, length):
                     steps.append(step)
-                    position += step[0]
-                    assert target.stat().st_size == position
+                    new.position += step[0]
+                    assert target.stat().st_size == new.position
         os.write(fd, b"tail")
     finally:
         new.close()
