@@ -103,7 +103,7 @@ def build(path: str, row_groups: int, blocks: int) -> float:
         kernels.sbbf_insert(bits, hashes.view(np.uint8), len(hashes))
         pool.append(bytes(bits))
     started = time.perf_counter()
-    with IndexWriter([IDS.path], fpp=0.01, directory=str(Path(path).parent)) as writer:
+    with IndexWriter([IDS.path], fpp=0.01) as writer:
         for first in range(0, row_groups, _GROUPS):
             numbers = range(first, min(first + _GROUPS, row_groups))
             chunks = [

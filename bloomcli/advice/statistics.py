@@ -153,6 +153,8 @@ class Ratio(NamedTuple):
 
 
 EXACTLY_ONE: Final = Ratio(1.0, math.inf, math.inf)
+UNKNOWN: Final = Ratio(0.5, 0.0, 0.0)
+"""One object, because `summed` counts each estimate once."""
 
 
 class SampleSize(NamedTuple):
@@ -189,7 +191,7 @@ def ratio(
     """
     total = float(whole.sum())
     if total <= 0:
-        return Ratio(0.5, 0.0, 0.0)  # unknown
+        return UNKNOWN
     estimate = min(max(float(part.sum()) / total, 0.0), 1.0)
     rest = part - estimate * whole
     parts = part.shape[1]

@@ -115,6 +115,7 @@ def check_table(
         if (column := found.get(one.path)) is not None:
             messages += [("table-counts", one.path, text) for text in _counts(one, column, table)]
             messages += [("table-bounds", one.path, text) for text in _bounds(one, column, table.source)]
+            messages += [("table-bounds", one.path, one.problem)] if one.problem is not None else []
             yield from _too_wide(one, column, file, table)
     for value in table.partition:
         if value.problem is not None and (columns is None or value.path in found):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from bloomcli.engine_filters.base import EngineFilters, Rewrite
+from bloomcli.engine_filters.paimon import may_have_index
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column
@@ -19,9 +20,6 @@ MODULES: Final = ("databricks", "hudi", "paimon")
 """Folders next to this module. Each has a function ``filters_of(file, columns)``, which returns `EngineFilters`, of
 these columns or more (None: all), and sends no request unless the file's name, columns or footer show that the engine
 wrote it."""
-WRITING: Final = ("paimon",)
-"""Those whose filters may lie beside a data file: they have a function ``may_have_index(path)``, and a module
-``rewriting`` with ``rewrite_of``."""
 
 _ALL: Final[WeakKeyDictionary[FilterFile, list[EngineFilters]]] = WeakKeyDictionary()
 """The filters of all columns, of files that are open."""
@@ -65,15 +63,13 @@ def rewrite_of(
 
     Raises CorruptFile, UnsupportedError, UsageError.
     """
-    for name in WRITING:
-        if import_module(f"{__package__}.{name}").may_have_index(file.source.path):
-            rewriting = import_module(f"{__package__}.{name}.rewriting")
-            made: Rewrite | None = rewriting.rewrite_of(file, columns, rule, folds=folds, named=named)
-            if made is not None:
-                return made
-    return None
+    if not may_rewrite(file.source.path):
+        return None
+    from bloomcli.engine_filters.paimon import rewriting  # imports NumPy
+
+    return rewriting.rewrite_of(file, columns, rule, folds=folds, named=named)
 
 
 def may_rewrite(path: str) -> bool:
-    """Whether an engine may keep filters beside a file, by the file's path."""
-    return any(import_module(f"{__package__}.{name}").may_have_index(path) for name in WRITING)
+    """Whether an engine may keep filters beside a file, by the file's path: only Paimon does."""
+    return may_have_index(path)

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError
+from bloomcli.finding.job import FileWork
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
 from bloomcli.index.reader import NoAnswer
-from bloomcli.storage.base import FileEntry
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import open_source, system_name
 from bloomcli.storage.sources import check_not_written
 
 if TYPE_CHECKING:
-    from bloomcli.commands.find import IndexedRowGroups
     from bloomcli.concurrency.threads import Future, Threads
 
 _BATCH_FILES: Final = 64
@@ -30,20 +29,20 @@ _BATCH_FILES: Final = 64
 class FileToSearch(NamedTuple):
     """A file to search."""
 
-    item: FileEntry
-    indexed: IndexedRowGroups | NoAnswer | None = None
-    """The answer of an index for the file, or why it has none; None without an index."""
+    file: FileWork
+    no_answer: NoAnswer | None = None
+    """Why an index has no answer for the file."""
     answer: FilterAnswer | None = None
     """The answer of the file's filters; None before they are read."""
 
 
 def files_to_search(
-    listed: Sequence[FileEntry], values: Values, threads: Threads, jobs: int, stop: Stop, *, decodes: bool = True
+    files: Sequence[FileWork], values: Values, threads: Threads, jobs: int, stop: Stop, *, decodes: bool = True
 ) -> Iterator[FileToSearch | FilterAnswer]:
     """Yield the files to search, and the answers for those that filters rule out, in the files' order.
 
     Args:
-        listed: all files.
+        files: all files.
         values: the values to find. The search of a first file sets `values.filter_lookup`.
         threads: run the calls of compiled code.
         jobs: calls at a time.
@@ -52,43 +51,43 @@ def files_to_search(
     """
     waiting: deque[Future[list[FileToSearch | FilterAnswer]]] = deque()
     at = 0
-    while at < len(listed) or waiting:
+    while at < len(files) or waiting:
         filter_lookup = values.filter_lookup
         if filter_lookup is not None and filter_lookup.can_batch:
-            count = max(min((len(listed) - at) // jobs, _BATCH_FILES), 1)
-            while at < len(listed) and len(waiting) < jobs:
+            count = max(min((len(files) - at) // jobs, _BATCH_FILES), 1)
+            while at < len(files) and len(waiting) < jobs:
                 waiting.append(
-                    threads.submit(partial(look_up, listed[at : at + count], filter_lookup, stop, decodes=decodes))
+                    threads.submit(partial(look_up, files[at : at + count], filter_lookup, stop, decodes=decodes))
                 )
                 at += count
         if waiting:
             yield from threads.result(waiting.popleft())
         else:
-            yield FileToSearch(listed[at])
+            yield FileToSearch(files[at])
             at += 1
 
 
 def look_up(
-    items: Sequence[FileEntry], filter_lookup: FilterLookup, stop: Stop, *, decodes: bool = True
+    files: Sequence[FileWork], filter_lookup: FilterLookup, stop: Stop, *, decodes: bool = True
 ) -> list[FileToSearch | FilterAnswer]:
     """Look the values up in the filters of files: the files to search, and the answers for the others, in order.
 
     `decodes`: as in `files_to_search`. Raises Stopped.
     """
     result: list[FileToSearch | FilterAnswer] = []
-    named_items = ((item, None if item.problem or item.skipped else system_name(item.path)) for item in items)
-    for local, group in groupby(named_items, lambda pair: pair[1] is not None):
-        files = list(group)
+    named_files = ((file, None if file.found is not None else system_name(file.path)) for file in files)
+    for local, group in groupby(named_files, lambda pair: pair[1] is not None):
+        some = list(group)
         if not local:
-            result += (FileToSearch(item) for item, _ in files)
+            result += (FileToSearch(file) for file, _ in some)
             continue
         at = 0
-        for answer in filter_lookup.look_up_all([name for _, name in files if name is not None], stop):
-            item = files[at][0]
+        for answer in filter_lookup.look_up_all([name for _, name in some if name is not None], stop):
+            file = some[at][0]
             if decodes and answer.may_match is not None:
                 stop.check()
-                answer = _decoded(item.path, answer)
-            result.append(answer if answer.ruled_out else FileToSearch(item, answer=answer))
+                answer = _decoded(file.path, answer)
+            result.append(answer if answer.ruled_out else FileToSearch(file, answer=answer))
             at += answer.files
     return result
 

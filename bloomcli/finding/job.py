@@ -1,17 +1,21 @@
-"""The input of a task that searches files on an executor: the files, and the job that all tasks share."""
+"""The files of a search, the job that all of them share, and the parts of a search on executors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.options import FindOptions
 from bloomcli.datasets.packing import parts_for
 from bloomcli.datasets.record_shape import Constant, Shape
+from bloomcli.errors import BloomError
+from bloomcli.hints import completed
 from bloomcli.model.find import FileFound
+from bloomcli.model.paths import shown
+from bloomcli.storage.base import FileEntry
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,8 +36,7 @@ class DeletedRows(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class FileWork:
+class FileWork(NamedTuple):
     """A file to search."""
 
     path: str
@@ -48,16 +51,23 @@ class FileWork:
     indexed_column: str | None = None
     """The index's column, if the file has to be opened to check that it is the table's column; else None."""
 
-    @property
-    def plain(self) -> bool:
-        """Whether only the path is known, and the table has deleted no rows."""
-        known = self.found is not None or self.indexed is not None or self.indexed_column is not None
-        return not (known or self.deleted is not None)
 
-    def __reduce__(self) -> tuple[type[FileWork], tuple[object, ...]]:
-        """Pickle five times as fast as a dataclass does by default: tasks have thousands of files."""
-        rest = (self.deleted, self.constants, self.found, self.indexed, self.indexed_column)
-        return FileWork, (self.path, self.walked, *(rest if any(value is not None for value in rest) else ()))
+def files_of(listed: Sequence[FileEntry]) -> list[FileWork]:
+    """The files of a listing; `found` is set for those that can't be searched, or are left out."""
+    files = []
+    for item in listed:
+        found = None if item.problem is None else failed(item.path, item.problem)
+        if item.skip_reason is not None:
+            found = FileFound(path=item.path, reason=item.skip_reason)
+        files.append(FileWork(item.path, walked=item.walked, found=found))
+    return files
+
+
+def failed(path: str, error: BloomError) -> FileFound:
+    """The result of a file that failed."""
+    return FileFound(
+        path=shown(path), error=error.message, hint=completed(error.hint, path), exit_code=error.exit_code
+    )
 
 
 @dataclass(frozen=True, slots=True)

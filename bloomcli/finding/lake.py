@@ -5,35 +5,34 @@ from __future__ import annotations
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from bloomcli.commands import find
-from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.commands.partitions import with_partitions
 from bloomcli.concurrency.threads import Future, Stop, Threads
-from bloomcli.datasets.task import OTHER_KIND
+from bloomcli.datasets.record_shape import struct_of
 from bloomcli.datasets.workers import default_jobs
-from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UnsupportedError, UsageError
+from bloomcli.errors import BloomError, UnsupportedError, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
 from bloomcli.finding.found_values import FoundValues
+from bloomcli.finding.job import Job, files_of
 from bloomcli.finding.pruning import Pruning
+from bloomcli.finding.search_files import SearchFiles
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.table_files import listed_files
-from bloomcli.finding.value_file import with_line
+from bloomcli.finding.values import Blocks
+from bloomcli.finding.work import search_file
 from bloomcli.formats.filter_lookup import FilterAnswer
-from bloomcli.formats.registry import known_suffix
-from bloomcli.hints import completed
 from bloomcli.index.reader import NoAnswer
 from bloomcli.model.dataset import gravest
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import FileEntry
 from bloomcli.storage.lookups import shared
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
@@ -42,8 +41,6 @@ from bloomcli.values.literals import how_looked_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from bloomcli.finding.pruning import Pruning
 
 
 T = TypeVar("T")
@@ -96,24 +93,31 @@ class Search:
         jobs: int | None = None,
         index: str | None = None,
     ) -> None:
+        self._paths = paths
         self._options = options.checked()
         self._values = self.checked_values(values)
-        self._meter = Meter()
-        with counted_by(self._meter):
-            self._listed = listed_files(paths, self._options)
-        self._options = with_partitions(self._options, self._listed)
         self._jobs = jobs
+        self._meter = Meter()
         self._started = time.perf_counter()
-        self._begin(FindReport(column=options.column, values=values.count, index=index and shown(index)))
-        with counted_by(self._meter):
-            self._index = None if index is None else _index(index, values, self._options)
-
-    def _begin(self, report: FindReport) -> None:
-        """Start with a report of no files."""
-        self._report = report
+        with self._counted():
+            self._found = self._files()
+            column = self._found.indexed
+            # with the end of a file, it is opened without a request
+            ends = not self._options.maybe or not column.certain
+            self._index = None if index is None else Pruning(index, column.path, values, ends=ends)
+        self._report = FindReport(column=options.column, values=values.count, index=index and shown(index))
         self._sums: defaultdict[str, float] = defaultdict(int)
         self._errors: list[FileFound] = []
-        self._code = report.exit_code
+        self._code = self._report.exit_code
+
+    def _counted(self) -> AbstractContextManager[None]:
+        """Count the requests of a block, for the report."""
+        return counted_by(self._meter)
+
+    def _files(self) -> SearchFiles:
+        """The files to search. Raises as the search."""
+        listed = listed_files(self._paths, self._options)
+        return SearchFiles(Job(with_partitions(self._options, listed)), files_of(listed), listed)
 
     @property
     def report(self) -> FindReport:
@@ -171,14 +175,13 @@ class Search:
             sums = self._sums
             done = sums["files"] + sums["failed"] + sums["skipped"]
             found = sums["rows" if self._options.rows else "files_found"]
-            self.on_files(int(done), self._files_in_all(), int(found))
-
-    def _files_in_all(self) -> int:
-        return len(self._listed)
+            self.on_files(int(done), len(self._found.files), int(found))
 
     def record_type(self) -> pa.StructType | None:
-        """The type of the records of the first file that can be searched; None if no file can."""
-        with counted_by(self._meter):
+        """The type of the records: the table's, or that of the first file that can be searched; None if none can."""
+        if self._found.job.shape is not None:
+            return struct_of(self._found.job.shape)
+        with self._counted():
             found = self._of_first_file(find.record_type)
         if found is None:
             return None
@@ -196,21 +199,17 @@ class Search:
 
     def _of_first_file(self, get: Callable[[str, FindOptions], T]) -> T | None:
         """The result of the first file that can be searched; None if no file can."""
-        for path, options in self._searched_files():
-            with suppress(BloomError), convert_os_errors(path):
-                return get(path, options)
+        for file in self._found.files:
+            if file.found is None:
+                with suppress(BloomError), convert_os_errors(file.path):
+                    return get(file.path, self._found.job.options)
         return None
 
-    def _searched_files(self) -> Iterator[tuple[str, FindOptions]]:
-        """Yield the files with their options."""
-        for item in self._listed:
-            if item.problem is None and not item.skipped:
-                yield item.path, self._options
-
     def _each(self) -> Iterator[FileResult | FilterAnswer]:
-        remote = any(store_of(item.path).remote for item in self._listed[:1])
-        jobs = min(self._jobs or default_jobs(remote=remote), len(self._listed))
-        stop = Stop()
+        files = self._found.files
+        remote = any(store_of(file.path).remote for file in files[:1])
+        jobs = min(self._jobs or default_jobs(remote=remote), len(files))
+        stop, blocks = Stop(), Blocks.of(self._values)
         with shared(), Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
             waiting: deque[FileResult | FilterAnswer | Future[FileResult]] = deque()
             pending, pending_limit = 0, jobs if threads.most else 0  # one more file than the threads search
@@ -218,7 +217,7 @@ class Search:
                 for piece in self._pieces(threads, jobs, stop, remote=remote):
                     if isinstance(piece, FileToSearch):
                         pending += 1
-                        waiting.append(threads.submit(partial(self._work, piece, stop)))
+                        waiting.append(threads.submit(partial(self._work, piece, blocks, stop)))
                     else:
                         waiting.append(piece)
                     while waiting and (pending > pending_limit or not isinstance(waiting[0], Future)):
@@ -235,58 +234,23 @@ class Search:
         self, threads: Threads, jobs: int, stop: Stop, *, remote: bool
     ) -> Iterator[FileResult | FilterAnswer | FileToSearch]:
         """Yield the files to search, and the results of the others, in order."""
+        files, job = self._found.files, self._found.job
         if self._index is not None:
-            yield from self._by_index(self._index)
-        elif not remote:
-            yield from files_to_search(
-                self._listed, self._values, threads, jobs, stop, decodes=not self._options.maybe
-            )
+            for one in self._found.pruned(self._index):
+                if one.unopened and one.file.found is not None:
+                    yield FileResult(one.file.found, iter(()), unopened=True)
+                else:
+                    yield FileToSearch(one.file, one.no_answer)
+        elif not remote and not job.of_table:
+            yield from files_to_search(files, self._values, threads, jobs, stop, decodes=not job.options.maybe)
         else:
-            yield from map(FileToSearch, self._listed)
+            yield from map(FileToSearch, files)
 
-    def _work(self, piece: FileToSearch, stop: Stop) -> FileResult:
-        item, indexed, answer = piece
-        with counted_by(self._meter):
-            if isinstance(indexed, NoAnswer):
-                return self._one(item, stop)._replace(no_answer=indexed)
-            return self._one(item, stop, indexed, answer)
-
-    def _by_index(self, index: Pruning) -> Iterator[FileResult | FileToSearch]:
-        """Yield the files to search, and the results of those that needn't be opened, in order."""
-        for item in self._listed:
-            answer = index.of(item)
-            if isinstance(answer, NoAnswer) or (answer.row_groups and not self._options.maybe):
-                yield FileToSearch(item, answer)
-            else:
-                possible = tuple(sorted(answer.row_groups))
-                found = FileFound(path=item.path, row_groups=answer.total, row_groups_possible=possible)
-                yield FileResult(found, iter(()), unopened=True)
-
-    def _one(
-        self,
-        item: FileEntry,
-        stop: Stop,
-        indexed: IndexedRowGroups | None = None,
-        answer: FilterAnswer | None = None,
-    ) -> FileResult:
-        """Search a file. The result has the error if the search fails."""
+    def _work(self, piece: FileToSearch, blocks: Blocks, stop: Stop) -> FileResult:
         spool = Spool()
-        if item.problem is not None:
-            return FileResult(failed(item.path, item.problem), iter(()))
-        if item.skip_reason is not None:
-            return FileResult(FileFound(path=item.path, reason=item.skip_reason), iter(()))
-        try:
-            with convert_os_errors(item.path):
-                found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, answer)
-        except UnknownFormat as error:
-            if item.walked and not known_suffix(item.path):
-                return FileResult(FileFound(path=item.path, reason=OTHER_KIND), iter(()))
-            return FileResult(failed(item.path, error), iter(()))
-        except BloomError as error:
-            if isinstance(error, LiteralError) and self._values.file is not None:
-                error = with_line(error, self._values)
-            return FileResult(failed(item.path, error), iter(()))
-        return FileResult(found, spool.batches())
+        with self._counted():
+            found = search_file(self._found.job, piece.file, blocks, spool, stop, piece.answer)
+        return FileResult(found, spool.batches(), piece.no_answer)
 
     def _count_ruled_out(self, answer: FilterAnswer) -> None:
         self._add(
@@ -332,10 +296,6 @@ class Search:
             sums[name] += number
 
 
-def _index(path: str, values: Values, options: FindOptions) -> Pruning:
-    return Pruning(path, options.column, values, ends=not options.maybe)
-
-
 def _first_rows(
     found: FileFound, batches: Iterator[pa.RecordBatch], count: int
 ) -> tuple[FileFound, Iterator[pa.RecordBatch]]:
@@ -350,10 +310,3 @@ def _first_rows(
                 return
 
     return replace(found, rows=count), first()
-
-
-def failed(path: str, error: BloomError) -> FileFound:
-    """The result of a file that failed."""
-    return FileFound(
-        path=shown(path), error=error.message, hint=completed(error.hint, path), exit_code=error.exit_code
-    )

@@ -3,55 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from bloomcli.commands.options import FindOptions, ProbeOptions
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.record_shape import RecordField, Shape, chosen_leaves, leaves, prune_shape
 from bloomcli.errors import BloomError, UnknownColumn, UnsupportedError, UsageError
-from bloomcli.finding.job import FileWork, Job, Part, parts_of
-from bloomcli.finding.lake import failed
-from bloomcli.finding.pruning import Pruning
-from bloomcli.finding.spark_index import IndexColumn, PrunedFiles, column_of, pruned_files
+from bloomcli.finding.job import FileWork, Job, failed
+from bloomcli.finding.search_files import SearchFiles
 from bloomcli.model.schema import ColumnName
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import TableSnapshot
 from bloomcli.tables.columns import check_columns
 from bloomcli.tables.tasks import with_keys
-
-
-class SearchFiles(NamedTuple):
-    """The files to search, and the job."""
-
-    job: Job
-    files: list[FileWork]
-    listed: list[FileEntry]
-    """The entries of the same files, as the store or the table lists them."""
-    cores: int
-
-    @property
-    def parts(self) -> list[Part]:
-        """The files split into parts, one for each task."""
-        return parts_of(self.files, [item.size for item in self.listed], self.job, self.cores)
-
-    @property
-    def indexed(self) -> IndexColumn:
-        """The column to look up in an index."""
-        return column_of(self.job.options.names, self.job.options.column)
-
-    def pruned(self, pruning: Pruning) -> tuple[SearchFiles, PrunedFiles]:
-        """The files with the answers of an index, and the totals of these answers."""
-        result = pruned_files(pruning, self.files, self.listed, self.indexed, maybe=self.job.options.maybe)
-        return self._replace(files=result.files), result
-
-    def opened(self) -> SearchFiles:
-        """The files that have to be opened, and those that can't be searched."""
-        remaining = [
-            (file, item)
-            for file, item in zip(self.files, self.listed, strict=True)
-            if file.found is None or file.found.error is not None
-        ]
-        return self._replace(files=[file for file, _ in remaining], listed=[item for _, item in remaining])
 
 
 def chosen_shape(shape: Shape, options: FindOptions) -> Shape:
@@ -71,7 +34,7 @@ def chosen_shape(shape: Shape, options: FindOptions) -> Shape:
 
 
 def of_snapshot(
-    table: TableSnapshot, where: str | None, options: FindOptions, *, cores: int, typed: bool
+    table: TableSnapshot, where: str | None, options: FindOptions, *, cores: int = 1, typed: bool
 ) -> SearchFiles:
     """The files of a table's snapshot.
 

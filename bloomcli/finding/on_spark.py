@@ -20,16 +20,15 @@ from bloomcli.datasets.record_shape import Shape, shape_by_names, struct_of
 from bloomcli.datasets.spark_frame import to_spark_types
 from bloomcli.datasets.spark_session import checked_session
 from bloomcli.errors import UnknownFormat, UsageError
-from bloomcli.finding.job import FileWork, Job, Part
-from bloomcli.finding.lake import failed
-from bloomcli.finding.of_table import SearchFiles, chosen_shape, of_snapshot
+from bloomcli.finding.job import Job, Part, files_of
+from bloomcli.finding.of_table import chosen_shape, of_snapshot
+from bloomcli.finding.search_files import SearchFiles
 from bloomcli.finding.spark_index import pruning_of
 from bloomcli.finding.table_files import listed_files
 from bloomcli.finding.values import pieces_of, unpacked
 from bloomcli.finding.work import search
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import known_suffix, open_file
-from bloomcli.model.find import FileFound
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
 
@@ -148,12 +147,11 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
     values = values_frame(spark, values)
 
     def parts(map_blocks: MapBlocks) -> list[Part]:
-        chosen = (
-            search_files
-            if path is None
-            else search_files.pruned(pruning_of(path, search_files.indexed.path, map_blocks))[0]
-        )
-        return chosen.opened().parts
+        files = search_files
+        if path is not None:
+            pruning = pruning_of(path, files.indexed.path, map_blocks)
+            files = files._replace(files=[one.file for one in files.pruned(pruning)])
+        return files.chosen(lambda file: file.found is None or file.found.error is not None).parts
 
     record = struct_of(search_files.job.shape or ())
     forms = Forms(pieces_of, unpacked)
@@ -202,17 +200,11 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
     found = listed_files([portable(path) for path in paths], options)
     listed = [item._replace(path=absolute(item.path)) for item in found]
     options = with_partitions(options, listed)
-    files = []
-    for item in listed:
-        result = None if item.problem is None else failed(item.path, item.problem)
-        if item.skip_reason is not None:
-            result = FileFound(path=item.path, reason=item.skip_reason)
-        files.append(FileWork(item.path, walked=item.walked, found=result))
     job = Job(options)
     if shaped:
         shape = chosen_shape(_first_shape(listed, options), options)
         job = Job(options, shape=shape, read=shape, typed=True)
-    return SearchFiles(job, files, listed, cores_of(spark))
+    return SearchFiles(job, files_of(listed), listed, cores_of(spark))
 
 
 def cores_of(spark: Any) -> int:

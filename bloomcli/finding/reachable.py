@@ -23,8 +23,8 @@ from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.spark_session import checked_session
 from bloomcli.errors import BloomError, UsageError
-from bloomcli.finding.job import FileWork, Job, parts_of
-from bloomcli.finding.lake import Search, failed
+from bloomcli.finding.job import FileWork, Job, failed, parts_of
+from bloomcli.finding.lake import Search
 from bloomcli.finding.on_spark import cores_of, of_table
 from bloomcli.finding.spark_lake import searched
 from bloomcli.finding.value_file import values_given
@@ -211,8 +211,7 @@ class _Looked:
                 heads[head].add(portable(file.path))
         for head, paths in heads.items():
             every = of_table(self._spark, TableOptions(table=head), self._options, typed=False)
-            chosen = [pair for pair in zip(every.files, every.listed, strict=True) if pair[0].path in paths]
-            some = every._replace(files=[file for file, _ in chosen], listed=[entry for _, entry in chosen])
+            some = every.chosen(lambda file, paths=paths: file.path in paths)  # type: ignore[misc]
             for result in searched(self._spark, some.parts, self._values):
                 self._live[head, result.found.path] = result.found.rows
                 self.errors += [result.found] if result.found.error is not None else []

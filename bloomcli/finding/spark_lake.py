@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -12,16 +13,16 @@ from bloomcli.commands.options import FindOptions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.spark_session import checked_session
 from bloomcli.finding.job import Part
-from bloomcli.finding.lake import FileResult
+from bloomcli.finding.lake import FileResult, Search
 from bloomcli.finding.on_spark import of_paths, of_table
+from bloomcli.finding.search_files import Pruned, SearchFiles
 from bloomcli.finding.spool import Spool
-from bloomcli.finding.table_search import ListedSearch
 from bloomcli.finding.values import PIECE_VALUES, packed
 from bloomcli.finding.work import search
 from bloomcli.words import plural
 
 
-class SparkSearch(ListedSearch):
+class SparkSearch(Search):
     """The search of files, or of a table's snapshot, on the executors of a Spark session.
 
     Args:
@@ -48,16 +49,24 @@ class SparkSearch(ListedSearch):
         table: TableOptions | None = None,
         index: str | None = None,
     ) -> None:
-        super().__init__(values, options.checked())  # its meter stays empty: the executors send the requests
-        self._spark = checked_session(spark)
-        if table is None:
-            self._list(of_paths(spark, paths, self._options, shaped=False), index)
-        else:
-            self._list(of_table(spark, table, self._options, typed=False), index)
+        self._spark, self._which = checked_session(spark), table
+        super().__init__(paths, values, options, index=index)
+
+    def _counted(self) -> AbstractContextManager[None]:
+        """Count nothing: the executors send the other requests."""
+        return nullcontext()
+
+    def _files(self) -> SearchFiles:
+        if self._which is None:
+            return of_paths(self._spark, self._paths, self._options, shaped=False)
+        return of_table(self._spark, self._which, self._options, typed=False)
 
     def _each(self) -> Iterator[FileResult]:
-        for result in searched(self._spark, self._found.parts, self._values):
-            yield result._replace(no_answer=self._no_answers.get(result.found.path))
+        files = self._found
+        pruned = [Pruned(file) for file in files.files] if self._index is None else list(files.pruned(self._index))
+        parts = files._replace(files=[one.file for one in pruned]).parts
+        for one, result in zip(pruned, searched(self._spark, parts, self._values), strict=True):
+            yield result._replace(no_answer=one.no_answer, unopened=one.unopened)
 
 
 def searched(spark: Any, parts: Sequence[Part], values: Values) -> Iterator[FileResult]:

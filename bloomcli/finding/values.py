@@ -142,6 +142,13 @@ class Blocks:
         if first is not None and self._file is None:
             self.only = block_of(first)
 
+    @classmethod
+    def of(cls, values: Values) -> Blocks:
+        """The values of a search in this process: one block, however many they are."""
+        made = cls(())
+        made.only = Block(values.texts, values)
+        return made
+
     def wanted(
         self, key: object, convert: Callable[[pa.LargeBinaryArray], WantedValues], path: str
     ) -> Iterator[tuple[pa.Array, WantedValues]]:

@@ -1,4 +1,4 @@
-"""Searches a task's files on an executor, one file after the other, for all values, one block at a time."""
+"""Searches files for all values, one block at a time; on an executor, a task's files one after the other."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
 from bloomcli.datasets.spark_find import SharedBlocks
 from bloomcli.datasets.task import OTHER_KIND
-from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
-from bloomcli.finding.job import FileWork, Job, Part
-from bloomcli.finding.lake import failed
-from bloomcli.finding.many_files import RemainingValues, is_same, remaining_values
+from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnknownFormat, UnsupportedError
+from bloomcli.finding.job import FileWork, Job, Part, failed
 from bloomcli.finding.spool import Spool
+from bloomcli.finding.value_file import with_line
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
@@ -31,6 +30,7 @@ from bloomcli.storage.sources import CachingSource
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_search import Candidates
+    from bloomcli.formats.filter_lookup import FilterAnswer
     from bloomcli.formats.wanted_values import WantedValues
 
 
@@ -46,13 +46,13 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
     if isinstance(pieces, SharedBlocks) and blocks.only is not None:
         pieces.made = blocks
     try:
-        remaining: dict[int, RemainingValues] = {}
-        if blocks.only is None:
-            paths = [file.path if file.found is None else None for file in files]
-            remaining = remaining_values(paths, job.options, blocks)
-        for at, file in enumerate(files):
+        for file in files:
             spool = Spool()
-            result = search_file(job, file, blocks, spool, remaining.pop(at, None))
+            try:
+                result = search_file(job, file, blocks, spool)
+            except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
+                reason = f"{shown(file.path)}: a bug: {type(error).__name__}: {error}"
+                result = FileFound(path=file.path, error=reason, exit_code=70)
             yield from spool.batches()
             yield result
     finally:
@@ -64,8 +64,8 @@ def search_file(
     file: FileWork,
     blocks: Blocks,
     spool: Spool,
-    remaining: RemainingValues | None = None,
     stop: Stop | None = None,
+    answer: FilterAnswer | None = None,
 ) -> FileFound:
     """Search a file; `spool` takes the rows.
 
@@ -73,16 +73,14 @@ def search_file(
         job, file: the file, and what all files share.
         blocks: the values.
         spool: takes the rows, converted to the record's types.
-        remaining: the values that the file's filters don't rule out; None if that isn't known.
         stop: cancels the search.
+        answer: the answer of the file's filters, if it is known already.
     """
     if file.found is not None:
         return file.found
     try:
         with convert_os_errors(file.path):
-            if remaining is not None and file.indexed_column is None and is_same(file.path, remaining):
-                return _File(job, file, spool, stop).search_remaining(remaining)
-            return _File(job, file, spool, stop).search(blocks)
+            return _File(job, file, spool, stop, answer).search(blocks)
     except UnknownFormat as error:
         if file.walked and not known_suffix(file.path):
             return FileFound(path=file.path, reason=OTHER_KIND)
@@ -94,11 +92,9 @@ def search_file(
             return failed(file.path, UnsupportedError(job.why_not_lacking, path=file.path))
         return FileFound(path=file.path)  # the column is null in all of its rows
     except BloomError as error:
+        if isinstance(error, LiteralError) and blocks.only is not None:
+            error = with_line(error, blocks.only.values)
         return failed(file.path, error)
-    except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
-        return FileFound(
-            path=file.path, error=f"{shown(file.path)}: a bug: {type(error).__name__}: {error}", exit_code=70
-        )
 
 
 class _File:
@@ -109,10 +105,13 @@ class _File:
         file: the file.
         spool: takes the rows, converted to the record's types.
         stop: cancels the search.
+        answer: as for `search_file`.
     """
 
-    def __init__(self, job: Job, file: FileWork, spool: Spool, stop: Stop | None) -> None:
-        self.job, self.file, self.spool, self._stop = job, file, spool, stop
+    def __init__(
+        self, job: Job, file: FileWork, spool: Spool, stop: Stop | None, answer: FilterAnswer | None
+    ) -> None:
+        self.job, self.file, self.spool, self._stop, self._answer = job, file, spool, stop, answer
         self._rows = 0
         self._indexed = file.indexed
         self._seen: Fingerprint | None = None
@@ -157,26 +156,6 @@ class _File:
             self._indexed = None
             return None
 
-    def search_remaining(self, remaining: RemainingValues) -> FileFound:
-        """Find the rows with one of the values that the file's filters don't rule out."""
-        answer = remaining.answer
-        parts = [
-            FileFound(
-                path=self.file.path,
-                format=remaining.format,
-                row_groups=0 if answer is None else answer.row_groups,
-                scan_bytes=0 if answer is None else answer.scan_bytes if self.options.rows else answer.chunk_bytes,
-                bytes_read=remaining.bytes_read,
-            )
-        ]
-        rows = Spool()
-        parts.extend(self._block(block_of(values), rows) for values in _joined(remaining.values))
-        if not is_same(self.file.path, remaining):
-            with open_source(self.file.path) as source:
-                raise source.changed("changed")
-        self._in_order(rows)
-        return self._with_rows(_sum(parts))
-
     def _block(self, block: Block, spool: Spool) -> FileFound:
         def emit(batch: pa.RecordBatch) -> None:
             converted = _converted(self.job, self.file, batch, block)
@@ -185,7 +164,7 @@ class _File:
                 if not self._counts_rows:
                     spool.add(converted)
 
-        return find.run(self.file.path, self.options, block.values, emit, self._stop, self._indexed)
+        return find.run(self.file.path, self.options, block.values, emit, self._stop, self._indexed, self._answer)
 
     def _with_rows(self, found: FileFound) -> FileFound:
         if self.options.rows:
@@ -261,18 +240,6 @@ def _converted(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) ->
     if job.typed:
         new_columns["value"] = block.joined(batch.column("value"))
     return _with(batch, new_columns) if new_columns else batch
-
-
-def _joined(arrays: Iterable[pa.Array]) -> Iterator[pa.Array]:
-    """Join arrays to ones of at least `BLOCK_VALUES` values; the last one may have fewer."""
-    waiting: list[pa.Array] = []
-    for array in arrays:
-        waiting.append(array)
-        if sum(map(len, waiting)) >= BLOCK_VALUES:
-            yield pa.concat_arrays(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_arrays(waiting)
 
 
 def _may_have(found: Candidates, indexed: frozenset[int] | None) -> bool:

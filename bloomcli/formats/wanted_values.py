@@ -232,7 +232,7 @@ def wanted(
         b"" if boolean else hashes_of(stored),
         [key for key, *_ in found] if ordered else None,
         nan,
-        None if many else tuple(literals),
+        None if many and not boolean else tuple(literals),  # of booleans, there are no hashes to look up together
         sharing.by_position([*ordered_forms, None]),
     )
 

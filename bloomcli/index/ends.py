@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli import kernels
 from bloomcli.index.puffin import Blob, damaged
@@ -114,31 +114,23 @@ class Ends:
             yield at, packed
 
 
-class EndBlobs(NamedTuple):
-    """The blobs of ends, with their field paths."""
-
-    ends: Blob
-    ends_field: str
-    sizes: Blob
-    sizes_field: str
-
-
-def read_ends(source: Source, blobs: EndBlobs, data: bytes, files: Files) -> Ends:
+def read_ends(source: Source, ends: tuple[Blob, str], sizes: tuple[Blob, str], data: bytes, files: Files) -> Ends:
     """Read the ends' table of sizes.
 
     Args:
         source: the index.
-        blobs: the blobs of the ends and of the table.
+        ends: the blob of the ends, and its field path.
+        sizes: the blob of the table, and its field path.
         data: the bytes of the table.
         files: the index's files.
 
     Raises:
         CorruptFile: the table is damaged, or doesn't match the files or the ends.
     """
-    blob, field, sizes, sizes_field = blobs
-    count, (bytes_of,) = unpacked(source.path, sizes, data, END_SCHEMA, sizes_field)
+    blob, field = sizes
+    count, (bytes_of,) = unpacked(source.path, blob, data, END_SCHEMA, field)
     if count != len(files):
-        raise damaged(source.path, f"{count} ends of {len(files)} files", offset=sizes.offset, field=sizes_field)
-    if min(bytes_of, default=0) < 0 or sum(bytes_of) != blob.length:
-        raise damaged(source.path, "the sizes aren't those of the ends", offset=sizes.offset, field=sizes_field)
-    return Ends(source, blob, field, bytes_of, files)
+        raise damaged(source.path, f"{count} ends of {len(files)} files", offset=blob.offset, field=field)
+    if min(bytes_of, default=0) < 0 or sum(bytes_of) != ends[0].length:
+        raise damaged(source.path, "the sizes aren't those of the ends", offset=blob.offset, field=field)
+    return Ends(source, *ends, bytes_of, files)

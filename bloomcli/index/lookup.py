@@ -53,7 +53,7 @@ class Lookups:
         self._rows = self._blocks[:, None] * BLOCK_ROWS + np.arange(0, BLOCK_ROWS, 32) + word_bits
         """The 8 rows of each hash."""
 
-    def any(self) -> bytes:
+    def any(self) -> int:
         """A bitmap of the slots of units that may have one of the hashes."""
         bits, layout = self._bits, self._bits.layout
         out = np.zeros(layout.width // 8, np.uint64)
@@ -71,7 +71,7 @@ class Lookups:
             for at in range(0, len(chosen), some):
                 each = np.bitwise_and.reduce(held[chosen[at : at + some], :-1], axis=1)
                 out |= np.bitwise_or.reduce(each, axis=0)
-        return out.tobytes()
+        return int.from_bytes(out.tobytes(), "little")
 
     def _announced(self) -> list[_ReadRange]:
         """The ranges to read, in the order of the bits. Announces them to the source."""

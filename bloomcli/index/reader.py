@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from bloomcli.errors import BloomError, CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
 from bloomcli.index.bit_windows import ColumnBits
-from bloomcli.index.ends import EndBlobs, read_ends
+from bloomcli.index.ends import read_ends
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, read_properties
 from bloomcli.index.lookup import Lookups
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
@@ -82,13 +80,16 @@ class Index:
         self._columns, files, at = self._read_blobs()
         self.columns: tuple[IndexedColumn, ...] = tuple(self._columns)
         ends = self._end_blobs()
-        tables = [files, *(bits.units for bits in self._columns.values()), *(() if ends is None else (ends.sizes,))]
+        tables = [files, *(bits.units for bits in self._columns.values()), *(blob for blob, _ in ends[1:])]
         self._tables_at = min(blob.offset for blob in tables)
         length = max(blob.offset + blob.length for blob in tables) - self._tables_at
         self._tables = source.read_at(self._tables_at, length) if length <= _TOGETHER_BYTES else None
         self.files: Files = read_files(source.path, files, self._table(files), f"blobs[{at}]")
         self._units: dict[IndexedColumn, Units] = {}
-        self._ends = None if ends is None else read_ends(source, ends, self._table(ends.sizes), self.files)
+        self._ends = None
+        if ends:
+            blob, sizes = ends
+            self._ends = read_ends(source, blob, sizes, self._table(sizes[0]), self.files)
 
     def ends(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Yield the packed ends of files, as `bloomcli.index.ends.Ends.read`. Raises CorruptFile."""
@@ -105,7 +106,7 @@ class Index:
             )
         return tuple(column for column in self.columns if column.path == path)
 
-    def possible(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> RowGroups:
+    def possible(self, column: IndexedColumn, hashes: bytes) -> RowGroups:
         """The row groups that may have one of some values.
 
         Reads only the rows of a few hashes; for many, the bits in their order, in bounded memory. The answers
@@ -114,23 +115,16 @@ class Index:
         Args:
             column: one of `columns`.
             hashes: XXH64 of the values' plain encodings, uint64s in native order, as `WantedValues.hashes`.
-            always: include the row groups that may have every value.
 
         Raises:
             CorruptFile: the bits don't match their checksums.
         """
-        bitmap = self._lookups(column, hashes).any()
-        mask = self._mask(column, (FILTER, ALWAYS) if always else (FILTER,))
-        both = int.from_bytes(bitmap, "little") & int.from_bytes(mask, "little")
-        return self._row_groups(column, both.to_bytes(len(mask), "little"))
-
-    def always(self, column: IndexedColumn) -> RowGroups:
-        """The row groups that may have every value."""
-        return self._row_groups(column, self._mask(column, (ALWAYS,)))
+        bitmap = Lookups(self.bits(column), hashes).any()
+        return self._row_groups(column, bitmap & self._mask(column))
 
     def with_values(self, column: IndexedColumn) -> RowGroups:
         """The row groups with any value: these may have NaN, and other values that aren't in filters."""
-        return self._row_groups(column, self._mask(column, (FILTER, ALWAYS)))
+        return self._row_groups(column, self._mask(column))
 
     def having(self, column: IndexedColumn) -> frozenset[int]:
         """Positions of the files that have a column in this type."""
@@ -173,19 +167,15 @@ class Index:
         at = self._columns[column]
         return ColumnBits(self.source, at.bits.offset, at.layout, self.paths)
 
-    def _lookups(self, column: IndexedColumn, hashes: bytes) -> Lookups:
-        return Lookups(self.bits(column), hashes)
+    def _mask(self, column: IndexedColumn) -> int:
+        """A bitmap of the slots of row groups that have values."""
+        flags = bytes(ord("1") if state in {FILTER, ALWAYS} else ord("0") for state in range(1 << 8))
+        return int(bytes(self.units(column).state).translate(flags)[::-1] or b"0", 2)
 
-    def _mask(self, column: IndexedColumn, states: Sequence[int]) -> bytes:
-        """A bitmap of the slots in any of `states`, as long as a row's bits."""
-        flags = bytes(ord("1") if state in states else ord("0") for state in range(1 << 8))
-        chosen = bytes(self.units(column).state).translate(flags)
-        return int(chosen[::-1] or b"0", 2).to_bytes(self.layout(column).width, "little")
-
-    def _row_groups(self, column: IndexedColumn, bitmap: bytes) -> RowGroups:
+    def _row_groups(self, column: IndexedColumn, bitmap: int) -> RowGroups:
         """The row groups of the slots in a bitmap."""
         units = self.units(column)
-        slots = np.flatnonzero(np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")).tolist()
+        slots = (slot for slot, flag in enumerate(reversed(f"{bitmap:b}")) if flag == "1")
         row_groups = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
         return RowGroups(*(array("i", (pair[at] for pair in row_groups)) for at in range(2)))
 
@@ -250,17 +240,14 @@ class Index:
             raise self._wrong("it isn't a rate", "properties.fpp")
         return tuple(paths), fpp
 
-    def _end_blobs(self) -> EndBlobs | None:
-        """The blobs of files' ends; None if the index has none."""
-        by_type = {
-            kind: [(blob, f"blobs[{at}]") for at, blob in enumerate(self._footer.blobs) if blob.type == kind]
-            for kind in (ENDS, END_SIZES)
-        }
-        if not any(by_type.values()):
-            return None
-        if any(len(blobs) != 1 for blobs in by_type.values()):
+    def _end_blobs(self) -> list[tuple[Blob, str]]:
+        """The blobs of files' ends and of their sizes, with their field paths; empty if the index has none."""
+        kinds = ENDS, END_SIZES
+        found = [(blob, f"blobs[{at}]") for at, blob in enumerate(self._footer.blobs) if blob.type in kinds]
+        found.sort(key=lambda one: kinds.index(one[0].type))
+        if found and tuple(blob.type for blob, _ in found) != kinds:
             raise self._wrong("it has several blobs of ends, or ends without their sizes", "blobs")
-        return EndBlobs(*by_type[ENDS][0], *by_type[END_SIZES][0])
+        return found
 
     def _read_blobs(self) -> tuple[dict[IndexedColumn, ColumnBlobs], Blob, int]:
         """The columns in the order of their numbers, and the blob of files with its position."""

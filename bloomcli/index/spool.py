@@ -16,14 +16,9 @@ _BUFFER_BYTES: Final = 1 << 20
 
 
 class Spool:
-    """Byte strings in a temporary file, by their numbers. Without any, there is no file.
+    """Byte strings in a temporary file, by their numbers. Without any, there is no file."""
 
-    Args:
-        directory: where the temporary file lies; None for the system's directory.
-    """
-
-    def __init__(self, directory: str | None = None) -> None:
-        self._directory = directory
+    def __init__(self) -> None:
         self._file: IO[bytes] | None = None
         self._offsets = array("q")
         self._size = 0
@@ -36,7 +31,7 @@ class Spool:
             if data and self._file is None:
                 import tempfile
 
-                self._file = tempfile.TemporaryFile(buffering=_BUFFER_BYTES, dir=self._directory)  # noqa: SIM115
+                self._file = tempfile.TemporaryFile(buffering=_BUFFER_BYTES)  # noqa: SIM115
             if data and self._file is not None:
                 self._file.write(data)
         except OSError as error:
@@ -94,7 +89,7 @@ class Spool:
     def _failed(self, error: OSError) -> WriteError:
         import tempfile
 
-        where = self._directory or tempfile.gettempdir()
+        where = tempfile.gettempdir()
         system_error = error_of(error, where)
         return WriteError(
             f"the filters can't be written to a temporary file: {system_error.reason}",

@@ -58,24 +58,13 @@ class Lists(NamedTuple):
 
 
 class Units(NamedTuple):
-    """The units of a column of an open index, by their slots."""
+    """The units of a column, by their slots: in views of an open index, or in arrays of a new one."""
 
-    file: memoryview
+    file: Any
     """Positions of files; -1 for free slots."""
-    row_group: memoryview
-    state: memoryview
-    fpp: memoryview
-    """The measured rate at the common size; 0 without a filter."""
-
-
-class UnitArrays(NamedTuple):
-    """The units of a column of a new index, by their slots."""
-
-    file: array[int]
-    """Positions of files; -1 for free slots."""
-    row_group: array[int]
-    state: array[int]
-    fpp: array[float]
+    row_group: Any
+    state: Any
+    fpp: Any
     """The measured rate at the common size; 0 without a filter."""
 
 
@@ -201,7 +190,7 @@ def end_sizes_table(sizes: array[int]) -> pa.RecordBatch:
     return pa.record_batch([column], schema=END_SCHEMA)
 
 
-def units_table(units: UnitArrays) -> pa.RecordBatch:
+def units_table(units: Units) -> pa.RecordBatch:
     """The table of a column's units."""
     count = len(units.file)
     columns = [

@@ -21,7 +21,7 @@ from bloomcli.index.tables import (
     FILTER,
     FREE,
     NEVER,
-    UnitArrays,
+    Units,
     end_sizes_table,
     files_table,
     packed,
@@ -33,7 +33,7 @@ from bloomcli.storage.base import Cancelled, Fingerprint, Pieces, Progress, Sour
 from bloomcli.storage.registry import store_of
 from bloomcli.version import __version__
 
-WINDOW_BYTES: Final = 64 << 20
+_WINDOW_BYTES: Final = 64 << 20
 """Bytes of the transposed bits in memory at a time. A build holds these, and the tables of units."""
 _STATES: Final = {ChunkState.FILTER: FILTER, ChunkState.ALWAYS: ALWAYS, ChunkState.NEVER: NEVER}
 
@@ -54,7 +54,7 @@ class _Plan(NamedTuple):
 
     column: IndexedColumn
     layout: Layout
-    units: UnitArrays
+    units: Units
     old: ColumnBits | None
     dropped: Sequence[int]
     always: Sequence[int]
@@ -88,22 +88,12 @@ class IndexWriter:
         columns: the paths of the indexed columns.
         fpp: the mean false-positive rate that the common size of a column's filters meets, as far as they allow.
         old: an open index to update, with the same columns.
-        directory: the directory of the temporary file; None for the system's.
-        window_bytes: bytes of transposed bits in memory.
 
     Raises:
         UsageError: the old index has other columns.
     """
 
-    def __init__(
-        self,
-        columns: Sequence[str],
-        *,
-        fpp: float,
-        old: Index | None = None,
-        directory: str | None = None,
-        window_bytes: int = WINDOW_BYTES,
-    ) -> None:
+    def __init__(self, columns: Sequence[str], *, fpp: float, old: Index | None = None) -> None:
         if not 0 < fpp < 1:
             raise ValueError(f"a rate is between 0 and 1, not {fpp}")
         if old is not None and set(old.paths) != set(columns):
@@ -113,8 +103,8 @@ class IndexWriter:
                 hint="`bloom index build` makes an index of other columns",
             )
         self._paths = tuple(dict.fromkeys(columns)) if old is None else old.paths
-        self._fpp, self._old, self._window_bytes = fpp, old, window_bytes
-        self._spool, self._ends = Spool(directory), Spool(directory)
+        self._fpp, self._old = fpp, old
+        self._spool, self._ends = Spool(), Spool()
         self._rates: list[array[float]] = []
         self._kept: list[int] = []
         self._files: list[IndexedFile] = []
@@ -286,14 +276,14 @@ class IndexWriter:
         bits = None if old is None else old.bits(column)
         return _Plan(column, Layout(1 << level, len(units.file)), units, bits, dropped, always, bitsets)
 
-    def _kept_units(self, column: IndexedColumn, old: Index | None) -> tuple[UnitArrays, Sequence[int], int, Rates]:
+    def _kept_units(self, column: IndexedColumn, old: Index | None) -> tuple[Units, Sequence[int], int, Rates]:
         """The units of kept files, the slots of the others, the level of the kept filters, and their rates."""
         known = Rates()
         if old is None:
-            return UnitArrays(array("i"), array("i"), array("B"), array("f")), (), 0, known
+            return Units(array("i"), array("i"), array("B"), array("f")), (), 0, known
         position = {before: at for at, before in enumerate(self._kept)}
         old_units = old.units(column)
-        units = UnitArrays(
+        units = Units(
             array("i", old_units.file),
             array("i", old_units.row_group),
             array("B", old_units.state),
@@ -337,7 +327,7 @@ class IndexWriter:
         for number, plan in enumerate(plans):
             length = 0
             for window in windows(
-                plan.layout, plan.old, plan.dropped, plan.always, plan.bitsets, self._spool, self._window_bytes
+                plan.layout, plan.old, plan.dropped, plan.always, plan.bitsets, self._spool, _WINDOW_BYTES
             ):
                 length += len(window)
                 size = len(window)
@@ -373,7 +363,7 @@ class IndexWriter:
         )
 
 
-def _append_free(units: UnitArrays) -> None:
+def _append_free(units: Units) -> None:
     units.file.append(-1)
     units.row_group.append(0)
     units.state.append(FREE)

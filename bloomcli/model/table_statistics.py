@@ -48,6 +48,8 @@ class ColumnStatistics:
     """False: of `nulls`, only 0 (none is null) and the number of rows (all are) mean anything."""
     nan_is_greatest: bool = False
     """Readers order NaN above all other values, so that `high` must not be below one."""
+    problem: str | None = None
+    """Why a bound isn't a value of the column's type; `low` or `high` is then unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 from uuid import uuid4
 
 from bloomcli.commands.options import RepairOptions, WriteOptions, policy_path
@@ -95,14 +95,8 @@ class _PlannedFile:
     """The table's version in which `file` was listed."""
     new: str = ""
     """The path of the new file, from `Table.new_path`."""
-
-
-class _NewFile(NamedTuple):
-    """A data file whose new file is written."""
-
-    planned: _PlannedFile
-    size: int
-    """Bytes of the new file."""
+    size: int = 0
+    """Bytes of the new file, once it is written."""
     right: FileStatistics | None = None
     """As in `Replacement`."""
 
@@ -372,11 +366,11 @@ class _Run:
             for planned, row in zip(batch, report.rows, strict=True):
                 if row.status is Status.DONE and row.bytes_after is not None:
                     right = row.right if isinstance(row, CorrectedRow) else None
-                    new_files.append(_NewFile(planned, row.bytes_after, right))
+                    new_files.append(replace(planned, size=row.bytes_after, right=right))
                 elif row.status is Status.SKIPPED:
                     self.uncommitted.discard(planned.new)
             if self.fail_fast and any(row.status is Status.FAILED for row in report.rows):
-                self.rows |= dict.fromkeys(one.planned.file.path for one in new_files)
+                self.rows |= dict.fromkeys(one.file.path for one in new_files)
                 self.stopped = True
             elif new_files:
                 self._commit(new_files)
@@ -399,7 +393,7 @@ class _Run:
             return None
         return replace(planned, new=new, task=replace(task, statistics=planned.task.statistics))
 
-    def _commit(self, new_files: Sequence[_NewFile]) -> None:
+    def _commit(self, new_files: Sequence[_PlannedFile]) -> None:
         """Commit a batch. Try again if other commits came first."""
         conflict: BloomError | None = None
         for _ in range(_COMMIT_TRIES):
@@ -416,9 +410,9 @@ class _Run:
                 break
         if conflict is not None:
             for one in new_files:
-                self._fail(one.planned, conflict)
+                self._fail(one, conflict)
 
-    def _present_files(self, new_files: Sequence[_NewFile], *, relist: bool) -> list[_NewFile]:
+    def _present_files(self, new_files: Sequence[_PlannedFile], *, relist: bool) -> list[_PlannedFile]:
         """Move to the table's newest snapshot, and return the files that it still has, with their current metadata.
 
         Args:
@@ -427,29 +421,29 @@ class _Run:
         """
         self.table.refresh()
         self.table.check_changes(new_row_ids=self.which.new_row_ids)
-        if not relist and all(one.planned.version == self.table.version for one in new_files):
+        if not relist and all(one.version == self.table.version for one in new_files):
             return list(new_files)
         now = {file.path: file for file in self._files()}
         version = self.table.version
         kept = []
         for one in new_files:
-            path = one.planned.file.path
-            if path in now and now[path].lineage != one.planned.task.lineage:
+            path = one.file.path
+            if path in now and now[path].lineage != one.task.lineage:
                 self.replan = True  # its rows got ids since it was planned: plan it again
                 del self.rows[path]
             elif path in now:
-                kept.append(one._replace(planned=replace(one.planned, file=now[path], version=version)))
+                kept.append(replace(one, file=now[path], version=version))
             else:
                 self._set_replaced(path)
         return kept
 
-    def _try_commit(self, new_files: Sequence[_NewFile]) -> BloomError | None:
+    def _try_commit(self, new_files: Sequence[_PlannedFile]) -> BloomError | None:
         """Commit. Returns an error if nothing was committed or the outcome is unknown. A signal to stop waits for the
         answer."""
-        replacements = [Replacement(one.planned.file, one.planned.new, one.size, one.right) for one in new_files]
+        replacements = [Replacement(one.file, one.new, one.size, one.right) for one in new_files]
         info = CommitInfo(run=self.id, batch=len(self.commits) + 1, command=self.command, columns=self.columns)
-        new = {one.planned.new for one in new_files}
-        snapshots = self.table.snapshots([one.planned.file for one in new_files])
+        new = {one.new for one in new_files}
+        snapshots = self.table.snapshots([one.file for one in new_files])
         with deferred():
             try:
                 version = self.table.commit(replacements, info)
@@ -471,7 +465,7 @@ class _Run:
                 raise
             self.uncommitted -= new
             self.committed |= new
-            self._record(version, [one.planned for one in new_files], sum(one.size for one in new_files), snapshots)
+            self._record(version, new_files, sum(one.size for one in new_files), snapshots)
         return None
 
     def _record(self, version: int | None, batch: Sequence[_PlannedFile], size: int, snapshots: int) -> None:

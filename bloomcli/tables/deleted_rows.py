@@ -18,11 +18,9 @@ from __future__ import annotations
 import struct
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import reduce
-from math import prod
 from typing import Any, Final
 from uuid import UUID
 
@@ -267,7 +265,6 @@ _READERS: Final[Mapping[str, Callable[[bytes, Shape], Iterator[pa.RecordBatch]]]
 }
 
 
-_CODES_MOST: Final = 2**62
 _POSITIONS: Final = tuple(
     RecordField(name=name, type=kind, names=(name,), missing_reason=f"the position delete file has no column {name}")
     for name, kind in (("file_path", pa.string()), ("pos", pa.int64()))
@@ -360,22 +357,22 @@ class EqualityDeletes:
         return _equal_rows(columns, deleted_columns)
 
 
-def _equal_rows(columns: list[pa.Array], deleted: list[pa.Array]) -> pa.BooleanArray:
+def _equal_rows(columns: Sequence[pa.Array], deleted: Sequence[pa.Array]) -> pa.BooleanArray:
     """For each row of some columns, whether the deleted columns have an equal row."""
-    if len(columns) == 1:
-        return pc.is_in(columns[0], value_set=deleted[0])
-    known = [pc.unique(column) for column in deleted]
-    codes = [
-        [pc.index_in(column, value_set=values).cast(pa.int64()) for column, values in zip(side, known, strict=True)]
-        for side in (columns, deleted)
-    ]
-    if prod(len(values) for values in known) >= _CODES_MOST:
-        rows = set(zip(*(column.to_pylist() for column in codes[1]), strict=True))
-        return pa.array([row in rows for row in zip(*(c.to_pylist() for c in codes[0]), strict=True)], pa.bool_())
-    sizes = [len(values) for values in known]
-    numbers = [reduce(lambda whole, part: pc.add(pc.multiply(whole, part[1]), part[0]),
-                      zip(side[1:], sizes[1:], strict=True), side[0]) for side in codes]  # fmt: skip
-    return pc.and_(numbers[0].is_valid(), pc.is_in(numbers[0], value_set=numbers[1]))
+    sides = columns[0], deleted[0]
+    for pair in zip(columns[1:], deleted[1:], strict=True):  # the columns before, and this one, as one number each
+        before, known = pc.unique(sides[1]), pc.unique(pair[1])
+        sides = tuple(
+            pc.add(pc.multiply(_place(left, before), len(known)), _place(right, known))
+            for left, right in zip(sides, pair, strict=True)
+        )
+    found = pc.is_in(sides[0], value_set=sides[1])
+    return found if len(columns) == 1 else pc.and_(sides[0].is_valid(), found)
+
+
+def _place(values: pa.Array, known: pa.Array) -> pa.Int64Array:
+    """The positions of values in others; null for those that aren't there."""
+    return pc.index_in(values, value_set=known).cast(pa.int64())
 
 
 @dataclass(slots=True, kw_only=True)

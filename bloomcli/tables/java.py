@@ -5,9 +5,11 @@ Py4J resolves a class's name part by part, in about a millisecond each: `JavaSes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from bloomcli.errors import BloomError, UnreadableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +33,13 @@ class JavaSession:
             self._types[name] = found
         return self._types[name]
 
+    def list_of(self, items: Iterable[Any]) -> Any:
+        """A ``java.util.ArrayList``."""
+        found = self.type("java.util.ArrayList")()
+        for item in items:
+            found.add(item)
+        return found
+
     def has(self, name: str) -> bool:
         """Whether a class exists in the session."""
         from py4j.java_gateway import JavaClass
@@ -50,6 +59,23 @@ def java_errors() -> tuple[type[Exception], ...]:
 def java_exception(error: Exception) -> Any:
     """The Java exception behind an error; None if the error doesn't come from Java."""
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+
+
+@contextmanager
+def reading(message: Callable[[Exception], str], what: str, path: str) -> Iterator[None]:
+    """Raise UnreadableError if a call into Java fails within the block.
+
+    Args:
+        message: returns an error's text.
+        what: what failed.
+        path: the table, or a file.
+    """
+    try:
+        yield
+    except BloomError:
+        raise
+    except java_errors() as error:
+        raise UnreadableError(f"{what}: {message(error)}", path=path) from None
 
 
 @contextmanager

@@ -49,8 +49,8 @@ PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
 JULIAN_EPOCH: Final = 2440588
 """Julian day of 1970-01-01, which INT96 timestamps count from."""
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
-_GEOSPATIAL: Final = ("GEOMETRY", "GEOGRAPHY")
 """Logical types whose values are text."""
+_GEOSPATIAL: Final = ("GEOMETRY", "GEOGRAPHY")
 _MOST_DIGITS: Final = 4000
 """Digits of a decimal, the precision of `decimals.WIDE`: more than any column can store. A number with more digits is
 rejected, never rounded."""

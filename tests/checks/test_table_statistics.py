@@ -111,6 +111,15 @@ def test_right_statistics_are_no_finding(check: Check, file: Path) -> None:
     assert check(*SOUND, rows=ROWS, partition=parts, split_offsets=tuple(starts(file))) == ()
 
 
+def test_a_bound_that_is_no_value_is_found(check: Check) -> None:
+    wrong = column("id", high=99, problem="the manifest has a bound of 3 bytes")
+    for deep in (False, True):
+        (found,) = check(wrong, options=ValidateOptions(deep=deep, columns=("id",)))
+        assert (found.id, found.severity, found.column) == ("table-bounds", Severity.ERROR, "id")
+        assert found.message == wrong.problem
+        assert check(column("id", high=99), options=ValidateOptions(deep=deep, columns=("id",))) == ()
+
+
 WRONG_BOUNDS = [
     column("id", low=1, high=99),
     column("id", low=0, high=98),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -303,18 +304,22 @@ def test_a_second_use_in_a_job_does_not_build_again(job: Job) -> None:
 
 @pytest.mark.slow
 def test_packages_that_are_named_are_installed(runner: tuple[Path, Path], tmp_path: Path) -> None:
-    """Two small projects: one replaces bloom and prints its arguments, the other is a neighbour."""
-    for name in ("bloom", "other"):
-        project = tmp_path / f"{name} project"
-        project.mkdir()
-        (project / "pyproject.toml").write_text(
-            '[build-system]\nrequires = ["setuptools>=77"]\nbuild-backend = "setuptools.build_meta"\n'
-            f'[project]\nname = "{name}"\nversion = "1"\nscripts = {{ {name} = "{name}_project:main" }}\n'
-            f'[tool.setuptools]\npy-modules = ["{name}_project"]\n'
-        )
-        (project / f"{name}_project.py").write_text("def main():\n    import sys\n    print(sys.argv[1:])\n")
+    """Two wheels: one replaces bloom and prints its arguments, the other is a neighbour. pip takes seconds of work
+    to build a project, and it has built the action's own."""
+    wheels = [tmp_path / f"{name} folder" / f"{name}-1-py3-none-any.whl" for name in ("bloom", "other")]
+    for wheel, name in zip(wheels, ("bloom", "other"), strict=True):
+        wheel.parent.mkdir()
+        with zipfile.ZipFile(wheel, "w") as made:
+            made.writestr(f"{name}_project.py", "def main():\n    import sys\n    print(sys.argv[1:])\n")
+            for file, text in {
+                "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n",
+                "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+                "entry_points.txt": f"[console_scripts]\n{name} = {name}_project:main\n",
+                "RECORD": "",
+            }.items():
+                made.writestr(f"{name}-1.dist-info/{file}", text)
     job = Job(runner[0], tmp_path / "temp", tmp_path)
-    done = use(job, paths="a b\n*", package="./bloom project", extra_packages=f"{tmp_path}/other project\n")
+    done = use(job, paths="a b\n*", package=f"./{wheels[0].relative_to(tmp_path)}", extra_packages=f"{wheels[1]}\n")
     text = f"{tmp_path}/temp/bloom-report.txt"
     assert str(["validate", "--format", "github", "--report", f"text={text}", "--", "a b", "*"]) in done.log
     assert (job.temp / "bloom-venv" / "bin" / "other").exists()

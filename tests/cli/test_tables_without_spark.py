@@ -114,7 +114,7 @@ def test_functions_refuse_what_a_table_can_t_do(table: str) -> None:
             wrong()
 
 
-def test_values_in_several_blocks_and_an_index_find_the_same_rows(
+def test_values_of_a_file_and_an_index_find_the_same_rows(
     table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bloom: Bloom
 ) -> None:
     monkeypatch.setattr("bloomcli.tables.opening.is_running", lambda: False)  # another test's session may run here
@@ -124,9 +124,6 @@ def test_values_in_several_blocks_and_an_index_find_the_same_rows(
     assert bloom("index", "build", table, "-c", "id", "-o", tmp_path / "index").code == 0
     assert sorted(rows(bloom(*wanted, "--index", tmp_path / "index").out)) == [6, 150, 151]
     assert len(rows(bloom(*wanted, "--limit", "2").out)) == 2
-    monkeypatch.setattr("bloomcli.finding.table_search.PIECE_VALUES", 2)
-    monkeypatch.setattr("bloomcli.finding.values.BLOCK_VALUES", 2)
-    assert sorted(rows(bloom(*wanted).out)) == [6, 150, 151]
 
 
 def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it() -> None:

@@ -18,6 +18,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.concurrency.threads import Stop, Stopped, Threads
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search, look_up
+from bloomcli.finding.job import FileWork, files_of
 from bloomcli.finding.lake import Search
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
 from bloomcli.formats.parquet.bloom_filter import Filters, ProbedFilter
@@ -136,12 +137,12 @@ def filter_lookup_of(path: Path, values: Values) -> FilterLookup:
 
 
 def test_answers_come_in_the_order_of_the_files(lake: Path) -> None:
-    items = expand([str(lake)])
+    items = files_of(expand([str(lake)]))
     values = Values(["7"])
     lookup = filter_lookup_of(lake / "000.parquet", values)
     found = look_up(items, lookup, Stop())
     assert sum(1 if isinstance(one, FileToSearch) else one.files for one in found) == len(items)
-    left = [one.item.path for one in found if isinstance(one, FileToSearch)]
+    left = [one.file.path for one in found if isinstance(one, FileToSearch)]
     assert left == [item.path for item in items if Path(item.path).name in {Path(path).name for path in left}]
     others = {path.stem for path in lake.iterdir() if "-" in path.stem and not path.is_dir()}
     assert {Path(path).stem for path in left} == {"009", "019", "029", *others}
@@ -154,9 +155,9 @@ def test_answers_come_in_the_order_of_the_files(lake: Path) -> None:
 def test_names_that_no_file_of_this_machine_has_are_left_to_be_opened(lake: Path) -> None:
     lookup = filter_lookup_of(lake / "000.parquet", Values(["7"]))
     paths = ["s3://bucket/a.parquet", f"file:{lake}/001.parquet", "a\0b", "a\ud800", str(lake / "002.parquet")]
-    items = [expand([str(lake)])[0]._replace(path=path) for path in paths]
+    items = list(map(FileWork, paths))
     *left, last = look_up(items, lookup, Stop())
-    assert [one.item.path for one in left if isinstance(one, FileToSearch)] == paths[:-1]
+    assert [one.file.path for one in left if isinstance(one, FileToSearch)] == paths[:-1]
     assert not isinstance(last, FileToSearch)
 
 

@@ -12,9 +12,11 @@ from support.found_lake import FILES, made
 
 import bloomcli
 from bloomcli.commands.find_values import Values
-from bloomcli.finding.job import FileWork
+from bloomcli.commands.options import FindOptions
+from bloomcli.finding.job import FileWork, Job
 from bloomcli.finding.pruning import Pruning
-from bloomcli.finding.spark_index import IndexColumn, PrunedFiles, pruned_files, pruning_of
+from bloomcli.finding.search_files import Pruned, SearchFiles
+from bloomcli.finding.spark_index import pruning_of
 from bloomcli.finding.values import packed
 from bloomcli.index.reader import NoAnswer
 from bloomcli.storage.listing import expand
@@ -27,9 +29,10 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ruled(lake: Path, pruning: Pruning, *, maybe: bool = False) -> PrunedFiles:
+def ruled(lake: Path, pruning: Pruning, *, maybe: bool = False) -> list[Pruned]:
     listed = [item for item in expand([str(lake / "lake")]) if item.path.endswith(".parquet")]
-    return pruned_files(pruning, [FileWork(item.path) for item in listed], listed, IndexColumn("id"), maybe=maybe)
+    job = Job(FindOptions(column="id", maybe=maybe))
+    return list(SearchFiles(job, [FileWork(item.path) for item in listed], listed).pruned(pruning))
 
 
 def in_parts(values: Sequence[int], count: int, before: Callable[[int], None] = lambda _: None) -> Any:
@@ -53,8 +56,9 @@ def test_an_index_says_the_same_of_values_in_parts(lake: Path, values: list[int]
     whole = ruled(lake, Pruning(index, "id", Values([str(value) for value in values])))
     parts = ruled(lake, pruning_of(index, "id", in_parts(values, count)))
     assert parts == whole
-    assert len(parts.files) == FILES
-    assert parts.unopened == sum(file.found is not None for file in parts.files) > 0 or len(values) > 3
+    assert len(parts) == FILES
+    assert [one.unopened for one in parts] == [one.file.found is not None for one in parts]
+    assert any(one.unopened for one in parts) or len(values) > 3
 
 
 def test_an_index_that_is_replaced_between_parts_says_nothing(lake: Path) -> None:
@@ -63,12 +67,11 @@ def test_an_index_that_is_replaced_between_parts_says_nothing(lake: Path) -> Non
             bloomcli.index_build(lake / "lake/day=3", ["id"], output=lake / "index", overwrite=True)
 
     found = ruled(lake, pruning_of(str(lake / "index"), "id", in_parts([10**7, 10**7 + 1], 1, replace)))
-    assert found.unopened == 0
-    assert set(found.no_answers.values()) == {NoAnswer.UNKNOWN}
-    assert all(file.found is None and file.indexed is None for file in found.files)
+    assert {(one.unopened, one.no_answer) for one in found} == {(False, NoAnswer.UNKNOWN)}
+    assert all(one.file.found is None and one.file.indexed is None for one in found)
 
 
 def test_files_that_may_have_a_value_are_not_opened_for_maybe(lake: Path) -> None:
     found = ruled(lake, Pruning(str(lake / "index"), "id", Values(["5"])), maybe=True)
-    assert found.unopened == FILES
-    assert [bool(file.found and file.found.row_groups_possible) for file in found.files].count(True) == 1
+    assert [one.unopened for one in found] == [True] * FILES
+    assert [bool(one.file.found and one.file.found.row_groups_possible) for one in found].count(True) == 1

@@ -16,8 +16,8 @@ import bloomcli
 from bloomcli.commands.options import FindOptions
 from bloomcli.datasets.record_shape import Shape, leaves, prune_shape, shape_by_names
 from bloomcli.datasets.spark_find import SharedBlocks
-from bloomcli.finding import many_files, work
 from bloomcli.finding import values as blocks
+from bloomcli.finding import work
 from bloomcli.finding.job import FileWork, Job, parts_of
 from bloomcli.finding.values import packed
 from bloomcli.finding.work import search
@@ -117,41 +117,6 @@ def test_values_in_one_block_are_converted_once_for_all_files(lake: Path, monkey
     rows, _ = searched(files_of(lake), [some], Job(FindOptions(column="id").checked(), typed=True))
     assert len(rows) == FILES * ROWS // 2
     assert counts == [len(some)]
-
-
-def test_filters_of_many_files_are_looked_up_together_though_the_first_file_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(4):
-        ids = pa.table({"id": pa.array(range(number * 100, number * 100 + 100), pa.int64())})
-        options: Any = {"bloom_filter_options": {"id": {"ndv": 100, "fpp": 1e-4}}} if number else {}
-        pq.write_table(ids, tmp_path / f"{number}.parquet", **options)
-    monkeypatch.setattr(blocks, "BLOCK_VALUES", 300)
-    pieces = [pa.array(range(at, at + 300)) for at in range(0, 900, 300)]
-    alone = opened(monkeypatch, work, "open_source")
-    rows, _ = searched(files_of(tmp_path), pieces, Job(FindOptions(column="id").checked(), typed=True))
-    assert [row["value"] for row in rows] == list(range(400))
-    assert {Path(path).name for path in alone} == {"0.parquet"}
-
-
-def test_a_file_that_changes_while_blocks_are_looked_up_is_searched_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = made(tmp_path)
-    monkeypatch.setattr(blocks, "BLOCK_VALUES", 1000)
-    files = files_of(lake)
-    original = many_files.is_same
-
-    def replaced(path: str, left: Any) -> bool:
-        if path == str(files[1]):
-            pq.write_table(pa.table({"id": pa.array([10**6 + 5000, 3])}), path)
-        return original(path, left)
-
-    monkeypatch.setattr(work, "is_same", replaced)
-    job = Job(FindOptions(column="id").checked(), typed=True)
-    absent = pa.array(range(10**6, 10**6 + 8000))
-    rows, _ = searched(files, [absent[at : at + 1000] for at in range(0, 8000, 1000)], job)
-    assert [(row["path"], row["value"]) for row in rows] == [(str(files[1]), 10**6 + 5000)]
 
 
 @pytest.mark.parametrize("count", [1, FILES])

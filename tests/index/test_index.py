@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,9 @@ from support.indexes import COLUMN, IDS, answers, chunk, expected, filled, hashe
 
 from bloomcli import kernels
 from bloomcli.errors import SourceChanged, UnknownColumn, UsageError, WriteError
+from bloomcli.index import writer as writing
 from bloomcli.index.reader import Index
+from bloomcli.index.tables import ALWAYS
 from bloomcli.index.writer import IndexWriter
 from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedColumn, IndexedFile
 from bloomcli.storage.registry import LOCAL, open_source
@@ -65,6 +67,14 @@ def added(
     return given
 
 
+@contextmanager
+def windows_of(size: int) -> Iterator[None]:
+    """Write the bits in windows of a size."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "_WINDOW_BYTES", size)
+        yield
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     units=UNITS, seed=st.integers(0, 1 << 30), fpp=st.sampled_from([0.001, 0.01, 0.3]), window=st.integers(0, 1 << 18)
@@ -74,7 +84,7 @@ def test_an_index_answers_as_its_filters_at_the_common_size(
 ) -> None:
     rng = random.Random(seed)
     path = tmp_path / f"{seed}.index"
-    with IndexWriter([COLUMN], fpp=fpp, window_bytes=window) as writer:
+    with windows_of(window), IndexWriter([COLUMN], fpp=fpp) as writer:
         given = added(writer, files_of(units, rng), units, rng)
         writer.write(str(path), overwrite=True)
     with opened(path) as index:
@@ -104,7 +114,7 @@ def test_an_updated_index_answers_as_the_filters_of_the_files_that_are_left(
         given = added(writer, files_of(before, rng), before, rng)
         writer.write(str(path), overwrite=True)
     for number, (units, share) in enumerate(rounds, start=1):
-        with opened(path) as old, IndexWriter([COLUMN], fpp=0.02, old=old, window_bytes=1 << 14) as writer:
+        with opened(path) as old, windows_of(1 << 14), IndexWriter([COLUMN], fpp=0.02, old=old) as writer:
             kept = [at for at in range(len(old.files)) if rng.random() < share]
             writer.keep(kept)
             names = {old.files[at].path for at in kept}
@@ -247,7 +257,7 @@ def test_columns_and_types_have_bits_of_their_own(tmp_path: Path) -> None:
         assert [part.tolist() for part in index.with_values(narrow)] == [[0], [1]]
 
 
-def test_row_groups_that_are_always_possible_can_be_left_out_and_are_given_once(tmp_path: Path) -> None:
+def test_row_groups_that_are_always_possible_are_given_once_beside_those_of_filters(tmp_path: Path) -> None:
     rng, path = random.Random(6), tmp_path / "index"
     states = [ChunkState.FILTER, ChunkState.ALWAYS, ChunkState.NEVER] * 40
     with IndexWriter([COLUMN], fpp=0.01) as writer:
@@ -258,15 +268,15 @@ def test_row_groups_that_are_always_possible_can_be_left_out_and_are_given_once(
         writer.write(str(path), overwrite=False)
     with opened(path) as index:
         looked_up = hashes(rng, 100)
-        every, some = answers(index, looked_up), answers(index, looked_up, always=False)
-        always = set(zip(*index.always(IDS), strict=True))
+        every, units = answers(index, looked_up), index.units(IDS)
+        slots = zip(units.file, units.row_group, units.state, strict=True)
+        always = {(file, row_group) for file, row_group, state in slots if state == ALWAYS}
         assert len(always) == 40
-        assert every - some == {(at, *unit) for at in range(100) for unit in always}
+        assert every >= {(at, *unit) for at in range(100) for unit in always}
         assert len(index.with_values(IDS).files) == 80
         anything = index.possible(IDS, looked_up)
         assert set(zip(anything.files, anything.row_groups, strict=True)) == {unit[1:] for unit in every}
-        without = index.possible(IDS, looked_up, always=False)
-        assert len(without.files) == len({unit[1:] for unit in some})
+        assert len(anything.files) == len({unit[1:] for unit in every})
 
 
 @pytest.mark.parametrize("count", [0, 1, 4095, 4096, 4097, 9000])
@@ -394,15 +404,20 @@ def test_an_update_takes_a_larger_size_where_new_filters_need_it_and_loses_nothi
         assert answers(index, looked_up) == expected(index, given, looked_up, least=True)
 
 
-def test_a_temporary_directory_that_cannot_be_written_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_a_temporary_directory_that_cannot_be_written_is_an_error_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = random.Random(14)
-    with IndexWriter([COLUMN], fpp=0.01, directory=str(tmp_path / "nowhere")) as writer:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with IndexWriter([COLUMN], fpp=0.01) as writer:
         with pytest.raises(WriteError, match="to a temporary file") as caught:
             writer.add(made(0, 1), [chunk(0, filled(1, 1, rng))])
         assert caught.value.hint is not None
 
 
-def test_a_temporary_file_that_cannot_be_read_any_more_is_an_error_and_nothing_is_left(tmp_path: Path) -> None:
+def test_a_temporary_file_that_cannot_be_read_any_more_is_an_error_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng, path, folder = random.Random(15), tmp_path / "index", tmp_path / "temporary"
     folder.mkdir()
 
@@ -412,7 +427,8 @@ def test_a_temporary_file_that_cannot_be_read_any_more_is_an_error_and_nothing_i
                 if str(folder) in str(link.readlink()):
                     os.ftruncate(int(link.name), 100)
 
-    with IndexWriter([COLUMN], fpp=0.01, directory=str(folder), window_bytes=0) as writer:
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    with windows_of(0), IndexWriter([COLUMN], fpp=0.01) as writer:
         for number in range(100):
             writer.add(made(number, 1), [chunk(0, filled(64, 1000, rng))])
         with pytest.raises(WriteError, match="shorter"):

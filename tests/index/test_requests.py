@@ -98,21 +98,23 @@ def test_on_a_local_disk_a_lookup_reads_the_tables_and_eight_rows(large: Path) -
 
 
 PROGRAM = """
-import random, sys
+import random, sys, tempfile
 import numpy.typing, pyarrow  # their imports aren't counted
 sys.path.insert(0, "tests")
 from support.indexes import COLUMN, chunk, filled, made
 from support.peak_memory import peak, reset
+from bloomcli.index import writer as writing
 from bloomcli.index.writer import IndexWriter
 from bloomcli.storage.registry import open_source
 from bloomcli.index.reader import Index
+tempfile.tempdir, writing._WINDOW_BYTES = sys.argv[3], 8 << 20
 bits = bytes(filled(2048, 52_000, random.Random(1)))
 reset()
 before, path = peak(), sys.argv[1]
 for number in range(2):
     source = open_source(path) if number else None
     old = Index(source) if source else None
-    with IndexWriter([COLUMN], fpp=0.01, old=old, window_bytes=8 << 20, directory=sys.argv[3]) as writer:
+    with IndexWriter([COLUMN], fpp=0.01, old=old) as writer:
         if old:
             writer.keep(range(len(old.files)))
         for at in range(int(sys.argv[2])):

@@ -177,6 +177,47 @@ def test_rows_of_a_row_group_with_another_position_are_others(sound: Path, tmp_p
     assert (found.id, found.row_group) == ("row-index-positions", EDITED)
 
 
+def answered(path: Path) -> dict[str, bool]:
+    """Whether PyORC and ClickHouse answer with a condition, and without one."""
+    found = {}
+    for name, options in (("all", {}), ("some", {"predicate": PredicateColumn(pyorc.TypeKind.LONG, "n") == 1100})):
+        with path.open("rb") as opened:
+            try:
+                found[f"PyORC {name}"] = (1100,) in list(pyorc.Reader(opened, column_names=["n"], **options))
+            except (ValueError, RuntimeError, pyorc.ParseError):
+                found[f"PyORC {name}"] = False
+    for name, condition in (("all", "1"), ("some", "n = 1100")):
+        with clickhouse.running() as house:  # an error ends it
+            try:
+                answer = house.ask(f"SELECT sum(n) > 0 FROM file('{path}', ORC) WHERE {condition}")
+                found[f"ClickHouse {name}"] = answer.rows == [[1]]
+            except RuntimeError:
+                found[f"ClickHouse {name}"] = False
+    return found
+
+
+@pytest.mark.parametrize("damage", ["stripes' statistics", "row index of the root"])
+def test_queries_with_a_condition_fail_by_metadata_that_can_not_be_read(
+    sound: Path, tmp_path: Path, damage: str
+) -> None:
+    def edit(file: File) -> None:
+        if damage == "row index of the root":
+            edits.set_row_index(file, 0, b"\xff" * 20)
+        else:
+            file.metadata = b"\xff" * len(file.metadata)
+
+    path = orcfiles.edited(sound, tmp_path / "f", edit)
+    assert set(answered(sound).values()) == {True}
+    assert answered(path) == {
+        "PyORC all": True,
+        "PyORC some": False,
+        "ClickHouse all": True,
+        "ClickHouse some": False,
+    }
+    (found,) = bloomcli.validate(path, columns=["n"], deep=True).findings
+    assert found.severity is Severity.ERROR
+
+
 @pytest.fixture(scope="module")
 def structs(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
     """By Spark: every fourth struct is null in the first row group of 1000."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,8 @@ def load(spark: SparkSession, name: str) -> Any:
 def tasks(java: Java, table: Any) -> list[Any]:
     """The scan tasks of the table's current snapshot."""
     scan = table.newScan().useSnapshot(table.currentSnapshot().snapshotId()).includeColumnStats()
-    return sorted(java.items(scan.planFiles(), close=True), key=lambda task: str(task.file().location()))
+    with closing(scan.planFiles()) as tasks:
+        return sorted(java.items(tasks), key=lambda task: str(task.file().location()))
 
 
 Copy = Callable[[Any, Path, Path], object]

@@ -62,19 +62,17 @@ def opened(path: str | Path) -> Iterator[Index]:
         yield Index(source)
 
 
-def answers(
-    index: Index, looked_up: bytes, column: IndexedColumn = IDS, *, always: bool = True
-) -> set[tuple[int, int, int]]:
+def answers(index: Index, looked_up: bytes, column: IndexedColumn = IDS) -> set[tuple[int, int, int]]:
     """The possible triples of hash, file and row group, without duplicates."""
     if column not in index.columns:
         return set()
     found = set()
     for at in range(len(looked_up) // 8):
-        units = index.possible(column, looked_up[8 * at : 8 * at + 8], always=always)
+        units = index.possible(column, looked_up[8 * at : 8 * at + 8])
         entries = [(at, *unit) for unit in zip(*units, strict=True)]
         assert len(set(entries)) == len(entries)
         found |= set(entries)
-    together = index.possible(column, looked_up, always=always)
+    together = index.possible(column, looked_up)
     assert len(set(zip(*together, strict=True))) == len(together.files)
     if looked_up:
         assert set(zip(*together, strict=True)) == {unit[1:] for unit in found}

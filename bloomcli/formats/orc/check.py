@@ -191,7 +191,11 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Faults of statistics and row indexes of these columns (None: of those with filters) that show without
     values."""
-    yield from proof.by_metadata(filters, filters.proven(columns))
+    proven = filters.proven(columns)
+    yield from proof.by_metadata(filters, proven)
+    for stripe in filters.footer.stripes if proven else ():
+        yield from proof.of_indexes_above(filters, filters.footer.stripe_footer(stripe), proven)
+    yield from proof.of_section(filters.footer, proven)
 
 
 def deep(
@@ -226,6 +230,9 @@ def deep(
                 yield DeepCheck(finding=finding)
     for finding in proof.by_metadata(filters, check.proven - measured.keys(), units):
         yield DeepCheck(finding=finding)
+    if units is None or all(stripe.ordinal in units for stripe in footer.stripes):  # else `contradictions` reports it
+        for finding in proof.of_section(footer, check.proven):
+            yield DeepCheck(finding=finding)
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
@@ -238,6 +245,8 @@ def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | 
             yield from (location.stream.range for found in wanted.values() for location in found)
             for column in filter(filters.readable, sorted(wanted)):
                 yield from filters.value_ranges(streams, column)
+            for orc in proof.above(filters.footer, proven):
+                yield from (s.range for s in streams.of_column(orc.id) if s.kind == "ROW_INDEX")
 
 
 class _Checked(NamedTuple):
@@ -261,14 +270,19 @@ class _Check(NamedTuple):
     stop: Stop
 
     def jobs(self, streams: StripeFooter) -> Iterator[Job[_Checked]]:
-        """Yield one job for each column of a stripe."""
+        """Yield one job for each column of a stripe, after one for the row indexes above them."""
         filters = self.filters
+        yield Job(0, partial(self._above, streams))
         for column, found in filters.to_check(streams, self.columns, self.proven).items():
             memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in found)
             memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES)
             orc = filters.footer.types[column]
             memory += hashes.memory(streams, orc) + measured_memory(streams, orc)
             yield Job(memory, partial(self._column, streams, orc, found))
+
+    def _above(self, streams: StripeFooter) -> _Checked:
+        found = proof.of_indexes_above(self.filters, streams, self.proven)
+        return _Checked(0, [DeepCheck(finding=one) for one in found], 0, None)
 
     def _column(self, streams: StripeFooter, orc: OrcType, found: Sequence[Location]) -> _Checked:
         """Check one column of one stripe."""

@@ -335,19 +335,20 @@ class Footer:
         return spec.parse("Metadata", data, self.path, at, "metadata")
 
     @cached_property
-    def of_stripes(self) -> Sequence[Any]:
-        """The statistics of all columns of each stripe, as stored; empty if they can't be read."""
+    def of_stripes(self) -> tuple[Sequence[Any], CorruptFile | UnsupportedError | None]:
+        """The statistics of all columns of each stripe, as stored; none, and the error, if they can't be read."""
         try:
-            found: Sequence[Any] = self.read_metadata().stripe_statistics
-        except (CorruptFile, UnsupportedError):
-            return ()  # statistics are optional
-        return found
+            return self.read_metadata().stripe_statistics, None
+        except (CorruptFile, UnsupportedError) as error:
+            return (), error.with_traceback(None)  # which would keep the bytes
 
     def stripe_statistics(self, stripe: Stripe, column: int) -> Any | None:
-        """A stripe's statistics of a column, as stored; None if there are none that can be read."""
-        if stripe.ordinal >= len(self.of_stripes):
+        """A stripe's statistics of a column, as stored; None if there are none that can be read: `of_stripes` has
+        the error, which `proof.of_section` reports."""
+        of_stripes, _ = self.of_stripes
+        if stripe.ordinal >= len(of_stripes):
             return None
-        found = self.of_stripes[stripe.ordinal].column_statistics
+        found = of_stripes[stripe.ordinal].column_statistics
         return found[column] if column < len(found) else None
 
     def read_stream(self, stream: Stream, stripe: Stripe) -> bytes:

@@ -19,6 +19,7 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, Final
 
+from bloomcli.errors import CorruptFile
 from bloomcli.formats.geospatial import BOX, Claims
 from bloomcli.formats.orc import row_index, spec, statistics, zones
 from bloomcli.formats.orc.bloom_filter import Filters
@@ -41,6 +42,7 @@ from bloomcli.formats.orc.values import (
     why_zone_unknown,
 )
 from bloomcli.model.file import Severity
+from bloomcli.model.table_statistics import Kind
 from bloomcli.model.validate import Finding
 from bloomcli.values import keys
 from bloomcli.words import counted
@@ -224,7 +226,7 @@ def offsets_of(streams: Sequence[StripeFooter], orc: OrcType) -> Offsets | None:
 def text_of(value: Any, orc: OrcType) -> str:
     """A bound or a value, as text."""
     key = key_of(value[:SHOWN_BYTES] if isinstance(value, bytes) else value, orc)
-    return keys.text_of(key, keys.kind_of_column(literal_column(orc)))
+    return keys.text_of(key, Kind.TEXT if orc.kind in STRINGS else keys.kind_of_column(literal_column(orc)))
 
 
 def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Offsets | None) -> Iterator[Finding]:
@@ -407,6 +409,35 @@ def by_metadata(filters: Filters, columns: set[int], units: Container[int] | Non
                 *_sums(of_stripes, whole, ("the stripes'", "the file's")),
             ):
                 yield _located(fault, footer, orc)
+
+
+def above(footer: Footer, columns: set[int]) -> Sequence[OrcType]:
+    """The structs, lists and maps that these columns lie in, and that aren't among them."""
+    columns = columns - footer.encrypted_columns
+    found = {each.id: each for column in columns for each in footer.ancestors(footer.types[column])}
+    return [found[column] for column in sorted(found.keys() - columns)]
+
+
+def of_indexes_above(filters: Filters, streams: StripeFooter, columns: set[int]) -> Iterator[Finding]:
+    """Findings about row indexes above these columns in a stripe that can't be used: readers that skip rows by the
+    columns need them, too, that of the file's root included."""
+    for orc in above(filters.footer, columns) if streams.stripe.rows else ():
+        index = Index(filters, streams, orc)
+        if index.problem is not None:
+            yield index.finding(_fault(POSITIONS, Severity.ERROR, index.problem), None)
+
+
+def of_section(footer: Footer, columns: set[int]) -> Iterator[Finding]:
+    """The finding that the stripes' statistics of these columns can't be read: they aren't compared with anything.
+
+    Readers that skip stripes by them fail then. A section that is only larger than what is read here is a note.
+    """
+    if not footer.stripes or columns <= footer.encrypted_columns or (error := footer.of_stripes[1]) is None:
+        return
+    severity = Severity.ERROR if isinstance(error, CorruptFile) else Severity.NOTE
+    field = error.field or "metadata"
+    fault = _fault(BOUNDS, severity, f"the stripes' statistics ({field}) can't be read: {error.reason}")
+    yield replace(fault, offset=error.offset or footer.metadata_at)
 
 
 def _contradictions(

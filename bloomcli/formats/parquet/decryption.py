@@ -57,7 +57,7 @@ from bloomcli.formats.parquet.footer import (
 )
 from bloomcli.formats.parquet.key_material import KeyRing
 from bloomcli.formats.parquet.page_index import offset_index
-from bloomcli.formats.parquet.pages import BAD_CHECKSUM, BadChecksum, PageHeader, parse
+from bloomcli.formats.parquet.pages import BAD_CHECKSUM, WINDOW, BadChecksum, PageHeader, parse
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.storage.base import KeptRange, Pieces, Source
 from bloomcli.storage.sources import CountingSource
@@ -300,15 +300,16 @@ def _cut(plain: _Plain, start: int, stop: int) -> tuple[memoryview, memoryview]:
 class _Window:
     """Stored bytes of a region. Small pages are read several at a time, because they are all needed up to `stop`."""
 
-    def __init__(self, read: Callable[[int, int], bytes], end: int, stop: int) -> None:
-        """`end`: the region's. `stop`: the end of the range of which plain bytes are wanted."""
-        self._read, self._end, self.stop = read, end, stop
+    def __init__(self, read: Callable[[int, int], bytes], end: int, stop: int, ahead: int) -> None:
+        """`end`: the region's. `stop`: the end of the range of which plain bytes are wanted. `ahead`: most bytes that
+        are read at a time, unless a page has more."""
+        self._read, self._end, self.stop, self._ahead = read, end, stop, ahead
         self._start, self._data = 0, memoryview(b"")
 
     def take(self, at: int, size: int) -> memoryview:
         """The bytes at an offset. The caller has checked that the region has them."""
         if not self._start <= at <= at + size <= self._start + len(self._data):
-            ahead = min(_AHEAD_BYTES, self.stop - at, self._end - at)
+            ahead = min(self._ahead, self.stop - at, self._end - at)
             self._start, self._data = at, memoryview(self._read(at, max(size, ahead)))
         return self._data[at - self._start : at - self._start + size]
 
@@ -329,7 +330,7 @@ class _Region:
 
 _KEPT_BYTES: Final = 32 << 20
 _AHEAD_BYTES: Final = 64 << 10
-"""Bytes that are read with a page's header, and of small pages at a time."""
+"""Bytes that one request to a store reads with a page's header, and of small pages at a time."""
 _HEADER_BYTES: Final = 512
 """More than the module of a page's header has, unless it has long bounds."""
 
@@ -422,7 +423,7 @@ class PlainSource(CountingSource):
             whole = self._once(region.start, partial(self._structure, region))
             return b"".join(_cut(whole, start - region.start, stop - region.start))
         parts: list[bytes | memoryview] = []
-        window = _Window(super()._read, region.end, stop)
+        window = _Window(super()._read, region.end, stop, _AHEAD_BYTES if self.request_bytes else WINDOW)
         at = start
         while at < stop:
             page, header = self._page_at(region, at, window)
@@ -609,8 +610,8 @@ class PlainSource(CountingSource):
     @staticmethod
     def _plain_levels(header: PageHeader, body: memoryview) -> int:
         """The bytes of levels in front of the module: parquet-java doesn't encrypt those of version 2's pages."""
-        if header.kind != "DATA_PAGE_V2" or not header.has_head:
+        if len(body) >= LENGTH_BYTES and module_length(body) == len(body):
             return 0
-        if module_length(bytes(body[:LENGTH_BYTES]).ljust(LENGTH_BYTES, b"\0")) == len(body):
+        if header.kind != "DATA_PAGE_V2" or not header.has_head:
             return 0
         return sum(header.required_of_head(f"{which}_levels_byte_length") for which in ("definition", "repetition"))

@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.datasets.spark_session import first_line, is_connect
-from bloomcli.errors import UnsupportedError
+from bloomcli.datasets.spark_session import first_line
+from bloomcli.tables import java
 from bloomcli.tables.java import JavaSession, java_errors, java_exception
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 DELTA: Final = "org.apache.spark.sql.delta"
 _STRINGS: Final = "[Ljava.lang.String;"
@@ -24,14 +24,6 @@ _STRINGS: Final = "[Ljava.lang.String;"
 
 class Jvm(JavaSession):
     """The JVM of a classic Spark session."""
-
-    def __init__(self, session: SparkSession) -> None:
-        """Raises UnsupportedError for a Spark Connect session, which has no JVM here."""
-        if is_connect(session):
-            raise UnsupportedError(
-                "a Spark Connect session can't open tables", hint="use a classic session, as under spark-submit"
-            )
-        super().__init__(session)
 
     @cached_property
     def _mapper(self) -> Any:
@@ -134,12 +126,12 @@ class Jvm(JavaSession):
 
 def class_names(error: Exception) -> list[str]:
     """The names of an error's Java class and its superclasses; empty if the error doesn't come from Java."""
-    java = java_exception(error)
-    if java is None:
+    found_error = java_exception(error)
+    if found_error is None:
         return []
     found: list[str] = []
     try:
-        at = java.getClass()
+        at = found_error.getClass()
         while at is not None:
             found.append(at.getName())
             at = at.getSuperclass()
@@ -153,3 +145,7 @@ def message(error: Exception) -> str:
     line = first_line(error)
     head, colon, rest = line.partition(": ")
     return rest if colon and "." in head and " " not in head else line
+
+
+reading: Final = partial(java.reading, message)
+"""As `bloomcli.tables.java.reading`, with messages of Delta."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, TableChange, valid
 from bloomcli.tables.delta import commits
-from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
+from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message, reading
 from bloomcli.tables.delta.reachable import reachable
 from bloomcli.tables.delta.reading import DeltaSnapshot
 from bloomcli.tables.delta.snapshot import Snapshot, check, full_path, new_entry_path
@@ -44,11 +44,11 @@ def open_table(
 
     Raises:
         UsageError: the name is invalid, or the version doesn't exist.
-        UnsupportedError: a Spark Connect session; or a path, and the session has no Delta.
+        UnsupportedError: a path, and the session has no Delta.
         UnreadableError: the table's log can't be read.
     """
     jvm = Jvm(session)
-    try:
+    with reading("the Delta table can't be opened", name):
         table = _find(jvm, name)
         if table is None:
             return None
@@ -59,8 +59,6 @@ def open_table(
         version = _version(jvm, name, table, snapshot, as_of)
         found = table.update() if version is None else table.getSnapshotAt(version)
         return DeltaTable(name, jvm, table, Snapshot(jvm, found), pinned=version is not None)
-    except java_errors() as error:
-        raise UnreadableError(f"the Delta table can't be opened: {message(error)}", path=name) from None
 
 
 def _find(jvm: Jvm, name: str) -> Any:
@@ -176,12 +174,10 @@ class DeltaTable(DeltaSnapshot, Table):
         if self._pinned:
             raise UsageError("--reachable looks in all versions", path=self.name, hint="leave out the version")
         current = {file.path for file in self.files()}
-        try:
+        with reading("the table's files can't be listed", self.name):
             conf = self._table.deltaLog().newDeltaHadoopConf()
             with valid("the Delta log isn't valid", self._location):
                 return reachable(self._jvm, self.name, column, self._location, current, conf)
-        except java_errors() as error:
-            raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
 
     def check_changes(self, *, new_row_ids: bool = False) -> None:
         """Raise UnsupportedError, with the feature's name, if files of this table can't be replaced without loss.
@@ -196,7 +192,7 @@ class DeltaTable(DeltaSnapshot, Table):
 
     def cautions(self) -> list[str]:
         """A remark if the session's log store for S3 doesn't protect commits from those of other drivers."""
-        try:
+        with reading("the Delta table can't be read", self.name):
             log = self._table.deltaLog()
             store = log.store()
             if (kind := store.getClass().getName()).endswith(
@@ -206,8 +202,6 @@ class DeltaTable(DeltaSnapshot, Table):
                 kind = store.getClass().getName()
             if kind.endswith(".LogStoreAdaptor"):
                 kind = store.logStoreImpl().getClass().getName()
-        except java_errors() as error:
-            raise UnreadableError(f"the Delta table can't be read: {message(error)}", path=self.name) from None
         return [_ONE_DRIVER] if kind.endswith(_S3_STORE) else []
 
     def new_path(self, file: DataFile) -> str:
@@ -228,17 +222,13 @@ class DeltaTable(DeltaSnapshot, Table):
         """The commits after a version."""
         if after is None or after >= self.version:
             return []
-        try:
+        with reading("the table's history can't be read", self.name):
             return commits.changes(self._target(), after)
-        except java_errors() as error:
-            raise UnreadableError(f"the table's history can't be read: {message(error)}", path=self.name) from None
 
     def refresh(self) -> None:
         """Move to the table's newest version."""
-        try:
+        with reading("the Delta table can't be read", self.name):
             snapshot = Snapshot(self._jvm, self._table.update())
-        except java_errors() as error:
-            raise UnreadableError(f"the Delta table can't be read: {message(error)}", path=self.name) from None
         if snapshot.version < 0:
             raise UnreadableError("the table no longer exists", path=self.name)
         self._snapshot = snapshot

@@ -71,7 +71,7 @@ def unchanged_since(java: Java, table: Any, snapshot_id: int, *, but_appends: bo
     )
     allowed = methods.as_interface(_PREDICATE, methods.either(is_known, is_append) if but_appends else is_known)
     every = methods.static(f"{GUAVA}.collect.Iterables", "all", "boolean", _ITERABLE, _PREDICATE)
-    return methods.as_interface(f"{ICEBERG}.SnapshotAncestryValidator", methods.with_last(every, 1, allowed))
+    return methods.as_interface(f"{ICEBERG}.SnapshotAncestryValidator", methods.with_arguments(every, 1, allowed))
 
 
 T = TypeVar("T")

@@ -135,9 +135,7 @@ class _DeletePlan:
         naming = [(file, index) for file in one.deletes if (index := indexes[file.location()].get(old)) is not None]
         if not naming:
             return None
-        parts = self.java.type("java.util.ArrayList")()
-        for _, index in naming:
-            parts.add(index)
+        parts = self.java.list_of(index for _, index in naming)
         whole = self.java.iceberg("deletes.PositionDeleteIndexUtil").merge(parts)
         return _Positions(whole, max(file.dataSequenceNumber() for file, _ in naming))
 

@@ -9,11 +9,10 @@ call through Py4J takes 50, too long for each row.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from bloomcli.datasets.spark_session import first_line
-from bloomcli.errors import BloomError, UnreadableError
 from bloomcli.tables import java
 from bloomcli.tables.java import JavaSession, java_errors
 
@@ -31,13 +30,9 @@ class Java(JavaSession):
         """An Iceberg class, by its name below ``org.apache.iceberg``."""
         return self.type(f"{ICEBERG}.{name}")
 
-    def items(self, iterable: Any, *, close: bool = False) -> list[Any]:
-        """The items of a Java Iterable; with `close` it is closed."""
-        try:
-            found = self.type(_LISTS).newArrayList(iterable)
-        finally:
-            if close:
-                iterable.close()
+    def items(self, iterable: Any) -> list[Any]:
+        """The items of a Java Iterable."""
+        found = self.type(_LISTS).newArrayList(iterable)
         return [found.get(index) for index in range(found.size())]
 
     @property
@@ -101,16 +96,8 @@ def message(error: Exception) -> str:
     return lines[0].strip().rstrip(".") if lines else first_line(error)
 
 
-@contextmanager
-def reading(what: str, path: str) -> Iterator[None]:
-    """Raise UnreadableError if a call into Java fails within the block."""
-    try:
-        yield
-    except BloomError:
-        raise
-    except java_errors() as error:
-        raise UnreadableError(f"{what}: {message(error)}", path=path) from None
-
+reading: Final = partial(java.reading, message)
+"""As `bloomcli.tables.java.reading`, with messages of Iceberg."""
 
 GUAVA: Final = f"{ICEBERG}.relocated.com.google.common"
 _FUNCTION: Final = f"{GUAVA}.base.Function"
@@ -160,17 +147,13 @@ class Methods:
         return self._lookup.findStatic(self.class_of(type_name), method, self._type(returns, arguments))
 
     def _type(self, returns: str, arguments: Sequence[str]) -> Any:
-        kinds = self._java.type("java.util.ArrayList")()
-        for name in arguments:
-            kinds.add(self.class_of(name))
+        kinds = self._java.list_of(map(self.class_of, arguments))
         return self._java.type(f"{_INVOKE}.MethodType").methodType(self.class_of(returns), kinds)
 
     def with_arguments(self, handle: Any, position: int, *values: Any) -> Any:
         """A handle without the arguments from a position on, which always have these values."""
-        given = self._java.type("java.util.ArrayList")()
-        for value in values:
-            given.add(value)
-        return self._java.type(f"{_INVOKE}.MethodHandles").insertArguments(handle, position, given.toArray())
+        given = self._java.list_of(values).toArray()
+        return self._java.type(f"{_INVOKE}.MethodHandles").insertArguments(handle, position, given)
 
     def as_interface(self, name: str, handle: Any) -> Any:
         """An object of a functional interface, such as ``java.util.function.Function``, that calls a handle."""
@@ -187,13 +170,6 @@ class Methods:
     def taking(self, handle: Any, returns: str, *arguments: str) -> Any:
         """A handle of other types, whose arguments and results are converted as Java's casts do."""
         return handle.asType(self._type(returns, arguments))
-
-    def with_last(self, handle: Any, position: int, value: Any) -> Any:
-        """A handle whose last argument, at `position`, has a value."""
-        gateway = self._java.gateway
-        values = gateway.new_array(gateway.jvm.Object, 1)
-        values[0] = value
-        return self._java.type(f"{_INVOKE}.MethodHandles").insertArguments(handle, position, values)
 
     def texts(self, items: Any, handle: Any) -> list[str]:
         """The result of a handle for each item of a Java List, as text; null becomes empty. A few calls for all."""

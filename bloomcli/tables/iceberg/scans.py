@@ -43,10 +43,7 @@ class Tasks:
     @classmethod
     def chosen(cls, java: Java, tasks: Iterable[Any]) -> Tasks:
         """Some tasks of a scan."""
-        found = java.type("java.util.ArrayList")()
-        for task in tasks:
-            found.add(task)
-        return cls(java, found)
+        return cls(java, java.list_of(tasks))
 
     def of_files(self, handle: Any) -> list[str]:
         """The result of a handle for each data file, as text."""
@@ -147,12 +144,8 @@ class Tasks:
             if not spec.isPartitioned():
                 continue
             own = [index for index, one in enumerate(specs) if one is spec]
-            tasks = self.java_list
-            if len(own) < len(specs):
-                tasks = self._java.type("java.util.ArrayList")()
-                for index in own:
-                    tasks.add(self.java_list.get(index))
-            yield spec, own, tasks
+            alone = len(own) == len(specs)
+            yield spec, own, self.java_list if alone else self._java.list_of(map(self.java_list.get, own))
 
     def _each(self, method: str, returns: str) -> list[str]:
         return self.of_files(self._methods.unbound(FILE, method, returns))
@@ -186,9 +179,7 @@ class Applied:
         self._methods = Methods(java)
         self._lists = java.type(f"{GUAVA}.collect.Lists")
         self._iterables = java.type(f"{GUAVA}.collect.Iterables")
-        self._tasks = java.type("java.util.ArrayList")()
-        for task in tasks:
-            self._tasks.add(task)
+        self._tasks = java.list_of(tasks)
         self._deletes = self._methods.unbound(_TASK, "deletes", _LIST)
         size = self._methods.then(self._deletes, self._methods.unbound(_LIST, "size", "int"))
         self._sizes = [int(text) for text in self._methods.texts(self._tasks, size)]

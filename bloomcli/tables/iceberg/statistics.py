@@ -25,6 +25,7 @@ from bloomcli.tables.java import java_errors
 from bloomcli.values import calendar
 from bloomcli.values.keys import parse_key
 from bloomcli.values.literals import WIDE
+from bloomcli.words import counted
 
 _PARSER: Final = f"{ICEBERG}.ContentFileParser"
 _FILES_AT_ONCE: Final = 1000
@@ -165,7 +166,8 @@ def _column(leaf: Leaf, *facts: Any) -> ColumnStatistics | None:
     values, nulls, nans, low, high = facts
     if leaf.kind is None or all(fact is None for fact in facts):
         return None
-    greatest = None if high is None else decode(bytes.fromhex(high), leaf)
+    ends = [None if end is None else bytes.fromhex(end) for end in (low, high)]
+    least, greatest = (None if end is None else decode(end, leaf) for end in ends)
     if leaf.type in {"timestamp", "timestamptz"} and isinstance(greatest, int):
         greatest += _MICRO
     return ColumnStatistics(
@@ -174,9 +176,18 @@ def _column(leaf: Leaf, *facts: Any) -> ColumnStatistics | None:
         values=values,
         nulls=nulls,
         nans=nans,
-        low=None if low is None else decode(bytes.fromhex(low), leaf),
+        low=least,
         high=greatest,
+        problem=next((why for end in ends if end is not None and (why := _problem(end, leaf)) is not None), None),
     )
+
+
+def _problem(encoded: bytes, leaf: Leaf) -> str | None:
+    """Why bytes aren't a bound of a column; None if they are, or NaN."""
+    if decode(encoded, leaf) is not None or (leaf.type in _FLOATS and len(encoded) in {4, 8}):
+        return None
+    said = f"the manifest has a bound of {counted(len(encoded), 'byte')}, no value of the type {leaf.type}"
+    return f"{said}: engines that compare it fail or read another value"
 
 
 def decode(encoded: bytes, leaf: Leaf) -> Key | None:

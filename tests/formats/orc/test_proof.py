@@ -292,6 +292,82 @@ def test_a_row_index_that_is_no_message_is_found(tmp_path: Path) -> None:
     assert (found.id, found.row_group) == (POSITIONS, None)
 
 
+@pytest.mark.parametrize("above", ["(root)", "person", "tags"])
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_row_index_above_a_column_that_is_no_message_is_found_once(tmp_path: Path, above: str, deep: bool) -> None:
+    """Readers that skip rows by the column end with an error (tests/interop/test_orc_statistics.py)."""
+    columns = ["tags._elem"] if above == "tags" else ["person.name", "person.age"]
+    index = 0 if above == "(root)" else number(JAVA, above)
+    file = orcfiles.edited(
+        JAVA, tmp_path / "f", lambda file: edits.set_row_index(file, index, b"\xff" * 20, stripe=1)
+    )
+    (found,) = bloomcli.validate(file, columns=columns, deep=deep).findings
+    assert (found.id, found.severity, found.column, found.stripe) == (POSITIONS, Severity.ERROR, above, 1)
+    assert found.offset == File.split(file.read_bytes()).footer.stripes[1].offset or above != "(root)"
+    assert bloomcli.validate(JAVA, columns=columns, deep=deep).findings == ()
+
+
+def overwritten(file: File) -> bytes:
+    """The metadata section with other bytes in its place."""
+    return b"\xff" * len(file.metadata)
+
+
+def cut(file: File) -> bytes:
+    """The section without the message's last bytes."""
+    return file.packed(file.plain(file.metadata)[:-7])
+
+
+def flipped(file: File) -> bytes:
+    """The section with one damaged byte, which can't be decompressed."""
+    return file.metadata[:10] + bytes([file.metadata[10] ^ 0xFF]) + file.metadata[11:]
+
+
+def damaged(path: Path, target: Path, change: Callable[[File], bytes]) -> Path:
+    """The file with another metadata section."""
+
+    def edit(file: File) -> None:
+        file.metadata = change(file)
+        file.postscript.metadata_length = len(file.metadata)
+
+    return orcfiles.edited(path, target, edit)
+
+
+@pytest.mark.parametrize("change", [overwritten, cut, flipped])
+@pytest.mark.parametrize("options", [{}, {"deep": True}, {"deep": True, "sample_row_groups": "1"}])
+def test_stripes_statistics_that_can_not_be_read_are_found_once(
+    tmp_path: Path, change: Callable[[File], bytes], options: dict[str, Any]
+) -> None:
+    """Readers that skip stripes end with an error (tests/interop/test_orc_statistics.py)."""
+    file = damaged(JAVA, tmp_path / "f", change)
+    (found,) = bloomcli.validate(file, **options).findings
+    assert (found.id, found.severity, found.column, found.stripe) == (BOUNDS, Severity.ERROR, None, None)
+    assert found.message.startswith("the stripes' statistics (metadata) can't be read: ")
+    assert found.offset == file.read_bytes().index(File.split(file.read_bytes()).metadata)
+    assert found.hint is not None
+    assert bloomcli.validate(JAVA, **options).findings == ()
+
+
+def test_stripes_statistics_that_are_too_large_to_be_read_are_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bloomcli.limits.FOOTER_MAX_BYTES", 1 << 10)
+    file = damaged(CPP, tmp_path / "f", lambda file: file.packed(file.plain(file.metadata) + b"\x12\x00" * 4096))
+    (found,) = check(file)
+    assert (found.id, found.severity) == (BOUNDS, NOTE)
+
+
+def test_no_other_command_uses_the_stripes_statistics(tmp_path: Path) -> None:
+    same = damaged(JAVA, tmp_path / "same", lambda file: file.metadata)
+    reports: list[Any] = []
+    for path in (same, damaged(JAVA, tmp_path / "f", overwritten)):
+        rows = [b.column("row").to_pylist() for b in bloomcli.find(path, ["-900000000", "5"], column="whole")]
+        probed, listed = bloomcli.probe(path, ["-900000000", "5"], column="whole"), bloomcli.inspect(path)
+        (advised,) = bloomcli.advise(path, columns=["whole"]).columns
+        reports.append((rows, probed.totals, listed.filters, advised.reason, advised.overlap, advised.saved_bytes))
+    assert reports[0] == reports[1]
+    assert reports[0][0] == [[0]]
+
+
 def many(path: Path, compression: pyorc.CompressionKind, runs: int, share: float) -> Path:
     """Values in runs of all kinds, of `runs` lengths, in small chunks, with nulls, in row groups of 1000. `share` of
     different texts up to which there is a dictionary."""

@@ -103,6 +103,28 @@ def test_a_bound_is_read_in_the_type_that_it_was_written_in(kind: str, encoded: 
     assert decode(encoded, Leaf("c", kind, 2)) == key
 
 
+@pytest.mark.parametrize(
+    ("kind", "encoded"),
+    [("int", b"\1\2\3"), ("date", b""), ("timestamptz", b"\1"), ("double", b"\1\2\3"), ("boolean", b"")],
+)
+def test_a_bound_that_is_no_value_is_a_problem_and_fails_queries_of_pyiceberg(kind: str, encoded: bytes) -> None:
+    from pyiceberg import types
+    from pyiceberg.conversions import from_bytes
+
+    class_name = {"int": "Integer", "timestamptz": "Timestamptz"}.get(kind, kind.title())
+    with pytest.raises(struct.error):
+        from_bytes(getattr(types, f"{class_name}Type")(), encoded)
+    leaf = {1: Leaf("c", kind, 0)}
+    for bounds in ("lower_bounds", "upper_bounds"):
+        (found,) = statistics_of(entry(**{bounds: by_id(_1=encoded.hex())}), leaf, []).columns
+        size = "0 bytes" if not encoded else "1 byte" if len(encoded) == 1 else "3 bytes"
+        assert found.problem == (
+            f"the manifest has a bound of {size}, no value of the type {kind}: engines that compare it fail or read"
+            " another value"
+        )
+        assert found.low is found.high is None
+
+
 def test_partition_values_are_those_of_columns_and_transforms_that_can_be_computed() -> None:
     fields = [
         {"name": "id", "transform": "identity", "source-id": 1, "field-id": 1000},
