@@ -29,7 +29,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.encodings import slices, unread
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_index import PagePlace
-from bloomcli.formats.parquet.pages import ChunkReader, outgrown, read_page, refuse_encrypted
+from bloomcli.formats.parquet.pages import ChunkReader, can_become, read_page, refuse_encrypted
 from bloomcli.formats.parquet.spec import (
     BINARY,
     I32,
@@ -404,9 +404,10 @@ def _next(reader: ChunkReader) -> RawPage | None:
         raise unread(encoding, header.location)
     count = header.required_of_head("num_values")
     is_dictionary = header.kind == "DICTIONARY_PAGE"
-    reason = outgrown(packed, size, reader.chunk)
-    if reason is not None:
-        raise reader.fault(reason, at)
+    if count < 0 or size < 0 or packed < 0:
+        raise reader.fault("a page of a negative size", at)
+    if not can_become(packed, size, reader.chunk):
+        raise reader.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", at)
     if max(size, packed) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
         raise header.location.unsupported(
             f"a page of {counted(max(size, packed), 'byte')}; at most {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",

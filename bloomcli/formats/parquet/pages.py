@@ -114,19 +114,9 @@ _USUAL_PAGE_BYTES: Final = 1 << 20
 """The usual size of a page. parquetjs writes totals of uncompressed bytes that are smaller than one."""
 
 
-def outgrown(packed: int, size: int, chunk: ColumnChunk) -> str | None:
-    """Why `packed` compressed bytes of a chunk's page can't become `size` decompressed ones; None if they may."""
-    if size <= max(packed * _MOST_GROWTH, chunk.uncompressed_bytes, _USUAL_PAGE_BYTES):
-        return None
-    return f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones"
-
-
-def _misfit(packed: int, size: int, levels: int, codec: str, chunk: ColumnChunk) -> str | None:
-    """Why `packed` stored bytes of a chunk's page can't become `size`; None if they may. The first `levels` bytes are
-    the same in both."""
-    if codec != "UNCOMPRESSED":
-        return outgrown(packed - levels, size - levels, chunk)
-    return None if packed == size else f"{counted(packed, 'byte')} that aren't compressed can't become {size}"
+def can_become(packed: int, size: int, chunk: ColumnChunk) -> bool:
+    """Whether `packed` compressed bytes of a chunk's page may become `size` decompressed ones."""
+    return size <= max(packed * _MOST_GROWTH, chunk.uncompressed_bytes, _USUAL_PAGE_BYTES)
 
 
 BAD_CHECKSUM: Final = "the page's bytes don't match the checksum in its header: they changed after they were written"
@@ -439,12 +429,12 @@ class _StoredPage(NamedTuple):
         """Return the decompressed bytes after the first `skip`."""
         codec = self.reader.chunk.codec if compressed and self.packed > skip else "UNCOMPRESSED"
         size = self.size - skip
-        if codec != "UNCOMPRESSED" and not codecs.supported(codec):
-            location = self.location.at("meta_data.codec")
-            raise location.unsupported(f"the codec {codec}", "rewrite the file with another codec")
-        reason = _misfit(self.packed, self.size, skip, codec, self.reader.chunk)
-        if reason is not None:
-            raise self.location.fault(reason, 0)
+        if codec != "UNCOMPRESSED":
+            self._possible(codec, size, self.packed - skip)
+        elif self.packed != self.size:
+            raise self.location.fault(
+                f"{counted(self.packed, 'byte')} that aren't compressed can't become {self.size}", 0
+            )
         if self.data is None:
             packed = PageBytes(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
             large = LargeBody(packed, self.location, self.reader.stop)
@@ -456,6 +446,13 @@ class _StoredPage(NamedTuple):
             except codecs.CodecError as error:
                 raise self.location.fault(f"the page can't be decompressed ({error})", 0) from None
         return Body(data, self.reader.stop)
+
+    def _possible(self, codec: str, size: int, packed: int) -> None:
+        if not codecs.supported(codec):
+            location = self.location.at("meta_data.codec")
+            raise location.unsupported(f"the codec {codec}", "rewrite the file with another codec")
+        if not can_become(packed, size, self.reader.chunk):
+            raise self.location.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", 0)
 
     def head(self, size: int) -> AnyBody:
         """Return the first bytes, which aren't compressed."""
@@ -616,16 +613,18 @@ def _contradiction(reader: ChunkReader, header: PageHeader, packed: int, size: i
     count = header.required_of_head("num_values")
     if header.kind != "DICTIONARY_PAGE" and count > chunk.num_values:
         return f"a page of {counted(count, 'value')}, and the column chunk has {chunk.num_values}"
-    levels, codec = 0, chunk.codec
+    levels = 0
+    compressed = True
     if header.kind == "DATA_PAGE_V2":
         levels = header.required_of_head("repetition_levels_byte_length")
         levels += header.required_of_head("definition_levels_byte_length")
-        codec = codec if header.is_packed else "UNCOMPRESSED"
+        compressed = header.is_packed
         if levels > min(packed, size):
             return f"levels of {counted(levels, 'byte')} in a page of {min(packed, size)}"
-    reason = _misfit(packed, size, levels, codec, chunk)
-    if reason is not None or codec == "UNCOMPRESSED":
-        return reason
+    if chunk.codec == "UNCOMPRESSED" or not compressed:
+        return None if packed == size else f"{counted(packed, 'byte')} that aren't compressed can't become {size}"
+    if not can_become(packed - levels, size - levels, chunk):
+        return f"a page of {counted(size - levels, 'byte')} can't be in {packed - levels} compressed ones"
     return _compressed(bytes(reader.peek(min(packed, HEADER_WINDOW)))[levels:], size - levels, chunk.codec)
 
 
