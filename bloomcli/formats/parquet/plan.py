@@ -369,7 +369,6 @@ class AddPlan(Change):
         _refuse(filters, columns)
         self.rule = rule
         self._stop = Stop()
-        self._ahead: BuildQueue[_BuiltFilter] | None = None
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
         removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
         appends = appends and not any(map(filters.gives_away, removed))  # appending would keep the old bits
@@ -471,7 +470,7 @@ class AddPlan(Change):
         def following(*, early: bool = False) -> Pieces:
             nonlocal decoded
             key, chunk = next(chunks)
-            built = ahead.take()
+            built = queue.take()
             if built.bits is None:
                 built = self._build_one(chunk, grows=True)
             bits = built.bits
@@ -481,25 +480,20 @@ class AddPlan(Change):
             decoded += built.decoded
             yield from self.put(key, bits, early=early)
 
-        with BuildQueue(
-            (self._job(chunk, tick) for chunk in self.chunks.values()), threads, lambda built: built.held
-        ) as ahead:
-            self._ahead = ahead
-            try:
-                ahead.start_jobs()
-                for piece in itertools.chain.from_iterable(map(slices, self.kept())):
-                    yield piece
-                    ahead.start_jobs()
-                    while ahead.full and ahead.ready:
-                        yield from following(early=True)
-                        ahead.start_jobs()
-                while ahead:
-                    yield from following()
-                    ahead.start_jobs()
-            except BaseException:
-                self._stop.requested = True
-                raise
-        yield from self.finish(changes, decoded, ahead.remarks)
+        jobs = (self._job(chunk, tick) for chunk in self.chunks.values())
+        with BuildQueue(jobs, threads, lambda built: built.held, self._stop) as queue:
+            self._queue = queue
+            queue.start_jobs()
+            for piece in itertools.chain.from_iterable(map(slices, self.kept())):
+                yield piece
+                queue.start_jobs()
+                while queue.full and queue.ready:
+                    yield from following(early=True)
+                    queue.start_jobs()
+            while queue:
+                yield from following()
+                queue.start_jobs()
+        yield from self.finish(changes, decoded, queue.remarks)
 
     def _job(self, chunk: ColumnChunk, tick: Tick) -> Job[_BuiltFilter]:
         def one() -> _BuiltFilter:
@@ -512,22 +506,12 @@ class AddPlan(Change):
     def _memory(self, chunk: ColumnChunk) -> int:
         """The maximum memory, in bytes, for building a chunk's filter: filter, first fold, kept hashes, decoding."""
         size = self._upper_bound(chunk)
-        kept = self._hashes_to_keep(chunk)
-        return (
-            size
-            + size // 2
-            + kept
-            + min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, parquet_limits.DECODING_BYTES)
-        )
+        return size + size // 2 + self._hashes_to_keep(chunk) + decoding_bytes(chunk)
 
     def _hashes_to_keep(self, chunk: ColumnChunk) -> int:
         """The size of a chunk's hashes if its filter is built at several sizes; 0 for other or too large chunks."""
         hashes = 8 * self._most_values(chunk) if self.rule.tight and self.rule.ndv is None else 0
         return hashes if hashes <= parquet_limits.HASHES_KEPT_BYTES else 0
-
-    def failed(self) -> bool:
-        """Whether a column couldn't be read."""
-        return self._ahead is not None and self._ahead.failed()
 
     def _refuse_missing(self, chunk: ColumnChunk, count: int) -> None:
         """Refuse pages without values if the statistics count some: `validate` would report an empty filter."""
@@ -669,6 +653,11 @@ def slices(piece: KeptRange | bytes) -> Iterator[KeptRange | bytes]:
         offset += _SLICE_BYTES
         length -= _SLICE_BYTES
     yield KeptRange(offset, length)
+
+
+def decoding_bytes(chunk: ColumnChunk) -> int:
+    """The maximum memory, in bytes, for decoding a chunk."""
+    return min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, parquet_limits.DECODING_BYTES)
 
 
 def _bytes_to_read(chunk: ColumnChunk) -> int:
