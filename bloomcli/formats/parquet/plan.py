@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
@@ -429,7 +429,6 @@ class AddPlan(Change):
     def _estimate(self, key: ChunkKey) -> FilterChange:
         chunk = self.chunks[key]
         size = self._upper_bound(chunk)
-        cap = self.rule.largest_split_block
         count = self._most_values(chunk)
         if self._is_of_dictionary(chunk):
             filters = self.filters
@@ -440,15 +439,20 @@ class AddPlan(Change):
         if self.rule.tight and self.rule.ndv is None:
             bound = sizing.tight_bound_bytes(count, self._rate(chunk))
             size = min(size, max(bound, self.rule.smallest_split_block))
+        return self._change(key, chunk, min(size, self.rule.largest_split_block), non_null_values(chunk))
+
+    def _change(
+        self, key: ChunkKey, chunk: ColumnChunk, bitset_bytes: int, count: int, **measured: Any
+    ) -> FilterChange:
         return FilterChange(
             row_group=key.row_group,
             column=chunk.column.path,
             action="replace" if key in self.removed else "add",
-            bitset_bytes=min(size, cap),
-            values=non_null_values(chunk),
+            bitset_bytes=bitset_bytes,
+            values=count,
             target_fpp=self._rate(chunk),
-            misses_target=False,
             source="dictionary" if chunk.only_dictionary_encoded else "pages",
+            **measured,
         )
 
     def reads(self) -> Iterator[tuple[int, int]]:
@@ -526,19 +530,10 @@ class AddPlan(Change):
         )
 
     def _changed(self, key: ChunkKey, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:
-        return FilterChange(
-            row_group=key.row_group,
-            column=chunk.column.path,
-            action="replace" if key in self.removed else "add",
-            bitset_bytes=bits.nbytes,
-            # None if it is replaced because it can't be read
-            old_bitset_bytes=self.filters.bitset_bytes(chunk) if key in self.removed else None,
-            values=count,
-            fpp=bits.fpp,
-            target_fpp=self._rate(chunk),
-            misses_target=bits.fpp > self._rate(chunk),
-            source="dictionary" if chunk.only_dictionary_encoded else "pages",
-        )
+        # None if it is replaced because it can't be read
+        old = self.filters.bitset_bytes(chunk) if key in self.removed else None
+        missed = bits.fpp > self._rate(chunk)
+        return self._change(key, chunk, bits.nbytes, count, old_bitset_bytes=old, fpp=bits.fpp, misses_target=missed)
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
         """Build a chunk's filter; without bits if it has to be larger than expected, unless `grows` is true."""
