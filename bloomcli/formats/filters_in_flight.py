@@ -39,6 +39,7 @@ class BuildQueue(Generic[T]):
         jobs: the jobs, in order. One that needs more memory than all may have is built alone.
         threads: the maximum number of threads.
         result_bytes: bytes that a result takes until it is written.
+        stop: is set if the caller ends early: running jobs must check it.
         max_jobs: maximum number of started and waiting jobs, regardless of their memory.
     """
 
@@ -47,9 +48,11 @@ class BuildQueue(Generic[T]):
         jobs: Iterable[Job[T]],
         threads: int,
         result_bytes: Callable[[T], int],
+        stop: Stop | None = None,
         *,
         max_jobs: int = _MAX_JOBS,
     ) -> None:
+        self._stop = stop or Stop()
         self._max_jobs = max_jobs
         self._jobs: Iterator[Job[T]] = iter(jobs)
         self._next = next(self._jobs, None)
@@ -64,7 +67,8 @@ class BuildQueue(Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: object, *_: object) -> None:
+        self._stop.requested |= error is not None
         self._threads.close()
         self._running.clear()
 
@@ -131,11 +135,7 @@ def in_order(jobs: Iterable[Job[T]], threads: int, stop: Stop) -> Iterator[T]:
 
     `stop` is set if the caller ends early: running jobs must check it.
     """
-    with BuildQueue(jobs, threads, lambda _: 0, max_jobs=threads + 1) as queue:
-        try:
-            while queue:
-                queue.start_jobs()
-                yield queue.take()
-        except BaseException:
-            stop.requested = True
-            raise
+    with BuildQueue(jobs, threads, lambda _: 0, stop, max_jobs=threads + 1) as queue:
+        while queue:
+            queue.start_jobs()
+            yield queue.take()

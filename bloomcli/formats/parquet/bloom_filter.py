@@ -305,7 +305,7 @@ def unreadable(footer: Footer, column: Column) -> str | None:
         chunk = footer.chunk(key)
         if chunk.encrypted:
             return f"encrypted: {chunk.key_hint}"
-        if chunk.codec != "UNCOMPRESSED" and not codecs.supported(chunk.codec):
+        if not codecs.supported(chunk.codec):
             return f"compressed by {chunk.codec}, which isn't known here"
     return None
 

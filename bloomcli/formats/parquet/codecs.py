@@ -38,8 +38,8 @@ class CodecError(ValueError):
 
 
 def supported(codec: str) -> bool:
-    """Whether `decompress` supports the codec of this name."""
-    return codec in _CODECS
+    """Whether pages in the codec of this name can be read."""
+    return codec == "UNCOMPRESSED" or codec in _CODECS
 
 
 def streams(codec: str) -> bool:

@@ -76,7 +76,7 @@ def _row_group(filters: Filters, chunk: ColumnChunk, rows: int, fpp: float, stop
     none = none._replace(contradicted=wrong)
     if only_nulls:
         return none
-    if chunk.encrypted or not (chunk.codec == "UNCOMPRESSED" or codecs.supported(chunk.codec)):
+    if chunk.encrypted or not codecs.supported(chunk.codec):
         return none._replace(possible=True)
     made, decoded = _made(filters, chunk, fpp, stop)
     lost = any(statistics.lost(chunk, made))

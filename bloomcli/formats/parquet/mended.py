@@ -339,11 +339,7 @@ class Maker:
         fields: dict[str, Value | None] = {}
         if mends or there.null_count is None:
             fields["null_count"] = found.nulls
-        reason = self._orders.why_none(column) or (_TOO_LONG if found.unknown else None)
-        if reason is None and found.low is None and found.nulls < found.values:
-            reason = "its values are all NaN"
-        if reason is None and self._has_no_key(found):
-            reason = _NO_NUMBER
+        reason = self._why_no_bounds([found], "its values are all NaN")
         if mends or (reason is None and None in there.bounds(True, False)):
             for name, bound, cut in (("min", found.low, cut_low), ("max", found.high, cut_high)):
                 whole = None if reason is not None else bound
@@ -381,13 +377,8 @@ class Maker:
     def _column_index(self) -> tuple[bytes, Sequence[int], int]:
         """The column index, the sizes of its pages, and the mean bytes of those that a lookup reads. Raises
         _NoRightValue."""
-        reason = self._orders.why_none(self._column)
-        if reason is None and self.measured.unknown:
-            reason = _TOO_LONG
-        if reason is None and any(page.low is None and not page.only_nulls for page in self.measured.pages):
-            reason = "a page has no value but NaN, for which the format has no bounds"
-        if reason is None and any(map(self._has_no_key, self.measured.pages)):
-            reason = _NO_NUMBER
+        only_nan = "a page has no value but NaN, for which the format has no bounds"
+        reason = self._why_no_bounds(self.measured.pages, only_nan)
         if reason is not None:
             raise _NoRightValue(reason)
         pages = self._listed()
@@ -403,9 +394,16 @@ class Maker:
             ),
         )
 
-    def _has_no_key(self, found: MeasuredChunk | MeasuredPage) -> bool:
-        """Whether a bound isn't a value of the column's type."""
-        return any(bound is not None and self._key(bound) is None for bound in (found.low, found.high))
+    def _why_no_bounds(self, parts: Sequence[MeasuredChunk | MeasuredPage], only_nan: str) -> str | None:
+        """Why some of these parts of the chunk can't have bounds; None if all can. `only_nan`: the reason if one has
+        no other values than NaN."""
+        reason = self._orders.why_none(self._column) or (_TOO_LONG if self.measured.unknown else None)
+        if reason is None and any(part.low is None and part.nulls < part.values for part in parts):
+            reason = only_nan
+        bounds = (bound for part in parts for bound in (part.low, part.high))
+        if reason is None and any(bound is not None and self._key(bound) is None for bound in bounds):
+            reason = _NO_NUMBER  # a bound isn't a value of the column's type
+        return reason
 
     def _listed(self) -> Sequence[MeasuredPage]:
         """The pages that the offset index has, the new one or the stored one. Raises _NoRightValue."""

@@ -277,7 +277,7 @@ def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[Ch
     chunk, rows, places, by_headers = chosen
     refuse_encrypted(source, chunk)
     reader = ChunkReader(source, chunk, data_end, checked=True)
-    if not codecs.supported(chunk.codec) and chunk.codec != "UNCOMPRESSED":
+    if not codecs.supported(chunk.codec):
         raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)
     if places is not None:
         source.will_read((place.offset, place.length) for place in places)

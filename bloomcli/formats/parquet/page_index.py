@@ -453,8 +453,8 @@ def _entries(source: Source, footer: Footer, key: ChunkKey) -> Iterator[IndexEnt
         offsets = offset_index(source, footer, key)
     except (CorruptFile, UnsupportedError) as error:
         yield IndexEntry(row_group=key.row_group, problem=error.reason)
-    nulls = (pages.null_pages if pages is not None else None) or []
-    locations = (offsets.page_locations if offsets is not None else None) or []
+    nulls = [] if pages is None else pages.null_pages or []
+    locations = [] if offsets is None else offsets.page_locations or []
     if pages is not None and offsets is not None:
         if len(locations) != len(nulls):
             reason = f"the column index has {plural(len(nulls), 'page')}, the offset index {len(locations):,}"
@@ -464,7 +464,8 @@ def _entries(source: Source, footer: Footer, key: ChunkKey) -> Iterator[IndexEnt
         if problem is not None:
             yield IndexEntry(row_group=key.row_group, problem=f"the column index isn't used: {problem}")
     order = None if pages is None else pages.boundary_order
-    ordered = pages is not None and footer.trust(column).ordered
+    used = pages if footer.trust(column).ordered else None
+    lows, highs = (None, None) if used is None else (used.min_values, used.max_values)
     for page in range(max(len(locations), len(nulls))):
         offset, size, first = locations[page] if page < len(locations) else (None, None, None)
         null = _at(nulls, page)
@@ -476,12 +477,8 @@ def _entries(source: Source, footer: Footer, key: ChunkKey) -> Iterator[IndexEnt
             first_row=first,
             nulls=None if pages is None else _at(pages.null_counts, page),
             only_nulls=null,
-            min=bound_text(_at(pages.min_values, page), column)
-            if pages is not None and ordered and not null
-            else None,
-            max=bound_text(_at(pages.max_values, page), column)
-            if pages is not None and ordered and not null
-            else None,
+            min=None if null else bound_text(_at(lows, page), column),
+            max=None if null else bound_text(_at(highs, page), column),
             boundary_order=None if order is None else spec.enum_name("BoundaryOrder", order),
         )
 

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
@@ -369,7 +369,6 @@ class AddPlan(Change):
         _refuse(filters, columns)
         self.rule = rule
         self._stop = Stop()
-        self._ahead: BuildQueue[_BuiltFilter] | None = None
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
         removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
         appends = appends and not any(map(filters.gives_away, removed))  # appending would keep the old bits
@@ -430,7 +429,6 @@ class AddPlan(Change):
     def _estimate(self, key: ChunkKey) -> FilterChange:
         chunk = self.chunks[key]
         size = self._upper_bound(chunk)
-        cap = self.rule.largest_split_block
         count = self._most_values(chunk)
         if self._is_of_dictionary(chunk):
             filters = self.filters
@@ -441,15 +439,20 @@ class AddPlan(Change):
         if self.rule.tight and self.rule.ndv is None:
             bound = sizing.tight_bound_bytes(count, self._rate(chunk))
             size = min(size, max(bound, self.rule.smallest_split_block))
+        return self._change(key, chunk, min(size, self.rule.largest_split_block), non_null_values(chunk))
+
+    def _change(
+        self, key: ChunkKey, chunk: ColumnChunk, bitset_bytes: int, count: int, **measured: Any
+    ) -> FilterChange:
         return FilterChange(
             row_group=key.row_group,
             column=chunk.column.path,
             action="replace" if key in self.removed else "add",
-            bitset_bytes=min(size, cap),
-            values=non_null_values(chunk),
+            bitset_bytes=bitset_bytes,
+            values=count,
             target_fpp=self._rate(chunk),
-            misses_target=False,
             source="dictionary" if chunk.only_dictionary_encoded else "pages",
+            **measured,
         )
 
     def reads(self) -> Iterator[tuple[int, int]]:
@@ -471,7 +474,7 @@ class AddPlan(Change):
         def following(*, early: bool = False) -> Pieces:
             nonlocal decoded
             key, chunk = next(chunks)
-            built = ahead.take()
+            built = queue.take()
             if built.bits is None:
                 built = self._build_one(chunk, grows=True)
             bits = built.bits
@@ -481,25 +484,20 @@ class AddPlan(Change):
             decoded += built.decoded
             yield from self.put(key, bits, early=early)
 
-        with BuildQueue(
-            (self._job(chunk, tick) for chunk in self.chunks.values()), threads, lambda built: built.held
-        ) as ahead:
-            self._ahead = ahead
-            try:
-                ahead.start_jobs()
-                for piece in itertools.chain.from_iterable(map(slices, self.kept())):
-                    yield piece
-                    ahead.start_jobs()
-                    while ahead.full and ahead.ready:
-                        yield from following(early=True)
-                        ahead.start_jobs()
-                while ahead:
-                    yield from following()
-                    ahead.start_jobs()
-            except BaseException:
-                self._stop.requested = True
-                raise
-        yield from self.finish(changes, decoded, ahead.remarks)
+        jobs = (self._job(chunk, tick) for chunk in self.chunks.values())
+        with BuildQueue(jobs, threads, lambda built: built.held, self._stop) as queue:
+            self._queue = queue
+            queue.start_jobs()
+            for piece in itertools.chain.from_iterable(map(slices, self.kept())):
+                yield piece
+                queue.start_jobs()
+                while queue.full and queue.ready:
+                    yield from following(early=True)
+                    queue.start_jobs()
+            while queue:
+                yield from following()
+                queue.start_jobs()
+        yield from self.finish(changes, decoded, queue.remarks)
 
     def _job(self, chunk: ColumnChunk, tick: Tick) -> Job[_BuiltFilter]:
         def one() -> _BuiltFilter:
@@ -512,22 +510,12 @@ class AddPlan(Change):
     def _memory(self, chunk: ColumnChunk) -> int:
         """The maximum memory, in bytes, for building a chunk's filter: filter, first fold, kept hashes, decoding."""
         size = self._upper_bound(chunk)
-        kept = self._hashes_to_keep(chunk)
-        return (
-            size
-            + size // 2
-            + kept
-            + min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, parquet_limits.DECODING_BYTES)
-        )
+        return size + size // 2 + self._hashes_to_keep(chunk) + decoding_bytes(chunk)
 
     def _hashes_to_keep(self, chunk: ColumnChunk) -> int:
         """The size of a chunk's hashes if its filter is built at several sizes; 0 for other or too large chunks."""
         hashes = 8 * self._most_values(chunk) if self.rule.tight and self.rule.ndv is None else 0
         return hashes if hashes <= parquet_limits.HASHES_KEPT_BYTES else 0
-
-    def failed(self) -> bool:
-        """Whether a column couldn't be read."""
-        return self._ahead is not None and self._ahead.failed()
 
     def _refuse_missing(self, chunk: ColumnChunk, count: int) -> None:
         """Refuse pages without values if the statistics count some: `validate` would report an empty filter."""
@@ -542,19 +530,10 @@ class AddPlan(Change):
         )
 
     def _changed(self, key: ChunkKey, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:
-        return FilterChange(
-            row_group=key.row_group,
-            column=chunk.column.path,
-            action="replace" if key in self.removed else "add",
-            bitset_bytes=bits.nbytes,
-            # None if it is replaced because it can't be read
-            old_bitset_bytes=self.filters.bitset_bytes(chunk) if key in self.removed else None,
-            values=count,
-            fpp=bits.fpp,
-            target_fpp=self._rate(chunk),
-            misses_target=bits.fpp > self._rate(chunk),
-            source="dictionary" if chunk.only_dictionary_encoded else "pages",
-        )
+        # None if it is replaced because it can't be read
+        old = self.filters.bitset_bytes(chunk) if key in self.removed else None
+        missed = bits.fpp > self._rate(chunk)
+        return self._change(key, chunk, bits.nbytes, count, old_bitset_bytes=old, fpp=bits.fpp, misses_target=missed)
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
         """Build a chunk's filter; without bits if it has to be larger than expected, unless `grows` is true."""
@@ -669,6 +648,11 @@ def slices(piece: KeptRange | bytes) -> Iterator[KeptRange | bytes]:
         offset += _SLICE_BYTES
         length -= _SLICE_BYTES
     yield KeptRange(offset, length)
+
+
+def decoding_bytes(chunk: ColumnChunk) -> int:
+    """The maximum memory, in bytes, for decoding a chunk."""
+    return min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, parquet_limits.DECODING_BYTES)
 
 
 def _bytes_to_read(chunk: ColumnChunk) -> int:

@@ -23,7 +23,6 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import Repair, Tick, of_columns
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import mended, sealing
 from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
 from bloomcli.formats.parquet.encodings import width_of
@@ -31,7 +30,7 @@ from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, 
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
 from bloomcli.formats.parquet.page_index import pages_in
 from bloomcli.formats.parquet.pages import chunk_range
-from bloomcli.formats.parquet.plan import Change, key_missing, refuse_signed, slices
+from bloomcli.formats.parquet.plan import Change, decoding_bytes, key_missing, refuse_signed, slices
 from bloomcli.formats.parquet.proof import ENCODINGS, ROWS, SORTING, STATISTICS
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Struct
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
@@ -61,7 +60,6 @@ class RepairPlan(Change):
     def __init__(self, filters: Filters, columns: set[int] | None, repair: Repair, *, appends: bool = False) -> None:
         refuse_signed(filters.footer)
         self._stop = Stop()
-        self._ahead: BuildQueue[Made] | None = None
         self._add = repair.add
         self._columns = columns
         self._left: list[StructureChange] = []
@@ -214,10 +212,6 @@ class RepairPlan(Change):
         """The chunks that are decoded, or whose page headers are read; none once they were."""
         return (chunk_range(work.chunk) for work in self._work if self._mended is None)
 
-    def failed(self) -> bool:
-        """Whether a column couldn't be read."""
-        return self._ahead is not None and self._ahead.failed()
-
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The body, and then the page indexes; to add them, they are made while the body is copied."""
         made: list[Made] = self._mended or []
@@ -242,25 +236,21 @@ class RepairPlan(Change):
         if self._rows is not None:
             self.values[None] = {ROWS: self._rows}
         changes = (*(change for one in made for change in one.changes), *self._left)
-        remarks = () if self._ahead is None else self._ahead.remarks
+        remarks = () if self._queue is None else self._queue.remarks
         yield from self.finish((), sum(one.decoded for one in made), remarks, changes)
 
     def _made(self, threads: int, tick: Tick, pieces: Iterable[T]) -> Iterator[Made | T]:
         """Yield some pieces while `threads` threads make the new structures, and then these, in order."""
-        jobs = (Job(_memory(work.chunk), partial(self._one, work, tick)) for work in self._work)
-        with BuildQueue(jobs, threads, lambda made: made.held) as ahead:
-            self._ahead = ahead
-            try:
-                ahead.start_jobs()
-                for piece in pieces:
-                    yield piece
-                    ahead.start_jobs()
-                while ahead:
-                    yield ahead.take()
-                    ahead.start_jobs()
-            except BaseException:
-                self._stop.requested = True
-                raise
+        jobs = (Job(decoding_bytes(work.chunk), partial(self._one, work, tick)) for work in self._work)
+        with BuildQueue(jobs, threads, lambda made: made.held, self._stop) as queue:
+            self._queue = queue
+            queue.start_jobs()
+            for piece in pieces:
+                yield piece
+                queue.start_jobs()
+            while queue:
+                yield queue.take()
+                queue.start_jobs()
 
     def _one(self, work: Work, tick: Tick) -> Made:
         """Make the structures that a chunk lacks, or those that its values contradict."""
@@ -290,8 +280,3 @@ def _index_bound(footer: Footer, work: Work) -> int:
         2 * (min(width_of(chunk.column) or BOUND_BYTES, BOUND_BYTES) + 2) if COLUMN_INDEX in work.structures else 0
     )
     return pages * (_ENTRY_BYTES + bounds)
-
-
-def _memory(chunk: ColumnChunk) -> int:
-    """The maximum memory, in bytes, for decoding a chunk."""
-    return min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, parquet_limits.DECODING_BYTES)

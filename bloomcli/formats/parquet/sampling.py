@@ -54,8 +54,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
 @cache
 def _readable(codec: int | None) -> bool:
     """Whether pages with the codec of this number can be read."""
-    name = None if codec is None else spec.enum_name("CompressionCodec", codec)
-    return name is not None and (name == "UNCOMPRESSED" or codecs.supported(name))
+    return codec is not None and codecs.supported(spec.enum_name("CompressionCodec", codec))
 
 
 def unit_values(
