@@ -464,7 +464,7 @@ def _entries(source: Source, footer: Footer, key: ChunkKey) -> Iterator[IndexEnt
         if problem is not None:
             yield IndexEntry(row_group=key.row_group, problem=f"the column index isn't used: {problem}")
     order = None if pages is None else pages.boundary_order
-    used = pages if footer.trust(column).ordered else None
+    used = pages if pages is not None and footer.trust(column).ordered else None
     lows, highs = (None, None) if used is None else (used.min_values, used.max_values)
     for page in range(max(len(locations), len(nulls))):
         offset, size, first = locations[page] if page < len(locations) else (None, None, None)
