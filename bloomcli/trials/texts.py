@@ -71,6 +71,16 @@ def sql_text(value: pa.Scalar) -> str:
     return str(value.as_py()).lower() if pa.types.is_boolean(kind) else str(value.as_py())
 
 
+def escaped_literal(text: str) -> str:
+    """A string literal of ClickHouse and Spark, which escape with backslashes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def quoted_name(name: str) -> str:
+    """A name in SQL between standard quotes, as DuckDB and DataFusion read it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def from_text(text: str, column: Column, kind: pa.DataType) -> pa.Scalar | None:
     """Convert a literal of a query to a value; None if the column can't store it.
 

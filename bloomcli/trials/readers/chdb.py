@@ -9,7 +9,7 @@ import pyarrow as pa
 from chdb import session
 
 from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows, rows_of
-from bloomcli.trials.texts import is_binary, sql_text
+from bloomcli.trials.texts import escaped_literal, is_binary, sql_text
 
 _SWITCH: Final = "input_format_parquet_bloom_filter_push_down"
 _ROWS: Final = "ParquetRowsFilterExpression"
@@ -27,7 +27,7 @@ class InstalledReader(Reader):
 
     def query(self, lookup: Lookup) -> Query:
         """Prepare a SELECT."""
-        file = f"file({_quoted(lookup.path)}, {_quoted(_FORMATS[lookup.format])})"
+        file = f"file({escaped_literal(lookup.path)}, {escaped_literal(_FORMATS[lookup.format])})"
         column = ".".join(map(_name, lookup.names))
         selection = "toString(tuple(*))" if lookup.whole else "count()"
         settings = [_NO_CACHE]
@@ -56,7 +56,7 @@ class InstalledReader(Reader):
         return pa.ipc.open_stream(data).read_all() if data else pa.table({})
 
     def _counted(self) -> int:
-        table = self._ask(f"SELECT value FROM system.events WHERE event = {_quoted(_ROWS)}")  # noqa: S608  all names and texts are quoted
+        table = self._ask(f"SELECT value FROM system.events WHERE event = {escaped_literal(_ROWS)}")  # noqa: S608  all names and texts are quoted
         return int(table.column(0)[0].as_py()) if table.num_rows else 0
 
     def _literal(self, lookup: Lookup, file: str, column: str) -> str:
@@ -81,10 +81,6 @@ def _bare(kind: str) -> str:
         if kind.startswith(around):
             kind = kind.removeprefix(around).removesuffix(")")
     return kind
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _name(name: str) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from datafusion import col, lit
 
 from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, rows_of
-from bloomcli.trials.texts import storage_of
+from bloomcli.trials.texts import quoted_name, storage_of
 
 _SWITCH: Final = "datafusion.execution.parquet.bloom_filter_on_read"
 _LEFT: Final = re.compile(r"row_groups_pruned_bloom_filter\{[^}]*\}=\d+ total → (\d+) matched")
@@ -31,7 +31,7 @@ class InstalledReader(Reader):
         """Prepare a filtered data frame."""
         table = self._table(lookup)
         top, *inner = lookup.names
-        field, kind = col(_name(top)), table.schema().field(top).type
+        field, kind = col(quoted_name(top)), table.schema().field(top).type
         for name in inner:
             field, kind = field[name], kind.field(name).type
         frame = table.filter(field == lit(lookup.value.cast(storage_of(kind))))
@@ -61,7 +61,3 @@ def _read(frame: Any) -> ReadMetrics:
     return ReadMetrics(
         row_groups=sum(map(int, _LEFT.findall(repr(metrics)))), bytes=sum(value for value in scanned if value)
     )
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

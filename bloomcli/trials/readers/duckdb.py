@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics
-from bloomcli.trials.texts import is_binary, sql_text
+from bloomcli.trials.texts import is_binary, quoted_name, sql_text
 
 _ROWS = '"bloom trial"'
 """The alias of the file. It must not be the name of a column."""
@@ -89,9 +89,5 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _path(names: Sequence[str]) -> str:
-    return ".".join((_ROWS, *map(_name, names)))
+    return ".".join((_ROWS, *map(quoted_name, names)))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from bloomcli.datasets.spark_session import session, sql_type
 from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows
-from bloomcli.trials.texts import is_binary, sql_text
+from bloomcli.trials.texts import escaped_literal, is_binary, sql_text
 
 _SWITCH: Final = "parquet.filter.bloom.enabled"
 _CONF: Final = {
@@ -54,7 +54,7 @@ class InstalledReader(Reader):
             top = ".".join(map(_name, inside.names))
             if frame.selectExpr(top).dtypes[0][1] == "variant":
                 kind = sql_type(lookup.value.type)
-                return f"try_variant_get({top}, {_quoted(inside.path)}, '{kind}')"
+                return f"try_variant_get({top}, {escaped_literal(inside.path)}, '{kind}')"
         return ".".join(map(_name, lookup.names))
 
     def _literal(self, lookup: Lookup, frame: Any, column: str) -> str:
@@ -64,8 +64,8 @@ class InstalledReader(Reader):
         kind, value = self._types[key], lookup.value
         if is_binary(value.type):
             data: bytes = value.as_py()
-            return f"X'{data.hex()}'" if kind == "binary" else _quoted(data.decode("utf-8"))
-        text = _quoted(sql_text(value))
+            return f"X'{data.hex()}'" if kind == "binary" else escaped_literal(data.decode("utf-8"))
+        text = escaped_literal(sql_text(value))
         return text if kind == "string" else f"CAST({text} AS {kind})"
 
     def close(self) -> None:
@@ -87,10 +87,6 @@ def _rows_read(frame: Any) -> int | None:
         found = inner.apply(0) if inner.length() == 1 else found
     metrics = found.metrics()
     return int(metrics.apply("numOutputRows").value()) if metrics.contains("numOutputRows") else None
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _name(name: str) -> str:
