@@ -27,7 +27,7 @@ class FilterFacts(Brief):
     row_group: int
     column: str
     physical: str
-    logical: str | None
+    logical: str | None = None
     offset: int
     length: int | None
     """Bytes of header and bitset; from the metadata, else from the header."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -54,7 +55,7 @@ def run(
     chosen = [listed[0].path] if single else [item.path for item in sampled_files(listed, options)]
     problems = [(shown(item.path), str(item.problem)) for item in listed if item.problem is not None]
     with one_open_file() as opened, temporary_folder() as folder:
-        log = _queries(opened, options, chosen[0])
+        log = _queries(opened, options, chosen)
         check_columns(opened, chosen, options, log)
         on_plan(_plan(installed, within, options))
         files, failed = _prepare_files(opened, chosen, folder, options, log, on_step, single=single)
@@ -96,13 +97,14 @@ def _none_installed(entries: Sequence[Entry]) -> UnsupportedError:
     )
 
 
-def _queries(opened: Opened, options: TrialOptions, path: str) -> QueryLog | None:
-    """The lookups of the queries that the options name, resolved with the columns of the first file."""
+def _queries(opened: Opened, options: TrialOptions, paths: Sequence[str]) -> QueryLog | None:
+    """The lookups of the queries that the options name, resolved with the columns of the first file that can be
+    opened. Raises the last file's error if none can."""
     if not options.queries:
         return None
     from bloomcli.advice.queries import read_queries  # needs the extra for queries
 
-    file = opened(path)
+    file = _first(opened, paths)
     columns = [file.literal_column(column) for column in file.leaves]
     return read_queries(
         taken_paths("queries", options.queries),
@@ -111,6 +113,13 @@ def _queries(opened: Opened, options: TrialOptions, path: str) -> QueryLog | Non
         columns=columns,
         seed=options.seed,
     )
+
+
+def _first(opened: Opened, paths: Sequence[str]) -> FilterFile:
+    for path in paths[:-1]:
+        with suppress(BloomError):
+            return opened(path)
+    return opened(paths[-1])
 
 
 def _prepare_files(

@@ -373,6 +373,12 @@ def test_a_file_without_a_suffix_that_cannot_be_read_is_named_and_one_of_no_form
     ((path, reason),) = report.failed
     assert path == str(folder / "b")
     assert "footer" in reason
+    (folder / "b").rename(folder / "A")  # comes first, and queries are resolved by the next one
+    log = tmp_path / "log.sql"
+    log.write_text("SELECT * FROM t WHERE id = 5;")
+    report = bloomcli.trial([folder], queries=[log], readers=["pyarrow"], sample="100%", **FAST)
+    assert report.tried == (str(good),)
+    assert str(folder / "A") in dict(report.failed)
 
 
 @pytest.mark.interop

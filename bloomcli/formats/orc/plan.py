@@ -105,7 +105,7 @@ class Change(Plan):
         stop = Stop()
         self.filters.source.will_read(self.reads())
         with BuildQueue(
-            self.jobs(stop), threads, lambda built: sum(s.length for s in built.streams), max_jobs=threads + 1
+            self.jobs(stop), threads, lambda built: sum(s.length for s in built.streams), stop, max_jobs=threads + 1
         ) as queue:
             self._queue = queue
 
@@ -118,18 +118,14 @@ class Change(Plan):
                 tick(self._data_bytes(self.footer.stripe_footer(stripe), column))
                 return found.streams
 
-            try:
-                for stripe in self.footer.stripes:
-                    queue.start_jobs()
-                    yield from layout.before(stripe)
-                    columns = [c.id for c in self._todo.get(stripe.ordinal, ())]
-                    removed = self.removed.get(stripe.ordinal, set())
-                    yield from layout.add(
-                        rebuild(self.footer, self.footer.stripe_footer(stripe), removed, columns, built)
-                    )
-            except BaseException:
-                stop.requested = True
-                raise
+            for stripe in self.footer.stripes:
+                queue.start_jobs()
+                yield from layout.before(stripe)
+                columns = [c.id for c in self._todo.get(stripe.ordinal, ())]
+                removed = self.removed.get(stripe.ordinal, set())
+                yield from layout.add(
+                    rebuild(self.footer, self.footer.stripe_footer(stripe), removed, columns, built)
+                )
         yield from layout.tail()
         self._result = ChangeResult(
             changes=tuple(changes),

@@ -482,7 +482,6 @@ class BareFilter(FilterFile):
             row_group=0,
             column=_COLUMN.path,
             physical=_COLUMN.physical,
-            logical=None,
             offset=0,
             length=self.source.size,
             problem=self._unknown[0],
