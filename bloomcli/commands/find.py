@@ -127,8 +127,19 @@ def run(
         UsageError, LiteralError: no such column, a text that isn't a value of the column.
         UnreadableError, UnsupportedError, CorruptFile: as `bloomcli.inspect`, and for the column's pages.
     """
+
+    def found(emit: Emit, indexed: IndexedRowGroups | None) -> FileFound:
+        with opened(path, indexed) as original:
+            try:
+                result = _search(original, options, values, emit, stop, indexed, answer)
+            except (CorruptFile, UnsupportedError):
+                check_not_written(original)  # raises another error if something writes to the file
+                raise
+            check_not_written(original)
+            return result
+
     if indexed is None or indexed.end is None:
-        return _run(path, options, values, emit, stop, indexed, answer)
+        return found(emit, indexed)
     emitted = False
 
     def note(batch: pa.RecordBatch) -> None:
@@ -137,11 +148,11 @@ def run(
         emit(batch)
 
     try:
-        return _run(path, options, values, note, stop, indexed, answer)
-    except SourceChanged:
+        return found(note, indexed)
+    except SourceChanged:  # since the end was indexed
         if emitted:  # these rows are from the file that was indexed
             raise
-    return _run(path, options, values, emit, stop, indexed._replace(end=None), answer)
+    return found(emit, indexed._replace(end=None))
 
 
 def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
@@ -185,26 +196,6 @@ def lookup_remarks(path: str, options: FindOptions, texts: Sequence[str]) -> lis
         file = open_file(source, options.names, options.keys)
         column = file.literal_column(only_column(file, options.column, purpose="find"))
         return [remark for text in texts if (remark := how_looked_up(text, column)) is not None]
-
-
-def _run(
-    path: str,
-    options: FindOptions,
-    values: Values,
-    emit: Emit,
-    stop: Stop | None,
-    indexed: IndexedRowGroups | None,
-    answer: FilterAnswer | None,
-) -> FileFound:
-    """As `run`; raises SourceChanged for a file whose end an index has, and that changed since it was indexed."""
-    with opened(path, indexed) as original:
-        try:
-            found = _search(original, options, values, emit, stop, indexed, answer)
-        except (CorruptFile, UnsupportedError):
-            check_not_written(original)  # raises another error if something writes to the file
-            raise
-        check_not_written(original)
-        return found
 
 
 def _search(

@@ -21,7 +21,7 @@ from multiprocessing.spawn import get_executable
 from types import FrameType
 from typing import IO, Final, cast
 
-from bloomcli.concurrency.pipes import close_pipe
+from bloomcli.concurrency import close_pipe
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets.pool import OnFewer, Rows, Shares, run_in_pool
 from bloomcli.datasets.task import Task

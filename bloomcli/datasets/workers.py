@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bloomcli.commands.progress import cores
-from bloomcli.concurrency.pipes import close_pipe
+from bloomcli.concurrency import close_pipe
 from bloomcli.concurrency.signals import stop_by_default
 from bloomcli.concurrency.threads import Threads, start
 from bloomcli.datasets import task as work

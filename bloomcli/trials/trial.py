@@ -12,6 +12,7 @@ from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.extras import install
+from bloomcli.formats.base import FilterFile
 from bloomcli.model.paths import shown
 from bloomcli.model.queries import QueryLog
 from bloomcli.model.trial import ReaderTrial, TrialReport

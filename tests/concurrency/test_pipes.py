@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from bloomcli.concurrency.pipes import close_pipe
+from bloomcli.concurrency import close_pipe
 
 
 def test_what_was_not_written_and_a_reader_that_is_gone_leave_no_end_open() -> None:

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import IO, Any, Final, cast
 
-from bloomcli.concurrency.pipes import close_pipe
+from bloomcli.concurrency import close_pipe
 from bloomcli.errors import CorruptFile, UnreadableError, UnsupportedError
 from bloomcli.extras import install
 from bloomcli.formats.mosaic.decoder_process import NUMBER, RANGE, receive, send
