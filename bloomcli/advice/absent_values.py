@@ -11,7 +11,7 @@ import math
 import random
 import string
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 from bloomcli.model.file import Column
@@ -39,10 +39,18 @@ def absent_values(
         seed: the same seed results in the same values.
     """
     rng = random.Random(seed)  # noqa: S311  a sample, no secret
-    if typed.physical in _FLOATS:
-        return _floats(samples, typed, bounds, count, rng)
-    if typed.physical in _WIDTHS or kind_of(typed) == "DECIMAL":
-        return _numbers(samples, typed, bounds, count, rng)
+    form = _FLOATS.get(typed.physical)
+    if form is not None or typed.physical in _WIDTHS or kind_of(typed) == "DECIMAL":
+        keys = [key for sample in samples for value in sample if _is_finite(key := decode_bound(value, typed))]
+        if not keys:
+            return [[] for _ in samples]
+        low, high = bounds if bounds is not None and all(map(_is_finite, bounds)) else (min(keys), max(keys))
+        made = (
+            _numbers(keys, low, high, typed, rng)
+            if form is None
+            else lambda: struct.pack(form, low + (high - low) * rng.random())
+        )
+        return [[made() for _ in range(count)] for _ in samples]
     if typed.physical == "INT96" or kind_of(typed) in {"INTERVAL", "FLOAT16"}:
         return [[rng.choice(sample) for _ in range(count)] if sample else [] for sample in samples]
     texts = Texts(samples, rng, fixed=typed.physical == "FIXED_LEN_BYTE_ARRAY")
@@ -106,45 +114,22 @@ class Texts:
         return bytes(out) if self._texts is None else "".join(out).encode()
 
 
-def _numbers(
-    samples: Sequence[Sequence[bytes]],
-    typed: Column,
-    bounds: tuple[Any, Any] | None,
-    count: int,
-    rng: random.Random,
-) -> list[list[bytes]]:
-    keys = [decode_bound(value, typed) for sample in samples for value in sample]
-    if not keys:
-        return [[] for _ in samples]
-    low, high = bounds if bounds is not None else (min(keys), max(keys))
+def _is_finite(key: Any) -> bool:
+    return key is not None and not (isinstance(key, float) and not math.isfinite(key))
+
+
+def _numbers(keys: Sequence[int], low: int, high: int, typed: Column, rng: random.Random) -> Callable[[], bytes]:
     step = math.gcd(*(key - keys[0] for key in keys)) or 1
     first, last = -((keys[0] - low) // step), (high - keys[0]) // step
     width = _WIDTHS.get(typed.physical, typed.type_length)
     order: Literal["big", "little"] = "big" if typed.physical not in _WIDTHS else "little"
 
-    def encoded(value: int) -> bytes:
+    def made() -> bytes:
+        value = keys[0] + step * rng.randint(first, max(first, last))
         size = width or (value.bit_length() if value >= 0 else (-value - 1).bit_length()) // 8 + 1
         return (value & (1 << 8 * size) - 1).to_bytes(size, order)
 
-    return [[encoded(keys[0] + step * rng.randint(first, max(first, last))) for _ in range(count)] for _ in samples]
-
-
-def _floats(
-    samples: Sequence[Sequence[bytes]],
-    typed: Column,
-    bounds: tuple[Any, Any] | None,
-    count: int,
-    rng: random.Random,
-) -> list[list[bytes]]:
-    keys = [decode_bound(value, typed) for sample in samples for value in sample]
-    finite = [key for key in keys if key is not None and math.isfinite(key)]
-    if not finite:
-        return [[] for _ in samples]
-    low, high = bounds if bounds is not None else (min(finite), max(finite))
-    if not (math.isfinite(low) and math.isfinite(high)):
-        low, high = min(finite), max(finite)
-    form = _FLOATS[typed.physical]
-    return [[struct.pack(form, low + (high - low) * rng.random()) for _ in range(count)] for _ in samples]
+    return made
 
 
 def _pools(values: Sequence[bytes]) -> dict[int, bytes]:

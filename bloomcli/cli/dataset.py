@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from io import BytesIO
@@ -55,8 +55,11 @@ class Dataset:
     """The table that the files belong to, instead of paths."""
 
     def all_paths(self) -> Sequence[str]:
-        """The paths in the arguments, and those in the list."""
-        return self.paths if self.files_from is None else listed_paths(self.files_from, self.paths)
+        """The paths in the arguments, followed by those in the list. Raises UnreadableError."""
+        if self.files_from is None:
+            return self.paths
+        # names of files are bytes, and need not be text in the locale
+        return read_list(map(os.fsdecode, BytesIO(read_named(self.files_from))), self.paths)
 
     @cached_property
     def single(self) -> str | None:
@@ -80,12 +83,6 @@ def read_named(source: str) -> bytes:
     if data is None:  # another process that shares standard input made it non-blocking
         raise UnreadableError("can't be read: it is non-blocking and has no data yet", path=source)
     return data
-
-
-def listed_paths(source: str, before: Iterable[str]) -> Sequence[str]:
-    """The paths in `before`, followed by those in a list. Raises UnreadableError."""
-    # names of files are bytes, and need not be text in the locale
-    return read_list(map(os.fsdecode, BytesIO(read_named(source))), before)
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -167,14 +167,10 @@ def _single(path: str, request: GateRequest, *, print_errors: bool) -> GateResul
 
 def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO, *, quiet: bool = False) -> None:
     limit = {} if per_rule is None else {"per_rule": per_rule}
-    if form == "junit":
-        from bloomcli.report import junit
+    if form in {"junit", "sarif"}:
+        from bloomcli.report import junit, sarif
 
-        junit.write(report, stream)
-    elif form == "sarif":
-        from bloomcli.report import sarif
-
-        sarif.write(report, stream)
+        (junit if form == "junit" else sarif).write(report, stream)
     elif form == "github":
         from bloomcli.report import github
 

@@ -137,13 +137,8 @@ def facts(report: AdviseReport) -> Iterator[tuple[str, Cell]]:
         best = "no other choice saves more" if gap < 5e-5 else f"another choice saves at most {rate(gap)} more"
         yield "budget", Cell(f"{size(report.budget_bytes)}; {size(report.budget_used)} used, {best}")
     if report.unverified:
-        yield "not verified", Cell(_unverified(report), Style.WARN)
+        yield "not verified", Cell(f"{plural(report.unverified, 'file')}: {UNVERIFIED}", Style.WARN)
     yield "took", Cell(seconds(report.seconds))
-
-
-def _unverified(report: AdviseReport) -> str:
-    """How many files rest on a signed footer that no key verifies."""
-    return f"{plural(report.unverified, 'file')}: {UNVERIFIED}"
 
 
 def weights(report: AdviseReport) -> str:

@@ -210,21 +210,18 @@ def count_rows(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> dic
     if not values:
         return counts
     kind = comparable(pa.array([], leaf.type)).type
-    known = pa.array([_plus_zero(value) for value in values], kind)
+    zero = pa.scalar(0, kind) if pa.types.is_floating(kind) else None  # added, it makes -0.0 positive (IEEE 754)
+    known = pa.array(list(values), kind)
+    known = known if zero is None else pc.add(known, zero)
     places = known.unique()
     totals = [0] * len(places)
     for _, part in file.values(leaf):
-        array = pc.add(part, pa.scalar(0, kind)) if pa.types.is_floating(kind) else part
+        array = part if zero is None else pc.add(part, zero)
         for entry in pc.value_counts(pc.index_in(array, value_set=places).drop_null()).to_pylist():
             totals[entry["values"]] += entry["counts"]
     for text, place in zip(texts, pc.index_in(known, value_set=places).to_pylist(), strict=True):
         counts[text] = totals[place]
     return counts
-
-
-def _plus_zero(value: pa.Scalar) -> pa.Scalar:
-    """The value; +0.0 for -0.0. Adding zero makes zero positive (IEEE 754)."""
-    return pc.add(value, pa.scalar(0, value.type)) if pa.types.is_floating(value.type) else value
 
 
 def _sample(file: ColumnFile, leaf: Leaf, rows: int, count: int, rng: random.Random) -> ColumnSample:
