@@ -12,7 +12,6 @@ from bloomcli.commands import find
 from bloomcli.commands.columns import kind_of, only_column
 from bloomcli.concurrency.threads import Stop
 from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
-from bloomcli.datasets.spark_find import SharedBlocks
 from bloomcli.datasets.task import OTHER_KIND
 from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.job import FileWork, Job, Part, failed
@@ -36,17 +35,18 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
 
     If `pieces` are `SharedBlocks` and fit into one block, the block is kept for the next part.
     """
-    files, job = part
+    from bloomcli.datasets.spark_find import SharedBlocks  # imports Spark's modules, which other searches don't need
+
     cached = pieces.made if isinstance(pieces, SharedBlocks) else None
     blocks = cached or Blocks(pieces)
     # Several blocks are in memory one at a time, and aren't kept.
     if isinstance(pieces, SharedBlocks) and blocks.only is not None:
         pieces.made = blocks
     try:
-        for file in files:
+        for file in part.files:
             spool = Spool()
             try:
-                result = search_file(job, file, blocks, spool)
+                result = search_file(part.job, file, blocks, spool)
             except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
                 reason = f"{shown(file.path)}: a bug: {type(error).__name__}: {error}"
                 result = FileFound(path=file.path, error=reason, exit_code=70)

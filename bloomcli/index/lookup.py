@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bloomcli.filters.split_block import SALT
 from bloomcli.index.bit_windows import ColumnBits, read_rows, words_of
@@ -53,8 +54,8 @@ class Lookups:
         self._rows = self._blocks[:, None] * BLOCK_ROWS + np.arange(0, BLOCK_ROWS, 32) + word_bits
         """The 8 rows of each hash."""
 
-    def any(self) -> int:
-        """A bitmap of the slots of units that may have one of the hashes."""
+    def any(self) -> NDArray[np.uint8]:
+        """For each slot, 1 if its unit may have one of the hashes, else 0."""
         bits, layout = self._bits, self._bits.layout
         out = np.zeros(layout.width // 8, np.uint64)
         for read in self._announced():
@@ -71,7 +72,7 @@ class Lookups:
             for at in range(0, len(chosen), some):
                 each = np.bitwise_and.reduce(held[chosen[at : at + some], :-1], axis=1)
                 out |= np.bitwise_or.reduce(each, axis=0)
-        return int.from_bytes(out.tobytes(), "little")
+        return np.unpackbits(out.view(np.uint8), count=layout.slots, bitorder="little")
 
     def _announced(self) -> list[_ReadRange]:
         """The ranges to read, in the order of the bits. Announces them to the source."""

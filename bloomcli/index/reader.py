@@ -13,7 +13,10 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bloomcli.errors import BloomError, CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
 from bloomcli.index.bit_windows import ColumnBits
@@ -119,12 +122,11 @@ class Index:
         Raises:
             CorruptFile: the bits don't match their checksums.
         """
-        bitmap = Lookups(self.bits(column), hashes).any()
-        return self._row_groups(column, bitmap & self._mask(column))
+        return self._row_groups(column, Lookups(self.bits(column), hashes).any() & self._with_values(column))
 
     def with_values(self, column: IndexedColumn) -> RowGroups:
         """The row groups with any value: these may have NaN, and other values that aren't in filters."""
-        return self._row_groups(column, self._mask(column))
+        return self._row_groups(column, self._with_values(column))
 
     def having(self, column: IndexedColumn) -> frozenset[int]:
         """Positions of the files that have a column in this type."""
@@ -167,15 +169,14 @@ class Index:
         at = self._columns[column]
         return ColumnBits(self.source, at.bits.offset, at.layout, self.paths)
 
-    def _mask(self, column: IndexedColumn) -> int:
-        """A bitmap of the slots of row groups that have values."""
-        flags = bytes(ord("1") if state in {FILTER, ALWAYS} else ord("0") for state in range(1 << 8))
-        return int(bytes(self.units(column).state).translate(flags)[::-1] or b"0", 2)
+    def _with_values(self, column: IndexedColumn) -> NDArray[np.bool_]:
+        """For each slot, whether its row group has values."""
+        return np.isin(np.asarray(self.units(column).state), (FILTER, ALWAYS))
 
-    def _row_groups(self, column: IndexedColumn, bitmap: int) -> RowGroups:
-        """The row groups of the slots in a bitmap."""
+    def _row_groups(self, column: IndexedColumn, chosen: NDArray[Any]) -> RowGroups:
+        """The row groups of the slots that are chosen."""
         units = self.units(column)
-        slots = (slot for slot, flag in enumerate(reversed(f"{bitmap:b}")) if flag == "1")
+        slots = np.flatnonzero(chosen).tolist()
         row_groups = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
         return RowGroups(*(array("i", (pair[at] for pair in row_groups)) for at in range(2)))
 
