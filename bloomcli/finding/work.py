@@ -37,16 +37,16 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
     """
     from bloomcli.datasets.spark_find import SharedBlocks  # imports Spark's modules, which other searches don't need
 
-    cached = pieces.made if isinstance(pieces, SharedBlocks) else None
-    blocks = cached or Blocks(pieces)
+    files, job = part
+    blocks = (pieces.made if isinstance(pieces, SharedBlocks) else None) or Blocks(pieces)
     # Several blocks are in memory one at a time, and aren't kept.
     if isinstance(pieces, SharedBlocks) and blocks.only is not None:
         pieces.made = blocks
     try:
-        for file in part.files:
+        for file in files:
             spool = Spool()
             try:
-                result = search_file(part.job, file, blocks, spool)
+                result = search_file(job, file, blocks, spool)
             except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
                 reason = f"{shown(file.path)}: a bug: {type(error).__name__}: {error}"
                 result = FileFound(path=file.path, error=reason, exit_code=70)
