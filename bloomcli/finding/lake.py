@@ -248,7 +248,7 @@ class Search:
         spool = Spool()
         with self._counted():
             found = search_file(self._found.job, piece.file, blocks, spool, stop, piece.answer)
-        return FileResult(found, spool.batches(), piece.no_answer)
+        return FileResult(found, spool.batches() if found.error is None else iter(()), piece.no_answer)
 
     def _count_ruled_out(self, answer: FilterAnswer) -> None:
         self._add(

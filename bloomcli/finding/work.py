@@ -31,7 +31,7 @@ from bloomcli.storage.sources import CachingSource
 
 
 def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:
-    """Yield the rows of each file, and then the file's result.
+    """Yield the rows of each file, none of a file that fails, and then the file's result.
 
     If `pieces` are `SharedBlocks` and fit into one block, the block is kept for the next part.
     """
@@ -50,7 +50,7 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
             except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
                 reason = f"{shown(file.path)}: a bug: {type(error).__name__}: {error}"
                 result = FileFound(path=file.path, error=reason, exit_code=70)
-            yield from spool.batches()
+            yield from spool.batches() if result.error is None else ()
             yield result
     finally:
         blocks.close()

@@ -181,6 +181,21 @@ def shape(**kinds: Any) -> Shape:
     return shape_by_names(pa.schema(kinds))
 
 
+def test_a_file_that_fails_gives_none_of_the_rows_before_the_fault(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.parquet"
+    pq.write_table(pa.table({"id": range(4)}), path, row_group_size=2, use_dictionary=False, write_statistics=False)
+    at = pq.read_metadata(path).row_group(1).column(0).data_page_offset
+    data = bytearray(path.read_bytes())
+    data[at : at + 4] = b"\xff" * 4
+    path.write_bytes(data)
+    values = pa.array([b"1", b"3"], pa.large_binary())
+    rows, (done,) = searched([path], [values], Job(FindOptions(column="id").checked()))
+    assert (rows, done.exit_code) == ([], 3)
+    found = bloomcli.find(path, [1, 3], column="id")
+    assert list(found) == []
+    assert (found.report.rows, found.report.failed) == (0, 1)
+
+
 def test_records_have_the_shape_s_types_and_nulls_for_what_a_file_lacks(tmp_path: Path) -> None:
     path = tmp_path / "narrow.parquet"
     kind = pa.struct({"a": pa.int32(), "b": pa.list_(pa.struct({"c": pa.int8()}))})
