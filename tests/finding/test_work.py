@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 from support.found_lake import FILES, ROWS, made
 
 import bloomcli
@@ -182,16 +184,18 @@ def shape(**kinds: Any) -> Shape:
 
 
 def test_a_file_that_fails_gives_none_of_the_rows_before_the_fault(tmp_path: Path) -> None:
-    path = tmp_path / "damaged.parquet"
-    pq.write_table(pa.table({"id": range(4)}), path, row_group_size=2, use_dictionary=False, write_statistics=False)
-    at = pq.read_metadata(path).row_group(1).column(0).data_page_offset
+    path, ids = tmp_path / "damaged.orc", list(range(40_000))
+    random.Random(1).shuffle(ids)
+    orc.write_table(pa.table({"id": ids}), path, stripe_size=16 << 10, batch_size=1000, compression="zlib")
+    assert orc.ORCFile(path).nstripes == 2
     data = bytearray(path.read_bytes())
-    data[at : at + 4] = b"\xff" * 4
+    at = len(data) * 9 // 10
+    data[at : at + 500] = b"\xff" * 500
     path.write_bytes(data)
-    values = pa.array([b"1", b"3"], pa.large_binary())
+    values = pa.array([str(ids[0]).encode(), str(ids[-1]).encode()], pa.large_binary())
     rows, (done,) = searched([path], [values], Job(FindOptions(column="id").checked()))
     assert (rows, done.exit_code) == ([], 3)
-    found = bloomcli.find(path, [1, 3], column="id")
+    found = bloomcli.find(path, values, column="id")
     assert list(found) == []
     assert (found.report.rows, found.report.failed) == (0, 1)
 
