@@ -283,8 +283,7 @@ def __getattr__(name: str) -> Any:
     try:
         from bloomcli.datasets.spark_source import BloomFilters
     except ImportError:
-        from bloomcli.errors import UnsupportedError
-        from bloomcli.extras import install
+        from bloomcli.errors import UnsupportedError, install
 
         raise UnsupportedError("PySpark isn't installed", hint=install("spark")) from None
     return BloomFilters

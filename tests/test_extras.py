@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bloomcli.errors import UnsupportedError
-from bloomcli.extras import install, needed
+from bloomcli.errors import UnsupportedError, install, needed
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,7 +51,7 @@ def test_every_extra_that_the_code_names_exists() -> None:
             *re.findall(r"""\binstall\(["'](\w+)["']\)""", text),
             *re.findall(r'needed\("[^"]*", "(\w+)"\)', text),
         }
-        assert "bloomcli[" not in text or path.name == "extras.py", path
+        assert "bloomcli[" not in text or path.name == "errors.py", path
     assert named == extras.keys() - {"test"}
     for extra in named & set(metadata.metadata("bloomcli").get_all("Provides-Extra") or ()):
         assert re.fullmatch(r"pip install( '[a-z]+[^']*')+", install(extra)), "by the installed metadata"

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bloomcli.advice.lookups import LookupCounter, UnservedCounter
-from bloomcli.errors import UsageError, near_names
-from bloomcli.extras import needed
+from bloomcli.errors import UsageError, near_names, needed
 from bloomcli.model.file import Column
 from bloomcli.model.queries import QueryLog
 from bloomcli.storage.listing import expand

@@ -219,7 +219,7 @@ def _search_of_snapshot(
     where: Dataset, which: TableOptions, values: Values, chosen: FindOptions, index: str | None
 ) -> Search:
     """The search of a table's snapshot without Spark. Standard error says what was read."""
-    from bloomcli.finding.table_search import SnapshotSearch
+    from bloomcli.finding.of_table import SnapshotSearch
     from bloomcli.tables.reading import opened, read_from
 
     table = opened(engine_of(replace(where, table=None)), which)

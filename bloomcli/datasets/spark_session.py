@@ -12,8 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
-from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.extras import install
+from bloomcli.errors import UnsupportedError, UsageError, install
 from bloomcli.formats.keys import Keys
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -24,15 +25,19 @@ from bloomcli.datasets.spark_session import checked_session, with_session_keys
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.finding.job import Job, Part, files_of
 from bloomcli.finding.of_table import chosen_shape, of_snapshot
+from bloomcli.finding.pruning import PartialAnswer, Pruning
 from bloomcli.finding.search_files import SearchFiles
-from bloomcli.finding.spark_index import pruning_of
 from bloomcli.finding.table_files import listed_files
-from bloomcli.finding.values import pieces_of, unpacked
+from bloomcli.finding.values import Blocks, pieces_of, unpacked
 from bloomcli.finding.work import search
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
+
+if TYPE_CHECKING:
+    from bloomcli.datasets.spark_find import MapBlocks
+
 
 Name = str | os.PathLike[str]
 
@@ -239,3 +244,23 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
     check_named_in_sql(which.table)
     table = open_table(spark, which.table, snapshot=which.snapshot, as_of=which.time)
     return of_snapshot(table, which.where, options, cores=cores_of(spark), typed=typed)
+
+
+def pruning_of(index: str, column: str, map_blocks: MapBlocks) -> Pruning:
+    """The answers of an index for the values of a frame, so that executors don't get files that can't have a value.
+
+    If the driver has the values, it looks them up in the index. Otherwise each executor looks up a part of them, and
+    the driver merges the answers. Raises: as `Pruning`.
+    """
+    Pruning(index, column, (), ends=False)  # raises if the index doesn't have the column
+    return Pruning(index, column, map_blocks(partial(_partial_answers, index=index, column=column)))
+
+
+def _partial_answers(blocks: Iterable[bytes], index: str, column: str) -> Iterator[PartialAnswer]:
+    """Look blocks of values up in an index. Runs on executors or, for few values, on the driver."""
+    loaded = Blocks(blocks)
+    try:
+        for block in loaded.each():
+            yield Pruning(index, column, block.values, ends=False).partial_answer
+    finally:
+        loaded.close()

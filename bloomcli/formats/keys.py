@@ -17,8 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from bloomcli.errors import UsageError
-from bloomcli.extras import needed
+from bloomcli.errors import UsageError, needed
 from bloomcli.words import counted
 
 _SIZES: Final = (16, 24, 32)

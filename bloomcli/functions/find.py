@@ -172,7 +172,7 @@ def find(
     run_options = RunOptions(jobs=jobs)
     if session is None and which is not None:
         from bloomcli.datasets.engine import choose_engine
-        from bloomcli.finding.table_search import SnapshotSearch
+        from bloomcli.finding.of_table import SnapshotSearch
         from bloomcli.tables.reading import opened
 
         table = opened(choose_engine(), which)

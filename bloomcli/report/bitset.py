@@ -23,7 +23,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli.extras import needed
+from bloomcli.errors import needed
 from bloomcli.filters.sizing import BLOCK_BYTES, WORD_BITS, WORDS
 from bloomcli.report.human import count, printable, rate, row_group_text
 from bloomcli.version import __version__

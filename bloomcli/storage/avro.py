@@ -15,8 +15,7 @@ from itertools import chain
 from typing import Any, Final
 
 from bloomcli import kernels
-from bloomcli.errors import BloomError, CorruptFile
-from bloomcli.extras import needed
+from bloomcli.errors import BloomError, CorruptFile, needed
 from bloomcli.storage.registry import open_source
 
 _MAGIC: Final = b"Obj\x01"

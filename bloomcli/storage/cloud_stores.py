@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bloomcli.extras import needed
+from bloomcli.errors import needed
 from bloomcli.storage.objects.store import ObjectStore
 
 if TYPE_CHECKING:

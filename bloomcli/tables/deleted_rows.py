@@ -30,8 +30,7 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 
 from bloomcli.datasets.record_shape import Constant, RecordField, Shape, apply_shape
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
-from bloomcli.extras import install
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, install
 from bloomcli.storage.avro import read_blocks
 from bloomcli.storage.registry import open_source
 from bloomcli.words import counted

@@ -16,8 +16,7 @@ from typing import Final
 
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.spark_session import is_running
-from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.extras import install
+from bloomcli.errors import UnsupportedError, UsageError, install
 from bloomcli.hints import Command
 from bloomcli.storage.base import ICEBERG_METADATA, ManagedTable, TableKind
 from bloomcli.storage.managed_tables import table_in

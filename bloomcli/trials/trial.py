@@ -10,8 +10,7 @@ from typing import Final
 
 from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
-from bloomcli.errors import BloomError, UnsupportedError
-from bloomcli.extras import install
+from bloomcli.errors import BloomError, UnsupportedError, install
 from bloomcli.formats.base import FilterFile
 from bloomcli.model.paths import shown
 from bloomcli.model.queries import QueryLog

@@ -30,9 +30,9 @@ def test_the_public_names_are_the_commands_and_the_error() -> None:
 
 
 def test_public_modules_name_only_what_is_public() -> None:
-    from bloomcli import rows, spark
+    from bloomcli import spark
 
-    for module in (bloomcli, rows, spark):
+    for module in (bloomcli, spark):
         assert dir(module) == sorted(module.__all__), module.__name__
 
 

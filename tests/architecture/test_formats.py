@@ -27,7 +27,7 @@ EXEMPT = {
     "trials/readers/spark.py": "Spark's switch of each format's filters",
     "trials/columns.py": "Arrow's module of each format: the values for a trial come from another reader than bloom",
     "advice/sql/reading.py": "functions of SQL dialects that read files of a format",
-    "finding/value_column.py": "the forms of files of values, which Arrow reads",
+    "finding/value_file.py": "the forms of files of values, which Arrow reads",
     "cli/find.py": "the form of the rows that find writes",
 }
 

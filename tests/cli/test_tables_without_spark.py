@@ -23,8 +23,7 @@ from support import iceberg_metadata
 from support.cli import Bloom
 
 import bloomcli
-from bloomcli.errors import BloomError, UsageError
-from bloomcli.extras import install
+from bloomcli.errors import BloomError, UsageError, install
 from bloomcli.tables.conditions import Condition
 from bloomcli.tables.delta.statistics import CHAR, Leaf, statistics_of
 from bloomcli.tables.opening import open_snapshot

@@ -30,8 +30,7 @@ from bloomcli.cli import run as cli
 from bloomcli.commands.options import InspectOptions
 from bloomcli.datasets import local, spark
 from bloomcli.datasets.spark_session import session as start_session
-from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
-from bloomcli.extras import install
+from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, install
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.listing import expand
 

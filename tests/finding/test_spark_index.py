@@ -14,9 +14,9 @@ import bloomcli
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.finding.job import FileWork, Job
+from bloomcli.finding.on_spark import pruning_of
 from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.search_files import Pruned, SearchFiles
-from bloomcli.finding.spark_index import pruning_of
 from bloomcli.finding.values import packed
 from bloomcli.index.reader import NoAnswer
 from bloomcli.storage.listing import expand

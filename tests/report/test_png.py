@@ -15,8 +15,7 @@ from PIL import Image
 from support import blooms
 
 import bloomcli
-from bloomcli.errors import UnsupportedError
-from bloomcli.extras import install
+from bloomcli.errors import UnsupportedError, install
 from bloomcli.model.inspect import FilterDump
 from bloomcli.report import bitset as picture
 

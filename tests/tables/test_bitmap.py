@@ -10,7 +10,7 @@ import pytest
 
 from bloomcli.errors import CorruptFile
 from bloomcli.tables.deleted_rows import DeletionVector, from_blob, from_body
-from bloomcli.tables.delta.rows import z85
+from bloomcli.tables.delta.reading import z85
 
 pytestmark = pytest.mark.slow  # the quick run leaves out the tests of tables
 

@@ -18,8 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any, Final, cast
 
 from bloomcli.concurrency import close_pipe
-from bloomcli.errors import CorruptFile, UnreadableError, UnsupportedError
-from bloomcli.extras import install
+from bloomcli.errors import CorruptFile, UnreadableError, UnsupportedError, install
 from bloomcli.formats.mosaic.decoder_process import NUMBER, RANGE, receive, send
 
 _HINT_ENDED: Final = "the data is damaged, or decoding it takes more memory than there is"

@@ -20,8 +20,7 @@ from enum import IntEnum
 from os import urandom
 from typing import Final, NamedTuple
 
-from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.extras import needed
+from bloomcli.errors import UnsupportedError, UsageError, needed
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet.spec import Struct
 from bloomcli.words import counted

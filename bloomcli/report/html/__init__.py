@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Final
 
-from bloomcli.extras import needed
+from bloomcli.errors import needed
 from bloomcli.model.advice import AdviseReport
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.gate import GateReport

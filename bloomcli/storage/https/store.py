@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.errors import UnsupportedError
-from bloomcli.extras import needed
+from bloomcli.errors import UnsupportedError, needed
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, Fingerprint, Kind, ManagedTable, ReadOnlyStore, Source
 from bloomcli.storage.objects.source import ObjectSource, fingerprint_of, object_from_parts

@@ -22,14 +22,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bloomcli.concurrency.threads import Threads
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
-from bloomcli.extras import needed
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError, needed
 from bloomcli.formats.arrays import SourceStream
 from bloomcli.storage.base import Store
 from bloomcli.storage.registry import open_source, read_file, store_of
 from bloomcli.tables.base import check_place, valid
-from bloomcli.tables.delta.reading import DeltaSnapshot
-from bloomcli.tables.delta.rows import deleted_of, shape_of
+from bloomcli.tables.delta.reading import DeltaSnapshot, deleted_of, shape_of
 from bloomcli.tables.delta.schema import names_of, partition_columns
 from bloomcli.tables.delta.snapshot import (
     LISTED,

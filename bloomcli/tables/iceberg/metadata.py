@@ -26,8 +26,7 @@ from uuid import UUID
 
 from bloomcli.concurrency.threads import Threads
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
-from bloomcli.extras import needed
+from bloomcli.errors import CorruptFile, UnsupportedError, UsageError, needed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage import avro

@@ -8,8 +8,7 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from typing import Final, NamedTuple
 
-from bloomcli.errors import UsageError, near_names
-from bloomcli.extras import install
+from bloomcli.errors import UsageError, install, near_names
 from bloomcli.rules.reader_table import Reader as KnownReader
 from bloomcli.rules.readers import reader as known_reader
 from bloomcli.trials.readers.base import Reader

@@ -12,8 +12,7 @@ from support.golden import MOSAIC
 from support.mosaicfiles import DRAFT, Parts, read, write
 
 import bloomcli
-from bloomcli.errors import CorruptFile, LiteralError, UnsupportedError, UsageError
-from bloomcli.extras import install
+from bloomcli.errors import CorruptFile, LiteralError, UnsupportedError, UsageError, install
 from bloomcli.model.file import Presence, Severity
 
 DRAFT_FILE = MOSAIC / "draft_types.mosaic"

@@ -19,8 +19,7 @@ from support import html_reports, work
 from support.html_reports import NAMES
 
 import bloomcli
-from bloomcli.errors import UnsupportedError
-from bloomcli.extras import install
+from bloomcli.errors import UnsupportedError, install
 from bloomcli.report import html
 from bloomcli.report.html.parts import ROWS_SHOWN, shown, table
 from bloomcli.report.layout import Head

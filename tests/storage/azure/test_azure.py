@@ -20,8 +20,7 @@ from support.servers.faults import Action, Fault
 from support.servers.proxy import Proxy
 from support.tables import write
 
-from bloomcli.errors import UnreadableError, UsageError, WriteError
-from bloomcli.extras import install
+from bloomcli.errors import UnreadableError, UsageError, WriteError, install
 from bloomcli.storage import traffic
 from bloomcli.storage.base import KeptRange, Pieces
 from bloomcli.storage.objects.source import TAIL_BYTES

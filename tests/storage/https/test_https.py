@@ -14,8 +14,7 @@ from support.tables import write
 
 import bloomcli
 from bloomcli import cli
-from bloomcli.errors import SourceChanged, UnreadableError, UnsupportedError, UsageError
-from bloomcli.extras import install
+from bloomcli.errors import SourceChanged, UnreadableError, UnsupportedError, UsageError, install
 from bloomcli.model.paths import shown
 from bloomcli.storage import traffic
 from bloomcli.storage.https.client import ATTEMPTS, HttpClient
