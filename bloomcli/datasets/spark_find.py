@@ -103,7 +103,7 @@ def values_frame(spark: SparkSession, values: Any) -> DataFrame:
     given = texts(values)
     if not given:
         raise UsageError("no values to find", hint="name one or several, or a frame of values")
-    return spark.createDataFrame([(text,) for text in given], "value string")
+    return spark.createDataFrame(pa.table({"value": given}))  # from Arrow: it comes back without a Python worker
 
 
 def frame(
@@ -270,7 +270,7 @@ def _column_of(values: DataFrame, column: str | None) -> DataFrame:
     kind = chosen.schema[0].dataType.typeName()
     if kind in {"array", "map", "struct", "variant", "void"}:
         raise UsageError(f"values of type {kind} can't be found", hint="a column of numbers, texts, dates or times")
-    return chosen.dropna()
+    return chosen.where(f"{quoted} IS NOT NULL")  # dropna() would also drop NaN
 
 
 def _pairs(context: Any, parts: Sequence[Part], blocks: RDD[Any]) -> RDD[Any]:

@@ -5,6 +5,7 @@ The rows are those of Spark's own scan, or of the search on this machine."""
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,6 +97,19 @@ def test_values_of_other_types_are_found_however_they_reach_executors(
         assert joined.where(f"record.{name} = value").count() == expected > 100, name
 
 
+def test_nan_in_a_frame_is_found_as_by_spark_s_join_and_null_is_not(
+    spark: SparkSession, tmp_path: Path, way: str
+) -> None:
+    column = pa.array([1.0, math.nan, None, 2.0, math.nan])
+    pq.write_table(pa.table({"x": column}), tmp_path / "f.parquet")
+    values = spark.createDataFrame(pa.table({"x": [math.nan, 1.0, None]}))
+    expected = spark.read.parquet(str(tmp_path)).join(values, "x").count()
+    for given in (values, pa.array([math.nan, 1.0, None]), ["nan", 1.0]):
+        rows = bloom_spark.find(spark, tmp_path, given, column="x").collect()
+        assert sorted(row.row for row in rows) == [0, 1, 4], given
+    assert expected == 3
+
+
 def test_spark_knows_how_many_values_there_are_where_it_does_not_estimate_them(
     spark: SparkSession, lake: Path
 ) -> None:
@@ -105,6 +119,7 @@ def test_spark_knows_how_many_values_there_are_where_it_does_not_estimate_them(
     assert known(few) == 4 * 8
     assert known(few.where("id > 3").selectExpr("id + 1 AS id")) in {3 * 8, 4 * 8}  # Spark may filter what it has
     assert known(spark.range(-5, 1000, 5)) == 201 * 8
+    assert known(spark_find.values_frame(spark, ["a", 1])) == 2 * 1024  # values of Python need no job in Python
     assert known(cached) is None  # nothing is cached yet
     assert cached.count() * 8 == known(cached.where("id > 7")) == FILES * ROWS * 8
     cached.unpersist()
