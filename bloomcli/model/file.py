@@ -339,3 +339,5 @@ class ColumnChunk:
     """The chunk is encrypted by a key that isn't known: its pages and its filter can't be read."""
     key_hint: str | None = None
     """How that key is given."""
+    wide_deltas: bool = False
+    """Pages in DELTA_BINARY_PACKED may have deltas with more bits than the type, which Arrow refuses."""

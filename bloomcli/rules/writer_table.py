@@ -37,6 +37,8 @@ class Part(StrEnum):
     PAGE_NULLS = "null counts of page headers"
     SIZES = "size statistics"
     FILTER = "filters"
+    DELTAS = "deltas of pages"
+    """The numbers of a page in DELTA_BINARY_PACKED: not all readers decode them."""
 
 
 class Detection(StrEnum):
@@ -498,6 +500,19 @@ ROWS: Final = (
         before=(2,),
         columns=lambda column: column.physical in {"BYTE_ARRAY", "FLOAT", "DOUBLE"},
         which="BYTE_ARRAY, FLOAT, DOUBLE",
+    ),
+    WriterFault(
+        writer="DuckDB",
+        part=Part.DELTAS,
+        evidence=measured(
+            "2.0.1, with parquet_version V2",
+            "INT32 deltas have more than 32 bits: Arrow C++ and DataFusion refuse the page, ClickHouse reads other"
+            " values, DuckDB and Polars the right ones",
+        ),
+        detection=Detection.WRITER,
+        created_by=r"DuckDB version v",
+        columns=lambda column: column.physical == "INT32",
+        which="INT32",
     ),
     WriterFault(
         writer="parquet-mr, parquet-cpp, Hive, Impala",

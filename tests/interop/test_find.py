@@ -134,3 +134,21 @@ def _columns(path: Path) -> Sequence[Any]:
 
     with open_source(path) as source:
         return open_file(source).columns
+
+
+def test_integers_are_found_whose_deltas_duckdb_writes_with_more_bits_than_arrow_reads(tmp_path: Path) -> None:
+    spread = [(-(2**31), 2**31 - 1, n * 7919 % 3000 - 1500)[n % 3] for n in range(ROWS)]
+    made = {"n": pa.array(spread, pa.int32()), "s": pa.array([[n, None] for n in spread], pa.list_(pa.int32()))}
+    source = pa.table({**made, "id": pa.array(range(ROWS), pa.int64())})
+    path = tmp_path / "wide.parquet"
+    with duckdb.connect() as connection:
+        connection.register("source", source)
+        connection.execute(f"COPY source TO '{path}' (FORMAT parquet, PARQUET_VERSION v2, DICTIONARY_SIZE_LIMIT 1)")
+    assert bloomcli.validate(path, columns=["*"], deep=True).findings == ()
+    with pytest.raises(OSError, match="EOF"):
+        pq.read_table(path)
+    for column, value in (("n", -(2**31)), ("n", spread[5]), ("s.list.element", spread[5]), ("id", 17)):
+        wanted = [n for n, x in enumerate(range(ROWS) if column == "id" else spread) if x == value]
+        found = bloomcli.find(path, value, column=column).to_arrow()
+        assert found["row"].to_pylist() == wanted, column
+        assert [record["n"] for record in found["record"].to_pylist()] == [spread[row] for row in wanted]

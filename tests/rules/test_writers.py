@@ -37,6 +37,7 @@ CASES = [
     ("github.com/segmentio/parquet-go version 0.0.0(build 5d42db8f0d47)", Part.PAGE_BOUNDS, TEXT, NUMBER),
     ("Parquet.Net version 4.25.0 (build 687fbb46)", Part.BOUNDS, LOCAL, UTC),
     ("DuckDB version v1.4.2 (build 68d7555f68)", Part.EXACT_BOUNDS, TEXT, DAY),
+    ("DuckDB version v2.0.1 (build 8d78114e90)", Part.DELTAS, DAY, NUMBER),
     ("ORC Java, writer version 0", Part.BOUNDS, TEXT, DAY),
     ("ORC Java, writer version 0", Part.FILE_BOUNDS, DAY, NUMBER),
     ("ORC Java, writer version 6", Part.BOUNDS, DECIMAL, NUMBER),
@@ -53,7 +54,6 @@ SOUND = [
     "parquet-cpp-arrow version 26.0.1",
     "parquet-mr version 1.17.0 (build 1)",
     "github.com/parquet-go/parquet-go version 0.32.0(build )",
-    "DuckDB version v2.0.1 (build 8d78114e90)",
     "ORC Java 1.9.1, writer version 9",
     "ORC Java, writer version 1",
     "ORC Java, writer version 7",
@@ -83,6 +83,7 @@ def test_every_fault_that_is_detected_by_its_writer_has_a_case() -> None:
 def test_writers_without_the_fault_are_believed(created_by: str | None) -> None:
     for column in (DECIMAL, TEXT, DAY, NUMBER):
         assert [row for row in faults(created_by) if row.columns(column)] == []
+    assert fault_of("DuckDB version v2.0.1 (build 8d78114e90)", Part.EXACT_BOUNDS, TEXT) is None
 
 
 def test_every_row_is_a_sentence_with_a_version_and_only_known_writers_have_a_pattern() -> None:

@@ -106,6 +106,8 @@ class Trust(NamedTuple):
     null_count: bool
     page_bounds: bool
     """The bounds of the column index."""
+    deltas: bool
+    """Pages in DELTA_BINARY_PACKED: their deltas have at most the type's bits."""
 
 
 class Footer:
@@ -414,7 +416,8 @@ class Footer:
         start, dictionary_bytes = first_page(pages, found.dictionary_page_offset)
         offset = found.bloom_filter_offset
         nulls, low, high = self.statistics(key, found, column)
-        exact = self.trust(column).exact
+        trust = self.trust(column)
+        exact = trust.exact
         return ColumnChunk(
             row_group=key.row_group,
             column=column,
@@ -436,6 +439,7 @@ class Footer:
             encodings_known=found.has_encoding_stats,
             encrypted=found.encrypted,
             key_hint=self._key_hint(column) if found.encrypted else None,
+            wide_deltas=not trust.deltas,
         )
 
     def _key_hint(self, column: Column) -> str:
@@ -478,6 +482,7 @@ class Footer:
                 kind_of_bounds=NO_VALUES if Part.EXACT_BOUNDS in wrong else kind_of_bounds(column),
                 null_count=Part.NULL_COUNT not in wrong,
                 page_bounds=Part.PAGE_BOUNDS not in wrong,
+                deltas=Part.DELTAS not in wrong,
             )
         return found
 

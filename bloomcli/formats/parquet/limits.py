@@ -57,8 +57,8 @@ DICTIONARY_MAX_VALUES: Final = 1 << 24
 most `PAGE_WHOLE_MAX_BYTES`; writers stop at 1 to 2 MiB."""
 
 ROWS_FILE_MAX_BYTES: Final = 1 << 30
-"""The pages of the chosen columns of row groups whose rows are shown, if some are ALP pages: these are decoded as a
-whole, and 10 KB of them can have 128 MiB of equal values."""
+"""The pages of the chosen columns of row groups whose rows are shown, if Arrow can't decode some of them:
+these are decoded as a whole, and 10 KB of ALP pages can have 128 MiB of equal values."""
 
 VALUES_FREE: Final = 1 << 25
 """Values of a column chunk that are hashed regardless of how few bytes they take in the file."""

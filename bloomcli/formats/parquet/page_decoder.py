@@ -2,9 +2,10 @@
 
     PAR1 | dictionary page | some data pages | ... of the next chunk | footer of one column | length | PAR1
 
-Pages keep their bytes, except ALP pages, which Arrow can't decode: they become PLAIN ones. Each chunk is a row group
-of one column. The column has the chunks' levels and physical type but no logical type, so that the stored values are
-decoded; INT96 becomes 12 bytes. For the values of records, the footer has the file's schema.
+Pages keep their bytes, except those that Arrow can't decode, which become PLAIN ones: ALP pages, and deltas of INT32
+with more bits than the type. Each chunk is a row group of one column. The column has the chunks' levels and physical
+type but no logical type, so that the stored values are decoded; INT96 becomes 12 bytes. For the values of records,
+the footer has the file's schema.
 
 The page headers are checked before that: no size in them is trusted, and at most `_TOGETHER_BYTES`, or one page, are
 decoded at a time. Pages of small chunks come together into one file, which takes as long to open as a large one.
@@ -68,6 +69,7 @@ _WIDE: Final = 12
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2  # Parquet's enum
 _NAME: Final = b"c"
 _ALP: Final = "ALP"
+_DELTA: Final = "DELTA_BINARY_PACKED"
 _HIDES_CODEC: Final = b"parquet-cpp version 1.5.1-SNAPSHOT"
 """The writer before Arrow 3.0, whose pages of version 2 Arrow always decompresses."""
 
@@ -418,7 +420,7 @@ def _next(reader: ChunkReader) -> RawPage | None:
             f"a page of {counted(count, 'value')}; at most {parquet_limits.PAGE_VALUES_MOST} are read",
             "rewrite the file with smaller pages",
         )
-    if not is_dictionary and encoding == _ALP:
+    if not is_dictionary and (encoding == _ALP or (encoding == _DELTA and reader.chunk.wide_deltas)):
         return _plain(reader, at)
     data = bytes(reader.take(header.size + packed))
     longest = pages.longest(reader, header, at)
@@ -434,7 +436,7 @@ def _plain(reader: ChunkReader, at: int) -> RawPage:
     column, nulls = reader.chunk.column, page.num_values - page.non_null
     found = page.histogram(column, repetition=True)
     if found is None:
-        raise reader.fault("an ALP page whose repetition levels have a deprecated encoding", at)
+        raise reader.fault(f"a page in {page.encoding} whose repetition levels have a deprecated encoding", at)
     repetition, definition = (
         b"" if levels is None else bytes(memoryview(levels.body.whole())[levels.start : levels.end])
         for levels in (page.repetition, page.levels)
@@ -448,10 +450,10 @@ def _plain(reader: ChunkReader, at: int) -> RawPage:
     return RawPage(header + data, page.num_values, len(data), False, at, _WIDE)
 
 
-def without_alp(
+def in_plain(
     source: Source, footer: Footer, row_groups: Iterable[int], columns: set[int], unit: str | None
 ) -> pq.ParquetFile | None:
-    """Row groups with these columns as a file that Arrow can read; None if no chunk of theirs has ALP pages.
+    """Row groups with these columns as a file that Arrow can read; None if it can decode all of their pages.
 
     Raises:
         CorruptFile, UnsupportedError: the pages can't be read, or they take too much memory. Errors of Arrow.
@@ -459,7 +461,9 @@ def without_alp(
     import pyarrow.parquet as pq
 
     keys = [list(footer.chunk_keys(columns, number)) for number in row_groups]
-    if not footer.encoded_by(_ALP, (key for some in keys for key in some)):
+    every = [key for some in keys for key in some]
+    wide = (key for key in every if footer.chunk(key).wide_deltas)
+    if not footer.encoded_by(_ALP, every) and not footer.encoded_by(_DELTA, wide):
         return None
     size, groups = 0, []
     for some in keys:
@@ -472,7 +476,7 @@ def without_alp(
                 size += len(page.data)
                 if size > parquet_limits.ROWS_FILE_MAX_BYTES:
                     raise UnsupportedError(
-                        f"rows of row groups with ALP pages, which decoded take more than the"
+                        f"rows of row groups with pages that Arrow can't decode, which decoded take more than the"
                         f" {parquet_limits.ROWS_FILE_MAX_BYTES} bytes that are held in memory",
                         path=source.path,
                         field=reader.field,

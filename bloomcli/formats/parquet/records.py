@@ -596,7 +596,7 @@ class Records:
         numbers = [group.row_group for group in groups]
         names = [self._paths[index] for index in sorted(columns)]
         footer, places = self._filters.footer, numbers
-        reader = page_decoder.without_alp(self._file.source, footer, numbers, columns, self._unit)
+        reader = page_decoder.in_plain(self._file.source, footer, numbers, columns, self._unit)
         if reader is None:
             reader = self.reader
         else:

@@ -229,7 +229,7 @@ def test_values_that_no_bytes_take_are_not_held_in_memory(tmp_path: Path, monkey
     found = bloomcli.find(path, "1", column="k")
     assert list(found) == []
     (error,) = found.report.errors
-    assert "ALP pages, which decoded take more than the 300000 bytes" in str(error)
+    assert "that Arrow can't decode, which decoded take more than the 300000 bytes" in str(error)
     assert sum(batch.num_rows for batch in bloomcli.find(path, "1", column="k", select=["k"])) == 20_000
 
 
