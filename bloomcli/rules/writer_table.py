@@ -103,6 +103,7 @@ _CLICKHOUSE: Final = r"ClickHouse"
 _PARQUET_MR: Final = r"parquet-mr"
 _BAD_ORC_CPP: Final = r"ORC C\+\+(?: (?:1\.7\.0|1\.6\.(?:\d|1[01]))(?:-[^,]*)?)?,"
 """Files of versions before 1.6.11 don't state the version."""
+_ORC_CPP_BYTES: Final = r"ORC C\+\+(?![^,]*filters by bloomcli)"
 _ORC_CPP: Final = r"ORC C\+\+(?: (\d+)\.(\d+)\.(\d+)[^,]*)?,"
 _ORC_DECIMAL64: Final = r"ORC Java.*, writer version 6$"
 _ORC_ORIGINAL: Final = r"(?:ORC Java|writer 0).*, writer version 0$"
@@ -586,6 +587,18 @@ ROWS: Final = (
         ),
         detection=Detection.WRITER,
         created_by=_BAD_ORC_CPP,
+    ),
+    WriterFault(
+        writer="ORC C++",
+        part=Part.FILTER,
+        evidence=measured(
+            "2.2.2, and in the source from 1.6.0 to 2.3.1",
+            "the first eighth of a batch's numbers is hashed after other bytes were written over it",
+        ),
+        detection=Detection.WRITER,
+        created_by=_ORC_CPP_BYTES,
+        columns=lambda column: column.bit_width == 8,
+        which="TINYINT",
     ),
     WriterFault(
         writer="ORC C++",

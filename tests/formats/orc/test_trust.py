@@ -80,6 +80,32 @@ def test_filters_of_a_sound_cpp_writer_are_used(path: Path, tmp_path: Path, vers
     assert untrusted(tmp_path / "f") == {}
 
 
+def test_no_value_is_lost_by_the_filters_on_tinyints_of_cpp(tmp_path: Path) -> None:
+    """It overwrites the first eighth of the numbers before it hashes them."""
+    bytes_, others = list(range(-100, 100)), list(range(200))
+    table = {"a": pa.array(bytes_, pa.int8()), "b": pa.array(bytes_, pa.int8()), "n": pa.array(others)}
+    path = orcfiles.write(tmp_path / "f", table, blooms=[1, 2, 3], fpp=0.0001)
+    writer = bloomcli.inspect(path).created_by
+    rows = [row for batch in bloomcli.find(path, bytes_[:25], column="a") for row in batch["row"].to_pylist()]
+    assert rows == others[:25]
+    assert all(v.presence is not Presence.ABSENT for v in bloomcli.probe(path, bytes_[:25], column="a").verdicts)
+    found = {(f.id, f.column, f.severity) for f in bloomcli.validate(path, deep=True).findings}
+    kinds = {("filter-untrusted", Severity.WARNING), ("value-missing", Severity.ERROR)}
+    assert found == {(rule, column, severity) for rule, severity in kinds for column in ("a", "b")}
+
+    bloomcli.add(path, ["a"], replace=True, in_place=True)  # takes out the other wrong one
+    assert {f.column: f.untrusted for f in bloomcli.inspect(path).summary} == {"a": None, "n": None}
+    assert bloomcli.validate(path, deep=True).findings == ()
+    (absent,) = bloomcli.probe(path, [101], column="a").verdicts
+    assert absent.presence is Presence.ABSENT
+
+    marked = bloomcli.inspect(path).created_by
+    bloomcli.remove(path, columns=["n"], in_place=True)
+    assert bloomcli.inspect(path).created_by == marked != writer
+    bloomcli.remove(path, in_place=True)
+    assert bloomcli.inspect(path).created_by == writer
+
+
 @pytest.mark.parametrize("writer", [0, 2, 3, 4, 5, 77])
 @pytest.mark.parametrize("version", [None, "1.6.0"])
 def test_a_bad_version_of_cpp_is_none_of_another_writer(
