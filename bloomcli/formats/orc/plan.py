@@ -236,7 +236,7 @@ class AddPlan(Change):
         }
         todo = [(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
         self._planned = {(s.ordinal, c.id): self._estimate(s, c) for s, c in todo}
-        self._dropped = self._drop_from_empty_stripes() + (self._drop_untrusted() if bad else [])
+        self._dropped = self._drop_from_empty_stripes() + (self._drop_untrusted() if bad and todo else [])
         self._estimated = (*self._planned.values(), *self._dropped)
         self._count()
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyorc
 import pytest
 from support import orcfiles
 from support.orcfiles import File
@@ -104,6 +105,16 @@ def test_no_value_is_lost_by_the_filters_on_tinyints_of_cpp(tmp_path: Path) -> N
     assert bloomcli.inspect(path).created_by == marked != writer
     bloomcli.remove(path, in_place=True)
     assert bloomcli.inspect(path).created_by == writer
+
+
+def test_no_value_is_lost_by_the_filters_on_chars_of_cpp(tmp_path: Path) -> None:
+    """It hashes what follows a text in memory for its blanks. The bounds have none."""
+    path = tmp_path / "f"
+    with path.open("wb") as file, pyorc.Writer(file, "struct<c:char(4)>", bloom_filter_columns=[1]) as rows:
+        rows.writerows([("!!!!",), ("a",), ("bc",), ("zzzz",)])
+    found = bloomcli.find(path, ["a", "bc"], column="c").to_arrow()
+    assert found["row"].to_pylist() == [1, 2]
+    assert {f.id for f in bloomcli.validate(path, deep=True).findings} == {"filter-untrusted", "value-missing"}
 
 
 @pytest.mark.parametrize("writer", [0, 2, 3, 4, 5, 77])
