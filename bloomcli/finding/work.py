@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, repeat
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -261,11 +262,14 @@ def _with(batch: pa.RecordBatch, new_columns: Mapping[str, pa.Array]) -> pa.Reco
 def _sum(parts: list[FileFound]) -> FileFound:
     """The result of a file that was searched in several steps."""
     last = parts[-1]
-    groups = sorted({group for part in parts for group in part.row_groups_possible})
+    each = [[*zip(part.stripes_possible or repeat(-1), part.row_groups_possible, strict=False)] for part in parts]
+    groups = sorted(set(chain.from_iterable(each)))
+    read = {group for part, some in zip(parts, each, strict=True) for group in some[: part.row_groups_read]}
     return replace(
         last,
-        row_groups_possible=tuple(groups),
-        row_groups_read=max(part.row_groups_read for part in parts),
+        row_groups_possible=tuple(group for _, group in groups),
+        stripes_possible=tuple(stripe for stripe, _ in groups if stripe >= 0),
+        row_groups_read=len(read),
         pages_read=sum(part.pages_read for part in parts),
         pages_left_out=max(part.pages_left_out for part in parts),
         rows=max(part.rows for part in parts),

@@ -105,6 +105,7 @@ _CLICKHOUSE: Final = r"ClickHouse"
 _PARQUET_MR: Final = r"parquet-mr"
 _BAD_ORC_CPP: Final = r"ORC C\+\+(?: (?:1\.7\.0|1\.6\.(?:\d|1[01]))(?:-[^,]*)?)?,"
 """Files of versions before 1.6.11 don't state the version."""
+_ORC_CPP_FILTERS: Final = r"ORC C\+\+(?![^,]*filters by bloomcli)"
 _ORC_CPP: Final = r"ORC C\+\+(?: (\d+)\.(\d+)\.(\d+)[^,]*)?,"
 _ORC_DECIMAL64: Final = r"ORC Java.*, writer version 6$"
 _ORC_ORIGINAL: Final = r"(?:ORC Java|writer 0).*, writer version 0$"
@@ -601,6 +602,19 @@ ROWS: Final = (
         ),
         detection=Detection.WRITER,
         created_by=_BAD_ORC_CPP,
+    ),
+    WriterFault(
+        writer="ORC C++",
+        part=Part.FILTER,
+        evidence=measured(
+            "2.2.2, and in the source from 1.6.0 to 2.3.1",
+            "an eighth of the TINYINTs is hashed after bytes were written over them, and CHARs with other bytes for"
+            " their blanks",
+        ),
+        detection=Detection.WRITER,
+        created_by=_ORC_CPP_FILTERS,
+        columns=lambda column: column.bit_width == 8 or (column.type_name or "").startswith("char("),
+        which="TINYINT, CHAR",
     ),
     WriterFault(
         writer="ORC C++",

@@ -59,6 +59,23 @@ def test_values_in_many_blocks_give_the_same_rows_in_order(lake: Path, monkeypat
         assert [(f.path, f.rows, f.row_groups) for f in files] == [(f.path, f.rows, f.row_groups) for f in done]
 
 
+@pytest.mark.parametrize("maybe", [False, True])
+def test_values_in_many_blocks_name_and_count_the_same_row_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maybe: bool
+) -> None:
+    """Row groups of ORC are counted within their stripe; each block may have others."""
+    orc.write_table(pa.table({"id": range(3000)}), tmp_path / "f.orc", stripe_size=1, row_index_stride=100)
+    wanted = pa.array(range(0, 3000, 30))
+    job = Job(FindOptions(column="id", maybe=maybe).checked(), typed=True)
+    (whole,) = searched([tmp_path / "f.orc"], [wanted], job)[1]
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 10)
+    monkeypatch.setattr(work, "BLOCK_VALUES", 10)
+    (many,) = searched([tmp_path / "f.orc"], [wanted[at : at + 10] for at in range(0, 100, 10)], job)[1]
+    counted = [(f.row_groups_possible, f.stripes_possible, f.row_groups_read) for f in (whole, many)]
+    assert len(set(counted)) == 1
+    assert len(set(whole.stripes_possible)) > 1
+
+
 def test_filters_are_read_once_for_all_blocks(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = Job(FindOptions(column="id").checked())
     absent = pa.array([str(n).encode() for n in range(10**6, 10**6 + 8000)], pa.large_binary())

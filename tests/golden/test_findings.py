@@ -24,8 +24,8 @@ SHALLOW: Final[dict[str, Found]] = {
         for form in ("12byte", "header", "page")
     },
     "java_both_kinds.orc": {("filter-untrusted", "price")},
-    "cpp_types.orc": {("value-missing", "tiny")},  # by the statistics' bounds
-    "pyorc_types.orc": {("value-missing", "code")},
+    "cpp_types.orc": {("filter-untrusted", "tiny")},
+    "pyorc_types.orc": {("filter-untrusted", "code")},
     "java_encrypted.orc": {("filter-plaintext", "secret")},
     **{f"pyarrow_{name}.parquet": {("footer-unverified", None)} for name in ("encrypted_columns", "signed")},
 }

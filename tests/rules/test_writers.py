@@ -22,6 +22,7 @@ TEXT = Column(path="c", index=0, physical="BYTE_ARRAY", logical="STRING")
 DAY = Column(path="c", index=0, physical="INT32", logical="DATE")
 NUMBER = Column(path="c", index=0, physical="DOUBLE")
 LOCAL = Column(path="c", index=0, physical="INT64", logical="TIMESTAMP(MILLIS,local)", utc=False)
+TINYINT = Column(path="c", index=0, physical="INT32", logical="INTEGER(8,signed)", bit_width=8)
 MOMENT = Column(path="c", index=0, physical="INT128", logical="TIMESTAMP(NANOS)", unit="NANOS", utc=False)
 UTC = Column(path="c", index=0, physical="INT64", logical="TIMESTAMP(MILLIS,UTC)", utc=True)
 
@@ -45,6 +46,7 @@ CASES = [
     ("ORC C++ 1.7.4, writer version 6", Part.BOUNDS, MOMENT, DAY),
     ("ORC C++ 1.6.11, writer version 6", Part.FILTER, TEXT, None),
     ("ORC C++ 1.7.0-SNAPSHOT, writer version 6", Part.FILTER, TEXT, None),
+    ("ORC C++ 2.2.2, writer version 6", Part.FILTER, TINYINT, TEXT),
 ]
 SOUND = [
     None,

@@ -177,10 +177,11 @@ def _moment(nanos: int) -> bytes:
     return (millis & (1 << 64) - 1).to_bytes(8, "little") + rest.to_bytes(MOMENT.size - 8, "little")
 
 
-def is_rounded_otherwise(moment: bytes) -> bool:
-    """Whether ORC C++ hashes a timestamp as a millisecond later: before 1970, with a part of a millisecond."""
+def is_hashed_otherwise(moment: bytes) -> bool:
+    """Whether ORC C++ may hash a timestamp as another one: before 1970, with a part of a millisecond, as a
+    millisecond later; in the first second of 1970, as a second earlier, because ORC stores both alike."""
     millis, rest = MOMENT.unpack(moment)
-    return bool(millis < 0 and rest)
+    return bool(millis < 0 and rest) or 0 < millis < 1000
 
 
 def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:

@@ -28,10 +28,10 @@ from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import hashes, spec, statistics
 from bloomcli.formats.orc.compression import Codec, Packer
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
-from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
+from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType, literal_column
 from bloomcli.formats.orc.values import TEXTS, TIMESTAMPS, why_zone_unknown
 from bloomcli.hints import removing
-from bloomcli.rules.writer_table import Part, faults
+from bloomcli.rules.writer_table import Part, fault_of
 from bloomcli.words import counted
 
 UTF8: Final = "BLOOM_FILTER_UTF8"
@@ -59,9 +59,9 @@ class LoadedStream(NamedTuple):
     """Why readers must not use them; None if they may."""
 
 
-def bad_writer(footer: Footer) -> bool:
-    """Whether the file's writer hashed wrongly: readers ignore all filters of such a file."""
-    return any(fault.part is Part.FILTER for fault in faults(footer.created_by))
+def badly_hashed(created_by: str, orc: OrcType) -> bool:
+    """Whether a writer hashes a column's values wrongly."""
+    return fault_of(created_by, Part.FILTER, literal_column(orc)) is not None
 
 
 def holds_lengths(footer: Footer, orc: OrcType) -> bool:
@@ -74,7 +74,7 @@ def holds_lengths(footer: Footer, orc: OrcType) -> bool:
 
 def why_untrusted(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: str) -> str | None:
     """Why readers must not use the filters of a column; None if they may."""
-    if bad_writer(footer):
+    if badly_hashed(footer.created_by, orc):
         shown = spec.text(footer.message.software_version) or "of an unknown version, before 1.6.11"
         return f"ORC C++ {shown} hashed values wrongly"
     if holds_lengths(footer, orc):

@@ -7,6 +7,7 @@ the next filters, as many at a time as memory allows. To remove them, no column 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +26,7 @@ from bloomcli.formats.orc.bloom_filter import (
     FilterStream,
     Location,
     NewStream,
-    bad_writer,
+    badly_hashed,
     kinds_of_option,
     most_bytes,
 )
@@ -41,6 +42,8 @@ from bloomcli.storage.base import KeptRange, Pieces, Source
 from bloomcli.version import __version__
 from bloomcli.words import counted
 
+_MARK: Final = re.compile(r"(?<!unknown) \(filters by bloomcli [^)]*\)")
+"""What `AddPlan` adds to the software version of a writer that hashed wrongly."""
 FOOTER_GROWTH: Final = 64
 """Bytes by which a footer may grow for each entry that changes, at most."""
 
@@ -225,15 +228,15 @@ class AddPlan(Change):
         self.sizes = {c.index: self._size(rule, c) for c in columns}
         self._kinds = {c.id: kinds_of_option(self.footer, c, rule.choice("kind")) for c in self.chosen}
         self.replace = replace
-        bad = bad_writer(self.footer)
+        bad = {c.id for c in self.chosen if badly_hashed(self.footer.created_by, c)}
         self._todo = {
-            s.ordinal: [c for c in self.chosen if not (missing and not bad and self._existing(s, c))]
+            s.ordinal: [c for c in self.chosen if not (missing and c.id not in bad and self._existing(s, c))]
             for s in self.footer.stripes
             if s.rows
         }
         todo = [(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
         self._planned = {(s.ordinal, c.id): self._estimate(s, c) for s, c in todo}
-        self._dropped = self._drop_from_empty_stripes() + (self._drop_untrusted() if bad else [])
+        self._dropped = self._drop_from_empty_stripes() + (self._drop_untrusted() if bad and todo else [])
         self._estimated = (*self._planned.values(), *self._dropped)
         self._count()
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
@@ -335,10 +338,10 @@ class AddPlan(Change):
         ]
 
     def _drop_untrusted(self) -> list[FilterChange]:
-        """Remove a bad writer's filters of the other columns, and change the software version.
+        """Remove the other filters that the writer hashed wrongly, and change the software version.
 
-        Readers ignore every filter in a file whose software version is a bad writer's. The new version says that
-        bloomcli wrote the filters, so that readers use them.
+        Readers ignore such filters by the software version. The new version says that bloomcli wrote the filters, so
+        that readers use them.
         """
         old = spec.text(self.footer.message.software_version) or "unknown"
         release, dash, rest = old.partition("-")  # readers parse the part before the dash
@@ -346,7 +349,8 @@ class AddPlan(Change):
         chosen = {c.id for c in self.chosen}
         dropped = []
         for streams, stream in self.filters.locations(None):
-            if stream.column not in chosen:
+            types = self.footer.types[stream.column : stream.column + 1]
+            if stream.column not in chosen and all(badly_hashed(self.footer.created_by, orc) for orc in types):
                 self.removed.setdefault(streams.stripe.ordinal, set()).add(stream.position)
                 dropped.append(removal(self.filters, Location(streams, stream)))
         return dropped
@@ -405,6 +409,10 @@ class RemovePlan(Change):
         for location in filters.locations(columns):
             self.removed.setdefault(location.streams.stripe.ordinal, set()).add(location.stream.position)
             self._dropped.append(removal(filters, location))
+        marked, types = self.footer.created_by, self.footer.types
+        left = set[int]() if columns is None else filters.columns() - columns
+        if (plain := _MARK.sub("", marked)) != marked and not any(badly_hashed(plain, types[c]) for c in left):
+            self.new_version = _MARK.sub("", spec.text(self.footer.message.software_version))
         self._estimated = tuple(self._dropped)
         self._count()
         self.new_bytes_bound = self._metadata_bound(1)

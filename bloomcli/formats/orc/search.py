@@ -265,15 +265,15 @@ class OrcSearch(ColumnSearch):
         return replace(super().wanted(wanted_values.without_blanks(texts), stop), texts=texts)
 
     def hashed_alike(self, literal: Literal) -> bool:
-        """Whether all writers hash a value alike: all but timestamps before 1970 with parts of a millisecond."""
+        """Whether all writers hash a value alike: all but some timestamps about 1970."""
         return self._orc.kind not in TIMESTAMPS or not any(
-            map(arrow_forms.is_rounded_otherwise, self.forms_of(literal))
+            map(arrow_forms.is_hashed_otherwise, self.forms_of(literal))
         )
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield each row group with the values that it may have."""
         self._ignores_filters = self._orc.kind in TIMESTAMPS and any(
-            arrow_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
+            arrow_forms.is_hashed_otherwise(form.as_py()) for form in wanted.forms
         )
         if scope.row_groups is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, scope.row_groups)

@@ -17,7 +17,7 @@ from typing import Any
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.bloom_filter import BLOOM_ENCODING, KINDS, UTF8, NewStream, bad_writer
+from bloomcli.formats.orc.bloom_filter import BLOOM_ENCODING, KINDS, UTF8, NewStream, badly_hashed
 from bloomcli.formats.orc.footer import ENCRYPTED_INDEX, INDEX_KINDS, Footer, Stripe, StripeFooter
 from bloomcli.storage.base import KeptRange, Piece
 
@@ -196,11 +196,13 @@ def metadata_without_filters(
 def differs_only_in_filters(before: Footer, after: Footer, columns: set[int] | None) -> bool:
     """Whether two files' footers and stripe footers are equal except for the filters of these columns (None: all).
 
-    Adding filters to a bad writer's file removes its other filters, and changes the software version.
+    Adding filters where the writer hashed wrongly removes others of its filters, and changes the software version,
+    which is restored when they are removed.
     """
     if len(before.stripes) != len(after.stripes):
         return False
-    rewritten = bad_writer(before) and not bad_writer(after)
+    old, new = before.created_by, after.created_by
+    rewritten = any(badly_hashed(old, orc) != badly_hashed(new, orc) for orc in before.types)
     mine, theirs = (
         metadata_without_filters(footer, map(footer.stripe_footer, footer.stripes), removed, version=not rewritten)
         for footer, removed in ((before, None if rewritten else columns), (after, columns))

@@ -125,8 +125,9 @@ def skips(statistics: Any | None, ends: Bounds, literals: Sequence[Literal], typ
 
 def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
     """A row group's bounds for comparison with values. Those of a CHAR are `unpadded`. A lowest timestamp before
-    1970 is a millisecond earlier, because ORC C++ rounds towards zero. Texts are cut at a zero byte, because ORC C++
-    compares them up to it, and then by their lengths."""
+    1970 is a millisecond earlier, because ORC C++ rounds towards zero, and with it the highest is at least the end of
+    the first second of 1970, which ORC stores like the second before it. Texts are cut at a zero byte, because ORC
+    C++ compares them up to it, and then by their lengths."""
     low, high = bounds(statistics, orc)
     if orc.kind in TEXTS:
         low = None if low is None else _up_to_zero(low, b"\0")
@@ -137,6 +138,9 @@ def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
         lowest = int.from_bytes(low, "little", signed=True)
         if lowest <= 0:
             low = (lowest - _NANOS_PER_MILLI).to_bytes(16, "little", signed=True)
+            second = 1000 * _NANOS_PER_MILLI
+            if high is not None and -second <= int.from_bytes(high, "little", signed=True) < second:
+                high = second.to_bytes(16, "little", signed=True)
     return low, high
 
 

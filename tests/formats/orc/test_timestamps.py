@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyorc
 import pytest
+from pyarrow import orc
 from support import orcfiles, orcruns
 from support.orcfiles import File
 from support.orcvalues import Hashed, row_groups
@@ -274,3 +276,18 @@ def test_a_zone_is_checked_before_it_is_used(starts: list[int], ends: list[int],
     parts = [array("q", part).tobytes() for part in (starts, [0] * len(starts), ends, more)]
     with pytest.raises(ValueError, match=match):
         kernels.WriterZone(*parts, base=STORED_FROM, cycle=1 << 62, exact=False)
+
+
+@pytest.mark.parametrize("others", [[], [dt.datetime(1980, 1, 1)]])
+@pytest.mark.parametrize("many", [False, True])
+def test_a_moment_of_the_last_second_before_1970_is_found_as_it_is_read(
+    tmp_path: Path, others: list[dt.datetime], many: bool
+) -> None:
+    """ORC stores it like one a second later. The writer's filter and bounds have the earlier one."""
+    path = tmp_path / "f.orc"
+    with path.open("wb") as file, pyorc.Writer(file, "struct<t:timestamp>", bloom_filter_columns=[1]) as rows:
+        rows.writerows([(moment,) for moment in [dt.datetime(1969, 12, 31, 23, 59, 59, 997918), *others]])
+    assert orc.read_table(path)["t"].to_pylist()[0] == dt.datetime(1970, 1, 1, 0, 0, 0, 997918)
+    values = ["1970-01-01T00:00:00.997918", *(f"2001-01-01T00:00:00.{at:03}" for at in range(300 * many))]
+    found = bloomcli.find(path, values, column="t").to_arrow()
+    assert found["row"].to_pylist() == [0]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyorc
 import pytest
 from support import orcfiles
 from support.orcfiles import File
@@ -78,6 +79,42 @@ def test_no_filter_of_a_bad_cpp_writer_is_used(path: Path, tmp_path: Path, versi
 def test_filters_of_a_sound_cpp_writer_are_used(path: Path, tmp_path: Path, version: str) -> None:
     orcfiles.edited(path, tmp_path / "f", software(version))
     assert untrusted(tmp_path / "f") == {}
+
+
+def test_no_value_is_lost_by_the_filters_on_tinyints_of_cpp(tmp_path: Path) -> None:
+    """It overwrites the first eighth of the numbers before it hashes them."""
+    bytes_, others = list(range(-100, 100)), list(range(200))
+    table = {"a": pa.array(bytes_, pa.int8()), "b": pa.array(bytes_, pa.int8()), "n": pa.array(others)}
+    path = orcfiles.write(tmp_path / "f", table, blooms=[1, 2, 3], fpp=0.0001)
+    writer = bloomcli.inspect(path).created_by
+    rows = [row for batch in bloomcli.find(path, bytes_[:25], column="a") for row in batch["row"].to_pylist()]
+    assert rows == others[:25]
+    assert all(v.presence is not Presence.ABSENT for v in bloomcli.probe(path, bytes_[:25], column="a").verdicts)
+    found = {(f.id, f.column, f.severity) for f in bloomcli.validate(path, deep=True).findings}
+    kinds = {("filter-untrusted", Severity.WARNING), ("value-missing", Severity.ERROR)}
+    assert found == {(rule, column, severity) for rule, severity in kinds for column in ("a", "b")}
+
+    bloomcli.add(path, ["a"], replace=True, in_place=True)  # takes out the other wrong one
+    assert {f.column: f.untrusted for f in bloomcli.inspect(path).summary} == {"a": None, "n": None}
+    assert bloomcli.validate(path, deep=True).findings == ()
+    (absent,) = bloomcli.probe(path, [101], column="a").verdicts
+    assert absent.presence is Presence.ABSENT
+
+    marked = bloomcli.inspect(path).created_by
+    bloomcli.remove(path, columns=["n"], in_place=True)
+    assert bloomcli.inspect(path).created_by == marked != writer
+    bloomcli.remove(path, in_place=True)
+    assert bloomcli.inspect(path).created_by == writer
+
+
+def test_no_value_is_lost_by_the_filters_on_chars_of_cpp(tmp_path: Path) -> None:
+    """It hashes what follows a text in memory for its blanks. The bounds have none."""
+    path = tmp_path / "f"
+    with path.open("wb") as file, pyorc.Writer(file, "struct<c:char(4)>", bloom_filter_columns=[1]) as rows:
+        rows.writerows([("!!!!",), ("a",), ("bc",), ("zzzz",)])
+    found = bloomcli.find(path, ["a", "bc"], column="c").to_arrow()
+    assert found["row"].to_pylist() == [1, 2]
+    assert {f.id for f in bloomcli.validate(path, deep=True).findings} == {"filter-untrusted", "value-missing"}
 
 
 @pytest.mark.parametrize("writer", [0, 2, 3, 4, 5, 77])
