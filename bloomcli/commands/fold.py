@@ -20,7 +20,9 @@ def request(options: FoldOptions) -> ChangeRequest:
     rules = FilePolicy(readers=tuple(options.readers), readers_given=bool(options.readers), size=options.size)
 
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file, options.columns, exclude=options.exclude)
+        found = indexes(file, options.columns, exclude=options.exclude)
+        file.refuse_closed(found)
+        return found
 
     def plan(file: FilterFile) -> Plan:
         least = Readers(file.format, rules).smallest()

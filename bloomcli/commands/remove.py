@@ -13,7 +13,9 @@ def request(options: RemoveOptions) -> ChangeRequest:
     options = options.checked()
 
     def chosen(file: FilterFile) -> set[int] | None:
-        return indexes(file, options.columns, exclude=options.exclude)
+        found = indexes(file, options.columns, exclude=options.exclude)
+        file.refuse_closed(found)
+        return found
 
     def why_unchanged(file: FilterFile) -> str | None:
         if next(file.facts(chosen(file)), None) is not None:

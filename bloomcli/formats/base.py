@@ -539,6 +539,10 @@ class FilterFile(ABC):
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
 
+    def refuse_closed(self, columns: set[int] | None) -> None:
+        """Raise UnsupportedError if it isn't known whether one of these columns (None: all) has filters."""
+        del columns
+
     @abstractmethod
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters to the smallest size that meets the rule."""

@@ -174,16 +174,22 @@ class ParquetFile(LocatedFile):
         """Why a column's values can't be read: it is encrypted, or compressed with an unsupported codec."""
         return unreadable(self.footer, column)
 
-    def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
-        """One filter's bits. Raises UnsupportedError where the key isn't given, so that it isn't known whether it
-        has one."""
+    def refuse_closed(self, columns: set[int] | None) -> None:
+        """Raise UnsupportedError for a column whose key isn't given: it isn't known whether it has filters."""
         encryption = self.footer.encryption
-        if encryption is not None and column.index in encryption.closed and not encryption.plaintext_footer:
-            raise KeyMissing(
-                f"column {column.path} is encrypted, and its key isn't given",
-                path=self.source.path,
-                hint=encryption.hint(encryption.closed[column.index]),
-            )
+        if encryption is None or encryption.plaintext_footer:
+            return
+        for index, path in encryption.closed.items():
+            if columns is None or index in columns:
+                raise KeyMissing(
+                    f"column {path} is encrypted, and its key isn't given",
+                    path=self.source.path,
+                    hint=encryption.hint(path),
+                )
+
+    def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
+        """One filter's bits."""
+        self.refuse_closed({column.index})
         return super().dump(column, row_group, stripe)
 
     @property

@@ -229,6 +229,23 @@ def test_keys_that_are_wrapped_once_or_twice_here_or_there_open_the_file(
     assert dict(bloomcli.inspect(path, keys=some).details)["not readable"] == "id (one): without the key"
 
 
+@pytest.mark.parametrize("change", [bloomcli.remove, bloomcli.fold])
+@pytest.mark.parametrize("columns", [[], ["id"], ["open", "id"]])
+def test_filters_of_a_column_whose_key_is_missing_are_not_taken_for_none(
+    change: Callable[..., Any], columns: list[str], tmp_path: Path
+) -> None:
+    path = write_encrypted(tmp_path / "in.parquet", TABLE, kms=WrappingKms, **COLUMNS)
+    bloomcli.add(path, ["id", "open"], in_place=True, keys={"keys": MASTERS}, readers=["spark"])
+    some = {"keys": {"footer": MASTERS["footer"], "two": MASTERS["two"]}}
+    before = path.read_bytes()
+    with pytest.raises(KeyMissing, match="column id is encrypted, and its key isn't given") as missing:
+        change(path, columns=columns, in_place=True, keys=some)
+    assert "--column-key id=env:NAME" in (missing.value.hint or "")
+    assert path.read_bytes() == before
+    change(path, columns=["open"], in_place=True, keys=some)
+    assert {f.column for f in bloomcli.inspect(path, keys={"keys": MASTERS}).filters} >= {"id"}
+
+
 def test_key_material_in_a_file_of_its_own_goes_along(tmp_path: Path) -> None:
     path = write_encrypted(tmp_path / "in.parquet", TABLE, **COLUMNS, internal_key_material=False)
     out = tmp_path / "new" / "out.parquet"
