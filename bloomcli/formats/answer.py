@@ -196,13 +196,13 @@ class UnitAnswers(NamedTuple):
     answers: tuple[Answer, ...]
     stripe: int | None = None
 
-    def possible(self, unlike: Container[int] = ()) -> set[int]:
-        """The positions of the values that the unit may have. `unlike`: those for which its filter isn't asked."""
+    def possible(self) -> set[int]:
+        """The positions of the values that the unit may have."""
         absent = Presence.ABSENT  # `Answer.excludes`, for many answers
         return {
             at
             for at, found in enumerate(self.answers)
-            if (found.presence is not absent or at in unlike) and not found.excluded_unfiltered
+            if found.presence is not absent and not found.excluded_unfiltered
         }
 
 

@@ -148,10 +148,6 @@ class ColumnSearch(ABC):
         """The hashes of forms in the format's filters, uint64s in native order; by default XXH64."""
         return wanted_values.xxh64_of(forms)
 
-    def hashed_alike(self, literal: Literal) -> bool:
-        """Whether all writers of the format hash a value alike; by default they do."""
-        return True
-
     def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
         """Convert values for the column. Raises LiteralError; Stopped soon after `stop` is set."""
         path = self._file.source.path
@@ -182,9 +178,8 @@ class ColumnSearch(ABC):
     ) -> Iterator[Candidates]:
         """For each row group with its answers, the values that it may have."""
         owners = wanted.owners.to_pylist()
-        unlike = {at for at, literal in enumerate(literals) if not self.hashed_alike(literal)}
         for unit in units:
-            possible = unit.possible(unlike)
+            possible = unit.possible()
             yield Candidates(
                 unit.row_group,
                 unit.rows,

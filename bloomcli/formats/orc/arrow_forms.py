@@ -184,6 +184,12 @@ def is_hashed_otherwise(moment: bytes) -> bool:
     return bool(millis < 0 and rest) or 0 < millis < 1000
 
 
+def why_hashed_otherwise(literal: Literal, orc: OrcType) -> str | None:
+    """Why filters don't answer for a value; None if all writers hash it alike."""
+    unlike = orc.kind in TIMESTAMPS and any(map(is_hashed_otherwise, forms_of_literal(literal, orc)))
+    return "writers hash such timestamps about 1970 differently" if unlike else None
+
+
 def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
     """ORC's hashes of forms, uint64s in native order."""
     count = len(forms)

@@ -264,12 +264,6 @@ class OrcSearch(ColumnSearch):
             return super().wanted(texts, stop)
         return replace(super().wanted(wanted_values.without_blanks(texts), stop), texts=texts)
 
-    def hashed_alike(self, literal: Literal) -> bool:
-        """Whether all writers hash a value alike: all but some timestamps about 1970."""
-        return self._orc.kind not in TIMESTAMPS or not any(
-            map(arrow_forms.is_hashed_otherwise, self.forms_of(literal))
-        )
-
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield each row group with the values that it may have."""
         self._ignores_filters = self._orc.kind in TIMESTAMPS and any(

@@ -173,7 +173,8 @@ def test_a_timestamp_is_hashed_in_whole_milliseconds_rounded_down(tmp_path: Path
     bits = bloomcli.dump(path).bitset
     k = bloomcli.dump(path).facts.hash_functions or 0
     assert bits == orcfiles.bits_of([orcfiles.long_hash(-1)], len(bits) * 8, k)
-    assert [v.presence for v in ask(path, "c", text, "1970-01-01")] == [Presence.MAYBE, SKIPPING]
+    known = Presence.MAYBE if text.endswith("59.999") else Presence.UNKNOWN  # writers differ about the others
+    assert [v.presence for v in ask(path, "c", text, "1970-01-01")] == [known, SKIPPING]
 
 
 def test_a_timestamp_with_a_zone_is_looked_up_as_the_moment(tmp_path: Path) -> None:

@@ -291,3 +291,12 @@ def test_a_moment_of_the_last_second_before_1970_is_found_as_it_is_read(
     values = ["1970-01-01T00:00:00.997918", *(f"2001-01-01T00:00:00.{at:03}" for at in range(300 * many))]
     found = bloomcli.find(path, values, column="t").to_arrow()
     assert found["row"].to_pylist() == [0]
+
+
+def test_probe_does_not_call_a_moment_absent_that_writers_hash_differently(tmp_path: Path) -> None:
+    """ORC C++ rounds a part of a millisecond before 1970 up."""
+    moments = pa.array([-(10**15) - 1_500_000, 10**18], pa.timestamp("ns"))
+    path = orcfiles.write(tmp_path / "f.orc", {"t": moments}, blooms=[1], fpp=0.0001)
+    (verdict,) = bloomcli.probe(path, ["1969-12-20T10:13:19.998500"], column="t").verdicts
+    assert verdict.answer is Presence.UNKNOWN
+    assert verdict.reason is not None
