@@ -36,7 +36,7 @@ from bloomcli.formats.parquet.bloom_filter import (
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Footer, extension_remarks, refuse_extensions
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
-from bloomcli.formats.parquet.spec import Location
+from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Location
 from bloomcli.formats.parquet.splice import Part, Values
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.size_rule import Folding, SizeRule
@@ -391,8 +391,8 @@ class AddPlan(Change):
     def new_bytes_bound(self) -> int:  # type: ignore[override]
         """The upper bound of the new file's bytes that aren't copied."""
         filters = sum((c.bitset_bytes or 0) + HEADER_BOUND for c in self._estimated)
-        footer = self.filters.footer
-        return filters + len(footer.raw) + 20 * len(self.chunks) + sealing.overhead(footer, len(self.chunks))
+        footer, count = self.filters.footer, len(self.chunks)
+        return filters + len(footer.raw) + FOOTER_TAIL_BYTES + 20 * count + sealing.overhead(footer, count)
 
     def _is_of_dictionary(self, chunk: ColumnChunk) -> bool:
         """Whether a filter has at most as many values as the chunk's dictionary has entries, which is usually far
@@ -679,7 +679,9 @@ class RemovePlan(Change):
             for chunk in chunks
         )
         self.bytes_to_decode = 0
-        self.new_bytes_bound = len(filters.footer.raw) + 8 + sealing.overhead(filters.footer, len(self.removed))
+        self.new_bytes_bound = (
+            len(filters.footer.raw) + FOOTER_TAIL_BYTES + sealing.overhead(filters.footer, len(self.removed))
+        )
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The file without the filters. No column is read."""
@@ -710,7 +712,7 @@ class FoldPlan(Change):
             sum(size + HEADER_BOUND for size in folding.sizes.values())
             + len(footer.raw)
             + 20 * len(folding.sizes)
-            + 8
+            + FOOTER_TAIL_BYTES
             + sealing.overhead(footer, len(folding.sizes))
         )
 
