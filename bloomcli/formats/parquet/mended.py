@@ -26,6 +26,8 @@ from bloomcli.formats.parquet.page_index import IndexedPage, boundary_order
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, data_pages
 from bloomcli.formats.parquet.proof import (
     ENCODINGS,
+    OLD_ENCODINGS,
+    PLAIN_DICTIONARY,
     ROWS,
     SIZES,
     SORTING,
@@ -320,9 +322,12 @@ class Maker:
             action = "remove" if self._values[GEOSPATIAL] is None else action
         elif structure == ENCODINGS:  # readers that find none look at all encodings of the chunk
             known = {page.encoding for page in self.measured.pages}
-            numbers = {number for name, number in ENUMS["Encoding"].items() if name in known}
-            there = {number for number in range(_OTHER_ENCODINGS) if self._work.found.encodings >> number & 1}
-            self._values |= {ENCODINGS: None, "encodings": spec.listed(I32, map(zigzag, sorted(numbers | there)))}
+            bits = self._work.found.encodings
+            bits |= sum(1 << number for name, number in ENUMS["Encoding"].items() if name in known)
+            if not bits & ~OLD_ENCODINGS:  # the values' RLE is taken for that of levels
+                bits &= ~PLAIN_DICTIONARY
+            numbers = (number for number in range(_OTHER_ENCODINGS) if bits >> number & 1)
+            self._values |= {ENCODINGS: None, "encodings": spec.listed(I32, map(zigzag, numbers))}
         elif structure == ROWS:
             action, reason = "keep", _UNMENDED
         elif structure == SORTING and self._sorted_by:

@@ -60,10 +60,10 @@ _ORDERS: Final = ("TYPE_ORDER", _IEEE, _INT96)
 _SIGNED: Final = ("INT32", "INT64", "FLOAT", "DOUBLE", "BOOLEAN")
 """The types of which readers use the old `min` and `max`, if the values are signed."""
 _FALLING: Final = {"ASCENDING": False, "DESCENDING": True}
-_OLD_ENCODINGS: Final = 1 << 2 | 1 << 3 | 1 << 4
+OLD_ENCODINGS: Final = 1 << 2 | 1 << 3 | 1 << 4
 """PLAIN_DICTIONARY, RLE and BIT_PACKED. A chunk with the first and no others has only dictionary-encoded pages, for
 readers that find no encoding statistics."""
-_PLAIN_DICTIONARY: Final = 1 << 2
+PLAIN_DICTIONARY: Final = 1 << 2
 _SHOWN: Final = 60
 ROWS_HINT: Final = " sets it right if the pages prove the right number; else the file has to be written again"
 
@@ -405,7 +405,7 @@ class _Proof(_Metadata):
             only, field = self.raw.only_dictionary_encoded(parquet_limits.LIST_MAX), "encoding_stats say"
         else:
             encodings = self.raw.encodings
-            only = bool(encodings & _PLAIN_DICTIONARY) and not encodings & ~_OLD_ENCODINGS
+            only = bool(encodings & PLAIN_DICTIONARY) and not encodings & ~OLD_ENCODINGS
             field = "encodings say"
         if only:
             message = (

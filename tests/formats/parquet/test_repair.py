@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import shutil
 import struct
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import footers, pagefiles, thrift
+from support import footers, pagefiles, patches, thrift
 from support.golden import FIXTURES, ORC, WRITERS
 from support.thrift import BINARY, I32, I64, STRUCT, Fields
 
@@ -254,6 +255,32 @@ def test_a_field_that_nobody_knows_survives_in_mended_statistics(tmp_path: Path)
     assert there[UNKNOWN] == (I64, 7)
     assert (there[MIN_VALUE], there[MAX_VALUE]) == (sound[MIN_VALUE], sound[MAX_VALUE])
     assert findings(path) == []
+
+
+@pytest.mark.parametrize(
+    "edit", [patches.plain_dictionary, patches.dictionary_pages], ids=["encodings", "statistics"]
+)
+def test_encodings_of_booleans_in_rle_no_longer_say_that_pages_use_a_dictionary(
+    tmp_path: Path, edit: Callable[[Fields], None]
+) -> None:
+    path = write(
+        tmp_path / "in",
+        table().select(["flag"]),
+        data_page_version="2.0",
+        column_encoding={"flag": "RLE"},
+        use_dictionary=False,
+    )
+    path.write_bytes(
+        patches.meta("flag", patches.exchanged(patches.ENCODINGS, thrift.LIST, thrift.Items(I32, [2, 3])))(
+            path.read_bytes()
+        )
+    )
+    path.write_bytes(patches.meta("flag", edit)(path.read_bytes()))
+    (change,) = bloomcli.repair(path, in_place=True).structures
+    assert (change.structure, change.action) == ("encoding_stats", "replace")
+    assert findings(path) == []
+    metadata = footers.meta(footers.tree(path.read_bytes()), 1, 0)
+    assert metadata[patches.ENCODINGS][1].values == [3]
 
 
 def test_filters_and_other_indexes_stay_where_a_replaced_index_is_cut_out(tmp_path: Path) -> None:
