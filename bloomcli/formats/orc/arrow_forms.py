@@ -177,19 +177,6 @@ def _moment(nanos: int) -> bytes:
     return (millis & (1 << 64) - 1).to_bytes(8, "little") + rest.to_bytes(MOMENT.size - 8, "little")
 
 
-def is_hashed_otherwise(moment: bytes) -> bool:
-    """Whether ORC C++ may hash a timestamp as another one: before 1970, with a part of a millisecond, as a
-    millisecond later; in the first second of 1970, as a second earlier, because ORC stores both alike."""
-    millis, rest = MOMENT.unpack(moment)
-    return bool(millis < 0 and rest) or 0 < millis < 1000
-
-
-def why_hashed_otherwise(literal: Literal, orc: OrcType) -> str | None:
-    """Why filters don't answer for a value; None if all writers hash it alike."""
-    unlike = orc.kind in TIMESTAMPS and any(map(is_hashed_otherwise, forms_of_literal(literal, orc)))
-    return "writers hash such timestamps about 1970 differently" if unlike else None
-
-
 def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
     """ORC's hashes of forms, uint64s in native order."""
     count = len(forms)

@@ -13,7 +13,7 @@ from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterBounds, FooterEntry
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.located_file import LocatedFile
-from bloomcli.formats.orc import arrow_forms, describe, hashes, statistics
+from bloomcli.formats.orc import describe, hashes, statistics
 from bloomcli.formats.orc.bloom_filter import PROBED, Filters, LoadedStream, Location, kinds_of_option
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.schema import COMPOUND, column_of, literal_column
@@ -126,7 +126,7 @@ class OrcFile(LocatedFile):
         lookups = [
             Lookup(
                 literal.impossible,
-                literal.unknowable or arrow_forms.why_hashed_otherwise(literal, orc),
+                literal.unknowable or hashes.why_hashed_otherwise(literal.encodings, orc),
                 literal.encodings,
                 tuple(hashes.encoded_hash(form, orc, typed) for form in literal.encodings) if hashed else (),
             )

@@ -28,7 +28,7 @@ TreeReaderFactory.TimestampTreeReader.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -90,6 +90,19 @@ def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
     else:
         kernels.orc_hash_long(encoded, len(encoded), 0, 1, out)
     return int.from_bytes(out, "little")
+
+
+def is_hashed_otherwise(millis: int, nanos: int) -> bool:
+    """Whether ORC C++ may hash a timestamp as another one: before 1970, with a part of a millisecond, as a
+    millisecond later; in the first second of 1970, as a second earlier, because ORC stores both alike."""
+    return bool(millis < 0 and nanos) or 0 < millis < 1000
+
+
+def why_hashed_otherwise(encoded: Sequence[bytes], orc: OrcType) -> str | None:
+    """Why filters don't answer for a value of these PLAIN bytes; None if all writers hash it alike."""
+    moments = (int.from_bytes(form, "little", signed=True) for form in encoded if orc.kind in TIMESTAMPS)
+    unlike = any(is_hashed_otherwise(*divmod(moment, _NANOS_PER_MILLI)) for moment in moments)
+    return "writers hash such timestamps about 1970 differently" if unlike else None
 
 
 def _hashes_of(values: Values, orc: OrcType) -> bytearray:

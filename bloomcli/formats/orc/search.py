@@ -31,7 +31,7 @@ from bloomcli.formats.column_search import (
     is_nan,
 )
 from bloomcli.formats.orc import arrow_forms, hashes, row_index
-from bloomcli.formats.orc.arrow_forms import Numbered, RowForms, forms_of, forms_of_arrow, indexes_of
+from bloomcli.formats.orc.arrow_forms import MOMENT, Numbered, RowForms, forms_of, forms_of_arrow, indexes_of
 from bloomcli.formats.orc.bloom_filter import KINDS, Filters
 from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.records import Records
@@ -267,7 +267,7 @@ class OrcSearch(ColumnSearch):
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield each row group with the values that it may have."""
         self._ignores_filters = self._orc.kind in TIMESTAMPS and any(
-            arrow_forms.is_hashed_otherwise(form.as_py()) for form in wanted.forms
+            hashes.is_hashed_otherwise(*MOMENT.unpack(form.as_py())) for form in wanted.forms
         )
         if scope.row_groups is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, scope.row_groups)
