@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.commands.find import COLUMNS
-from bloomcli.commands.values import texts
 from bloomcli.datasets.spark import importable, java_error, job, job_context, job_error
 from bloomcli.datasets.spark_frame import arrow_type
 from bloomcli.errors import UsageError
@@ -92,18 +91,6 @@ class Forms(NamedTuple):
     executors."""
     unpacked: Callable[[bytes], pa.Array]
     """The values of a block."""
-
-
-def values_frame(spark: SparkSession, values: Any) -> DataFrame:
-    """Values as a frame: a frame itself, or one with the texts of Python's values. Raises UsageError."""
-    from pyspark.sql import DataFrame
-
-    if isinstance(values, DataFrame):
-        return values
-    given = texts(values)
-    if not given:
-        raise UsageError("no values to find", hint="name one or several, or a frame of values")
-    return spark.createDataFrame(pa.table({"value": given}))  # from Arrow: it comes back without a Python worker
 
 
 def frame(

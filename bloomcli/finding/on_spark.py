@@ -16,10 +16,11 @@ from bloomcli.commands.options import FindOptions
 from bloomcli.commands.partitions import Partition, check_column, with_partitions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.commands.value_frames import arrow_of
+from bloomcli.commands.values import texts
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.record_shape import Shape, shape_by_names, struct_of
 from bloomcli.datasets.spark import job_context
-from bloomcli.datasets.spark_find import Forms, MapBlocks, frame, values_frame
+from bloomcli.datasets.spark_find import Forms, MapBlocks, frame
 from bloomcli.datasets.spark_frame import to_spark_types
 from bloomcli.datasets.spark_session import checked_session, with_session_keys
 from bloomcli.errors import UnknownFormat, UsageError
@@ -148,8 +149,7 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
     if column is not None:
         taken("values_column", column, Option(help="", form="column"))
     if not type(values).__module__.startswith("pyspark."):
-        values, column = _local_values(spark, values, column), None
-    values = values_frame(spark, values)
+        values, column = frame_of(spark, values, column), None
 
     def parts(map_blocks: MapBlocks) -> list[Part]:
         files = search_files
@@ -163,11 +163,14 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
     return frame(spark, parts, values, column, record=record, forms=forms, search=search)
 
 
-def _local_values(spark: Any, values: Any, column: str | None) -> Any:
-    """Spark's frame of Arrow data, of a series or of a data frame's column; other values unchanged."""
+def frame_of(spark: Any, values: Any, column: str | None) -> Any:
+    """Spark's frame of Arrow data, of a series, of a data frame's column, or of the texts of Python's values. It is
+    made of Arrow data, which come back to the driver without a Python worker. Raises UsageError."""
     found = arrow_of(values, column)
     if found is None:
-        return values
+        if not (given := texts(values)):
+            raise UsageError("no values to find", hint="name one or several, or a frame of values")
+        found = pa.array(given)
     (field,) = to_spark_types(pa.schema([pa.field("value", found.type)]), "values", ())
     return spark.createDataFrame(pa.table([found.cast(field.type)], schema=pa.schema([field])))
 

@@ -23,6 +23,7 @@ from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
 from bloomcli.datasets import spark_find
 from bloomcli.errors import UsageError
+from bloomcli.finding.on_spark import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,7 +120,7 @@ def test_spark_knows_how_many_values_there_are_where_it_does_not_estimate_them(
     assert known(few) == 4 * 8
     assert known(few.where("id > 3").selectExpr("id + 1 AS id")) in {3 * 8, 4 * 8}  # Spark may filter what it has
     assert known(spark.range(-5, 1000, 5)) == 201 * 8
-    assert known(spark_find.values_frame(spark, ["a", 1])) == 2 * 1024  # values of Python need no job in Python
+    assert known(frame_of(spark, ["a", 1], None)) == 2 * 1024  # values of Python need no job in Python
     assert known(cached) is None  # nothing is cached yet
     assert cached.count() * 8 == known(cached.where("id > 7")) == FILES * ROWS * 8
     cached.unpersist()
