@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -75,14 +76,15 @@ def write_encrypted(
     index: bool = False,
     dictionary: bool = True,
     kms: type[pe.KmsClient] = OpenKms,
+    layout: Mapping[str, Any] = {},
     **options: Any,
 ) -> Path:
     """Write a table with the master key `footer`. The options are those of EncryptionConfiguration; `index`: with a
-    page index; `dictionary`: with dictionaries."""
+    page index; `dictionary`: with dictionaries; `layout`: more options of the writer."""
     options = {"encryption_algorithm": "AES_GCM_V1"} | options
     config = pe.EncryptionConfiguration(footer_key="footer", cache_lifetime=timedelta(minutes=5), **options)
     properties = pe.CryptoFactory(kms).file_encryption_properties(pe.KmsConnectionConfig(), config, str(path))
-    more: dict[str, Any] = {"compression": "none", "write_page_index": index, "use_dictionary": dictionary}
+    more: dict[str, Any] = {"compression": "none", "write_page_index": index, "use_dictionary": dictionary, **layout}
     with pq.ParquetWriter(path, table.schema, encryption_properties=properties, **more) as writer:
         writer.write_table(table, row_group_size=rows)
     return path

@@ -17,7 +17,7 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import MeasuredColumn
-from bloomcli.formats.parquet import geospatial, page_index, spec
+from bloomcli.formats.parquet import geospatial, page_index, sealing, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
@@ -38,7 +38,7 @@ from bloomcli.formats.parquet.proof import (
 )
 from bloomcli.formats.parquet.row_order import sorting_columns
 from bloomcli.formats.parquet.spec import ENUMS, I32, STRUCT, Field, zigzag
-from bloomcli.formats.parquet.splice import Value
+from bloomcli.formats.parquet.splice import Part, Value
 from bloomcli.formats.parquet.statistics import has_floats
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.change import StructureChange
@@ -224,6 +224,8 @@ class Maker:
         self._work = work
         self._column = work.chunk.column
         self._key = key_of(self._column, orders.of(self._column))
+        self._lists_all = sealing.cipher_of(filters.footer, Part(OFFSET_INDEX, work.key)) is not None
+        """Whether indexes have the pages without values, too: readers number a chunk's encrypted pages by them."""
         self._stop = stop
         self._values: dict[str, Value | None] = {}
         self._indexes: dict[str, bytes] = {}
@@ -363,11 +365,11 @@ class Maker:
         work = self._work
         if work.decodes:
             rows = self.measured.rows if all(page.begins for page in self.measured.pages) else None
-            pages = [_place(page) for page in self.measured.pages if page.values]
+            pages = [*map(_place, self._full())]
         else:
             try:
                 found, rows = page_index.pages_in(
-                    self._filters.source, work.chunk, self._filters.footer.start, self._stop
+                    self._filters.source, work.chunk, self._filters.footer.start, self._stop, empty=self._lists_all
                 )
                 pages = [(page.offset, page.length, page.first_row) for page in found]
             except (CorruptFile, UnsupportedError) as error:
@@ -410,9 +412,13 @@ class Maker:
             reason = _NO_NUMBER  # a bound isn't a value of the column's type
         return reason
 
+    def _full(self) -> Sequence[MeasuredPage]:
+        """The pages that a new offset index has."""
+        return [page for page in self.measured.pages if page.values or self._lists_all]
+
     def _listed(self) -> Sequence[MeasuredPage]:
         """The pages that the offset index has, the new one or the stored one. Raises _NoRightValue."""
-        full = [page for page in self.measured.pages if page.values]
+        full = self._full()
         if OFFSET_INDEX in self._indexes:
             return full
         if OFFSET_INDEX in self._without:

@@ -180,10 +180,11 @@ def pages_of(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) 
 
 
 def pages_in(
-    source: Source, chunk: ColumnChunk, data_end: int, stop: Stop | None = None
+    source: Source, chunk: ColumnChunk, data_end: int, stop: Stop | None = None, *, empty: bool = False
 ) -> tuple[Sequence[PagePlace], int | None]:
-    """The data pages of a chunk that have values, by their headers, and the number of their rows; None if one begins
-    within a row. Of repeated columns, the repetition levels are read. Raises CorruptFile, UnsupportedError."""
+    """The data pages of a chunk that have values (`empty`: all), by their headers, and the number of their rows; None
+    if one begins within a row. Of repeated columns, the repetition levels are read. Raises CorruptFile,
+    UnsupportedError."""
     found: list[PagePlace] = []
     first, before = 0, None
     reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW, stop)
@@ -197,7 +198,7 @@ def pages_in(
             if counted_here is None:
                 return found, None
             reader.position, rows = after, counted_here
-        if count:
+        if count or empty:
             found.append(PagePlace(at, after - at, first, rows, before))
         first += rows
     return found, first

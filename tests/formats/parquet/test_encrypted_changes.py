@@ -63,7 +63,7 @@ def own_keys(path: Path, *columns: str) -> dict[str, Any]:
 
 def problems(path: Path, keys: Mapping[str, Any] = ALL) -> list[str]:
     """The findings of a deep check."""
-    return [f"{f.id} {f.column}" for f in bloomcli.validate(path, deep=True, keys=keys).findings]
+    return [f"{f.id} {f.column}" for f in bloomcli.validate(path, deep=True, columns=["*"], keys=keys).findings]
 
 
 def bits_of(path: Path, fact: FilterFacts) -> bytes:
@@ -296,3 +296,21 @@ def test_a_file_never_stands_without_its_key_material_nor_with_that_of_another(
     assert (material.read_bytes(), out.read_bytes()) == before
     change(path, output=out, overwrite=True, keys=ALL)
     assert (problems(out), material.read_bytes() == before[0]) == ([], False)
+
+
+def with_an_empty_page(path: Path) -> Path:
+    """A file whose second page has no value, and whose third one has one."""
+    lists = pa.array([["a"] * count for count in (1, 2, 2, 1, 2, 2, 1)], pa.list_(pa.string()))
+    return write_encrypted(
+        path, pa.table({"c": lists}), layout={"data_page_size": 1, "write_batch_size": 10}, **UNIFORM
+    )
+
+
+@pytest.mark.parametrize("exclude", [[], ["c*"]], ids=["by values", "by headers"])
+def test_a_new_index_of_encrypted_pages_has_those_without_values_for_readers_that_number_pages_by_it(
+    tmp_path: Path, exclude: list[str]
+) -> None:
+    path = with_an_empty_page(tmp_path / "in.parquet")
+    repaired = bloomcli.repair(path, output=tmp_path / "out", add=["page-index"], exclude=exclude, keys=ALL)
+    assert {one.pages for one in repaired.structures} == {3}
+    assert problems(tmp_path / "out") == []
