@@ -536,7 +536,13 @@ class PlainSource(CountingSource):
         except (CorruptFile, UnsupportedError):  # reading it reports it
             return []
         located = () if found is None else found.page_locations or ()
-        places = [(place[0], number) for number, place in enumerate(located)]
+        places: list[tuple[int, int]] = []
+        at = self._footer.metadata(region.key).data_page_offset
+        for number, (offset, size, _) in enumerate(located):
+            if offset != at:
+                break  # a page without values may be left out, and the ordinals of those behind it aren't known
+            places.append((offset, number))
+            at += size
         inside = all(region.start <= offset < region.end for offset, _ in places)
         return places if inside and places == sorted(places) else []
 

@@ -19,6 +19,7 @@ from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedErro
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet import sealing
 from bloomcli.formats.parquet.file import ParquetFile
+from bloomcli.formats.parquet.mended import Maker
 from bloomcli.model.file import FilterFacts, Presence
 from bloomcli.storage.local.store import LocalStore
 from bloomcli.storage.registry import open_source
@@ -314,3 +315,13 @@ def test_a_new_index_of_encrypted_pages_has_those_without_values_for_readers_tha
     repaired = bloomcli.repair(path, output=tmp_path / "out", add=["page-index"], exclude=exclude, keys=ALL)
     assert {one.pages for one in repaired.structures} == {3}
     assert problems(tmp_path / "out") == []
+
+
+def test_pages_behind_one_that_an_index_leaves_out_are_decrypted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = with_an_empty_page(tmp_path / "in.parquet")
+    monkeypatch.setattr(Maker, "_full", lambda maker: [page for page in maker.measured.pages if page.values])
+    repaired = bloomcli.repair(path, in_place=True, add=["page-index"], keys=ALL)
+    assert {one.pages for one in repaired.structures} == {2}
+    assert problems(path) == []
