@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +40,7 @@ class RecordField:
         default: the value in all rows of a file without the column, as text or bytes; None: null.
         missing_reason: why a file without the column can't be searched for its values, nor read if the value isn't
             known; None: its rows are null.
+        uuid: whether files have the 16 bytes of UUIDs, and the records their texts.
     """
 
     name: str
@@ -49,6 +51,7 @@ class RecordField:
     constant: str | None = None
     default: Constant = None
     missing_reason: str | None = None
+    uuid: bool = False
 
 
 Shape = tuple[RecordField, ...]
@@ -195,15 +198,18 @@ def _cast(array: pa.Array, field: RecordField, path: str) -> pa.Array:
         if not types.is_list(array.type):
             array = array.cast(pa.list_(array.type.value_field))
         return _nested(array, kind, _cast(array.values, field.parts[0], path))
-    if not widens(array.type, kind):
+    stored = array.storage if field.uuid and isinstance(array, pa.ExtensionArray) else array
+    if not (_is_binary(stored.type) if field.uuid else widens(array.type, kind)):
         raise UnsupportedError(
             f"its column {field.name} is {array.type}, which isn't read as {kind}",
             path=path,
             hint="--select names other columns; or search the files separately",
         )
     try:
+        if field.uuid:
+            return pa.array([None if value is None else str(UUID(bytes=value)) for value in stored.to_pylist()], kind)
         return pc.cast(array, kind, safe=array.type != _INT96)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, ValueError) as error:
         reason = f"its column {field.name} can't be read as {kind}: {' '.join(str(error).split())[:200]}"
         raise UnsupportedError(reason, path=path, hint="--select names other columns") from None
 

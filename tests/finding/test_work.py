@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +25,7 @@ from bloomcli.finding.job import FileWork, Job, parts_of
 from bloomcli.finding.values import packed
 from bloomcli.finding.work import search
 from bloomcli.model.find import FileFound
+from bloomcli.tables.iceberg.rows import rows_of
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +235,35 @@ def test_records_have_the_shape_s_types_and_nulls_for_what_a_file_lacks(tmp_path
     _, (failed,) = searched([path], [pa.array([b"1"], pa.large_binary())], narrow)
     assert f"{path}: its column other is string, which isn't read as int64" in str(failed.error)
     assert (failed.exit_code, failed.hint) == (4, "--select names other columns; or search the files separately")
+
+
+def test_uuids_of_an_iceberg_table_are_texts_in_the_files_of_every_writer(tmp_path: Path) -> None:
+    fields = [(1, "id", "long"), (2, "u", "uuid"), (3, "l", {"type": "list", "element-id": 4, "element": "uuid"})]
+    schema = {"fields": [{"id": number, "name": name, "type": kind} for number, name, kind in fields]}
+    schema["fields"][2]["type"]["element-required"] = False
+    mapping = [
+        {"field-id": number, "names": [name]} for number, name in ((1, "id"), (2, "u"), (3, "l"), (4, "element"))
+    ]
+    columns = rows_of(schema, lambda: [schema], mapping, {}, []).shape
+    job = Job(FindOptions(column="id").checked(), shape=columns)
+    number, text = UUID(int=5), "00000000-0000-0000-0000-000000000005"
+    rows = {"id": [1, 2], "u": [number.bytes, None], "l": [[number.bytes, None], None]}
+    for kind in (pa.uuid(), pa.binary(16), pa.binary()):
+        table = pa.table({**rows, "u": pa.array(rows["u"], kind)})
+        pq.write_table(table, path := tmp_path / "of.parquet")
+        files = [path]
+        if kind == pa.binary():
+            orc.write_table(table, path := tmp_path / "of.orc")
+            files.append(path)
+        for file in files:
+            found, _ = searched([file], [pa.array([b"1", b"2"], pa.large_binary())], job)
+            assert [row["record"] for row in found] == [
+                {"id": 1, "u": text, "l": [text, None]},
+                {"id": 2, "u": None, "l": None},
+            ]
+    pq.write_table(pa.table({"id": [1], "u": [b"short"]}), path)
+    _, (failed,) = searched([path], [pa.array([b"1"], pa.large_binary())], job)
+    assert f"{path}: its column u can't be read as string" in str(failed.error)
 
 
 def typed(schema: pa.Schema) -> Job:

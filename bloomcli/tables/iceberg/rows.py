@@ -175,6 +175,7 @@ def _field(
         parts=parts,
         default=None if parts else _plain(default, arrow),
         missing_reason=None if default is None else _DEFAULT.format(name),
+        uuid=own_type == "uuid",
     )
 
 
