@@ -8,7 +8,7 @@ from dataclasses import replace
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions, ProbeOptions
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.datasets.record_shape import RecordField, Shape, chosen_leaves, leaves, prune_shape
+from bloomcli.datasets.record_shape import Shape, chosen_leaves, leaves, prune_shape
 from bloomcli.errors import BloomError, UnknownColumn, UnsupportedError, UsageError
 from bloomcli.finding.job import FileWork, Job, failed
 from bloomcli.finding.lake import Search
@@ -78,10 +78,9 @@ def of_snapshot(
         files.append(
             FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=result)
         )
+    dropped = (ColumnName(field.name, field.field_id, field.names) for field in rows.dropped)
     job = Job(
-        replace(
-            with_keys(options, listed), names=names._replace(columns=(*names.columns, *map(_name_of, rows.dropped)))
-        ),
+        replace(with_keys(options, listed), names=names._replace(columns=(*names.columns, *dropped))),
         shape=chosen,
         read=(*chosen, *needed_fields),
         of_table=True,
@@ -89,11 +88,6 @@ def of_snapshot(
         why_not_lacking=next((f.missing_reason for f in rows.shape if f.name == options.column), None),
     )
     return SearchFiles(job, files, items, cores)
-
-
-def _name_of(field: RecordField) -> ColumnName:
-    """The name of a column that the table no longer has."""
-    return ColumnName(field.name, field.field_id, field.names)
 
 
 def _check_column(shape: Shape, column: str, table: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from uuid import UUID
 
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.datasets.record_shape import Constant, RecordField, Shape
+from bloomcli.datasets.record_shape import RecordField, Shape
 from bloomcli.errors import CorruptFile, UnreadableError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
@@ -97,11 +97,12 @@ class DeltaSnapshot(TableSnapshot):
         entries = {path: entry for path, entry in self._entries().items() if path in mine}
         names = schema.partition_columns(self._snapshot.metadata)
         found = {path: deleted_of(entry, self._location) for path, entry in entries.items()}
-        return TableRows(
-            shape=shape_of(self._snapshot.metadata),
-            deleted={path: one for path, one in found.items() if one is not None},
-            constants={path: constants_of(entry, names) for path, entry in entries.items()} if names else {},
-        )
+        constants = {}
+        for path, entry in entries.items() if names else ():
+            values = entry.get("partitionValues") or {}
+            constants[path] = {name: values.get(physical) or None for name, physical in names}  # empty texts are null
+        deleted = {path: one for path, one in found.items() if one is not None}
+        return TableRows(shape=shape_of(self._snapshot.metadata), deleted=deleted, constants=constants)
 
     def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
         """The statistics in the log or its checkpoint."""
@@ -200,17 +201,6 @@ def deleted_of(entry: Mapping[str, Any], location: str) -> DeletedRows | None:
         path=portable(file), offset=int(vector.get("offset") or 0), size=size + _FRAME_BYTES, rows=rows
     )
     return DeletedRows(data_file=path, vectors=(blob,))
-
-
-def constants_of(entry: Mapping[str, Any], columns: Sequence[tuple[str, str]]) -> dict[str, Constant]:
-    """The partition values of an entry's file, as text. An empty text is null, by the protocol.
-
-    Args:
-        entry: the log's ``add``.
-        columns: the partition columns' names and physical names.
-    """
-    values: Mapping[str, str | None] = entry.get("partitionValues") or {}
-    return {name: values.get(physical) or None for name, physical in columns}
 
 
 def z85(text: str, path: str) -> bytes:
