@@ -56,13 +56,16 @@ def path_of(name: str) -> str | None:
     return name if is_path and name else None
 
 
-def check_named_in_sql(name: str, command: str | None = None, columns: Sequence[str] = ()) -> None:
+def check_named_in_sql(
+    name: str, command: str | None = None, columns: Sequence[str] = (), given: Sequence[str] = ()
+) -> None:
     """Raise UsageError for a path: Spark names tables in SQL.
 
     Args:
         name: the table's name.
         command: the command that changes the table, for the hint; None: the command only reads.
         columns: the columns that it names.
+        given: its other options.
     """
     if path_of(name) != name:
         return
@@ -73,7 +76,7 @@ def check_named_in_sql(name: str, command: str | None = None, columns: Sequence[
     if command is None:
         words = shlex.join(["--table", str(found.name), *options])
         raise UsageError("Spark names tables in SQL", path=name, hint=f"{words}; or leave Spark out to read it")
-    line = Command(command, options, tuple(columns), table=found.name)
+    line = Command(command, (*options, *given), tuple(columns), table=found.name)
     reason = f"{command} changes tables with Spark, which names them in SQL"
     raise UsageError(reason, path=name, hint=str(line))
 

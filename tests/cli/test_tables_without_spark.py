@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,6 +80,19 @@ def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: st
         "trial", "--table", table, "-c", "id", "--readers", "pyarrow", "--values", "2", "-f", "json"
     )
     assert (code, json.loads(out)["files"]) == (0, 2), err
+
+
+def test_the_hint_of_a_change_keeps_what_was_asked_for_and_shows_no_key(table: str) -> None:
+    asked = ["--exclude", "a\\,b", "--dry-run", "--fpp", "0.001", "--max-bytes", "1024", "--where", "id < 5"]
+    secret = ["--footer-key", "hex:00112233445566778899aabbccddeeff", "--conf", "spark.password=secret"]
+    code, _, err = alone("add", *asked, *secret, "-c", "id,name", "--table", table)
+    hint = shlex.split(err.split("hint: ")[1])
+    assert (code, hint[:4]) == (2, ["bloom", "add", "--table", f"delta.`{table}`"])
+    assert hint[-len(asked) - 2 :] == [*asked, "--columns", "id,name"]
+    assert "00112233" not in err
+    assert "secret" not in err
+    _, _, err = alone("remove", "-n", "--table", table)
+    assert err.splitlines()[-1].endswith(" --dry-run")
 
 
 def test_functions_read_a_table_as_the_commands_do(table: str) -> None:
