@@ -216,7 +216,8 @@ class _VectorPlan(_DeletePlan):
 
     def plan(self, snapshot_id: int, replaced: Sequence[ReplacedFile]) -> DeleteChanges:
         """Read deletion vectors and older position delete files, write new vectors, and list all."""
-        vectors = {one.path: one.deletes[0] for one in replaced if one.deletes and _is_vector(one.deletes[0])}
+        first = {one.path: one.deletes[0] for one in replaced if one.deletes}
+        vectors = {path: file for path, file in first.items() if file.format().name() == "PUFFIN"}
         others = [one for one in replaced if one.path not in vectors]
         older = {file.location(): file for one in others for file in one.deletes}
         indexes = self.read(older.values())
@@ -296,10 +297,6 @@ def vector_body(java: Java, table: Any, vector: Any) -> bytes:
     index = _VectorPlan(java, table, [])._load({"": vector})[""].index
     blob = bytes(java.iceberg("util.ByteBuffers").toByteArray(index.serialize()))
     return blob[4:-4]  # without length and checksum
-
-
-def _is_vector(file: Any) -> bool:
-    return bool(file.format().name() == "PUFFIN")
 
 
 def _texts(java: Java, iterable: Any) -> list[str]:

@@ -90,8 +90,8 @@ def _load(java: Java, name: str) -> tuple[Any, str | None] | None:
     if of is None or _is_metadata(of):
         table_name = name.rpartition(".")[0]
         raise UsageError("it is a metadata table, and has no data files of its own", path=name, hint=table_name)
-    last = str(identifier.name())
-    return table, last if SELECTOR.fullmatch(last) and not _has_own_name(of, last) else None
+    last = str(identifier.name())  # which may look like a selector, and be the table's own name
+    return table, last if SELECTOR.fullmatch(last) and str(of.name()).rpartition(".")[2] != last else None
 
 
 def _class_name(thing: Any) -> str:
@@ -112,11 +112,6 @@ def _is_view(catalog: Any, identifier: Any) -> bool:
         return catalog.loadView(identifier) is not None
     except java_errors():
         return False
-
-
-def _has_own_name(table: Any, name: str) -> bool:
-    """Whether the text that looks like a selector is the table's own name."""
-    return bool(str(table.name()).rpartition(".")[2] == name)
 
 
 def _resolve_selector(java: Java, table: Any, selector: str | None, name: str) -> tuple[str | None, int | None]:
