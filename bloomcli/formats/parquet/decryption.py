@@ -539,12 +539,11 @@ class PlainSource(CountingSource):
         places: list[tuple[int, int]] = []
         at = self._footer.metadata(region.key).data_page_offset
         for number, (offset, size, _) in enumerate(located):
-            if offset != at:
+            if offset != at or size <= 0 or not region.start <= offset < region.end:
                 break  # a page without values may be left out, and the ordinals of those behind it aren't known
             places.append((offset, number))
             at += size
-        inside = all(region.start <= offset < region.end for offset, _ in places)
-        return places if inside and places == sorted(places) else []
+        return places
 
     def _measured(self, region: _Region, at: int, number: int, window: _Window) -> tuple[_Page, PageHeader]:
         """The page that starts at an offset; its data page's ordinal is `number` unless it is the dictionary."""

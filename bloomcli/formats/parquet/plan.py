@@ -154,6 +154,11 @@ class Change(Plan):
         self._new: dict[Part, _Digest] = {}
         self._new_bytes = 0
 
+    def bound(self, sizes: Iterable[int], chunks: int) -> int:
+        """The upper bound of the bytes that aren't copied: filters of these sizes, and the footer."""
+        footer, filters = self.filters.footer, sum(size + HEADER_BOUND for size in sizes)
+        return filters + len(footer.raw) + FOOTER_TAIL_BYTES + 20 * chunks + sealing.overhead(footer, chunks)
+
     def outline(self) -> Iterator[KeptRange | int]:
         """Yield the ranges that are kept, then the maximum size of new parts and footer."""
         for piece in self.kept():
@@ -390,9 +395,7 @@ class AddPlan(Change):
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]
         """The upper bound of the new file's bytes that aren't copied."""
-        filters = sum((c.bitset_bytes or 0) + HEADER_BOUND for c in self._estimated)
-        footer, count = self.filters.footer, len(self.chunks)
-        return filters + len(footer.raw) + FOOTER_TAIL_BYTES + 20 * count + sealing.overhead(footer, count)
+        return self.bound([c.bitset_bytes or 0 for c in self._estimated], len(self.chunks))
 
     def _is_of_dictionary(self, chunk: ColumnChunk) -> bool:
         """Whether a filter has at most as many values as the chunk's dictionary has entries, which is usually far
@@ -708,13 +711,7 @@ class FoldPlan(Change):
         super().__init__(filters, set(folding.sizes), puts=bool(folding.sizes))
         self._estimated = tuple(changes)
         self.bytes_to_decode = 0
-        self.new_bytes_bound = (
-            sum(size + HEADER_BOUND for size in folding.sizes.values())
-            + len(footer.raw)
-            + 20 * len(folding.sizes)
-            + FOOTER_TAIL_BYTES
-            + sealing.overhead(footer, len(folding.sizes))
-        )
+        self.new_bytes_bound = self.bound(folding.sizes.values(), len(folding.sizes))
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The rest of the file, then the folded filters."""
