@@ -59,7 +59,8 @@ class Pruning:
         self._possible: dict[int, set[int]] = {}
         with CountingSource(open_source(path, END_BYTES)) as source:
             index = Index(source)
-            self._index = _identity_of(source.fingerprint)
+            seen = source.fingerprint  # a tag and the size are the same on all machines
+            self._index = Fingerprint(seen.size, 0 if seen.tag else seen.mtime_ns, tag=seen.tag)
             column = _name_in(index.paths, column) or column
             if column not in index.paths:
                 raise _without(path, column, index.paths)
@@ -121,11 +122,6 @@ def _name_in(names: Sequence[str], column: str) -> str | None:
     """The name of a column in an index, which may spell its path in a VARIANT in another way."""
     spelled = variant_paths.canonical(column)
     return column if column in names else next((n for n in names if variant_paths.canonical(n) == spelled), None)
-
-
-def _identity_of(fingerprint: Fingerprint) -> Fingerprint:
-    """The part of an index's fingerprint that is the same on all machines."""
-    return Fingerprint(fingerprint.size, 0 if fingerprint.tag else fingerprint.mtime_ns, tag=fingerprint.tag)
 
 
 def _without(path: str, column: str, has: tuple[str, ...]) -> UsageError:

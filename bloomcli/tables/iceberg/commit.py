@@ -214,7 +214,8 @@ def commit(table: OpenTable, replacements: Sequence[Replacement], info: CommitIn
     _check_sizes(table, replacements)
     for _ in range(_TRIES):
         table.check_again()
-        if table.keeps_row_ids and any(_is_unnumbered(one, table.version) for one in replacements):
+        unnumbered = (one.old.record for one in replacements if one.old.lineage is None)  # when they were listed
+        if table.keeps_row_ids and any(record.snapshot != table.version for record in unnumbered):
             replacements = _listed_again(table, replacements)
         if numbered := [one.old.path for one in replacements if table.lineage_changed(one.old)]:
             raise Conflict("rows have got row ids since their files were copied", path=table.name, paths=numbered)
@@ -225,11 +226,6 @@ def commit(table: OpenTable, replacements: Sequence[Replacement], info: CommitIn
     raise Conflict(
         f"other commits came between {_TRIES} times", path=table.name, paths=[one.old.path for one in replacements]
     )
-
-
-def _is_unnumbered(one: Replacement, version: int | None) -> bool:
-    """Whether a file was listed in a snapshot that isn't the newest, and its rows had no ids there."""
-    return one.old.lineage is None and one.old.record.snapshot != version
 
 
 def _check_sizes(table: OpenTable, replacements: Sequence[Replacement]) -> None:
