@@ -83,7 +83,7 @@ class FoundRows:
             batches = list(self)
             if self.report.errors:
                 self._ahead, self._begun = deque(batches), False
-                raise _of_files(self.report.errors)
+                raise _of_files(self.report.errors, others=self.report.files > 0)
             self._table = table(batches, self._search.record_type)
         return self._table
 
@@ -104,13 +104,15 @@ class FoundRows:
         return notebook.found(self._ahead, self.report, more=not self._ended, begun=self._begun)
 
 
-def _of_files(errors: Sequence[FileFound]) -> BloomError:
-    """The error of files that failed: the first, with the number of the others."""
+def _of_files(errors: Sequence[FileFound], *, others: bool) -> BloomError:
+    """The error of files that failed: the first, with the number of the rest. `others`: some files didn't fail."""
     kinds = {kind.exit_code: kind for kind in (UnreadableError, UsageError, UnsupportedError)}
-    (text, hint), *others = problems(errors)
-    more = f"; {plural(len(others), 'other error')} in other files" if others else ""
-    rest = "iterating over the found rows gives those of the other files"
-    return kinds[errors[0].exit_code](f"{text}{more}", hint=f"{hint}; {rest}" if hint else rest)
+    (text, hint), *rest = problems(errors)
+    more = f"; {plural(len(rest), 'other error')} in other files" if rest else ""
+    hints = [hint] if hint else []
+    if others:
+        hints.append("iterating over the found rows gives those of the other files")
+    return kinds[errors[0].exit_code](f"{text}{more}", hint="; ".join(hints) or None)
 
 
 def find(

@@ -159,6 +159,16 @@ def test_found_rows_are_a_table_and_a_data_frame(odd: Path) -> None:
     assert (none.num_rows, none.schema.types) == (0, table.schema.types)
 
 
+def test_the_error_of_files_that_failed_speaks_of_other_files_only_if_there_are_some(tmp_path: Path) -> None:
+    for number, column in enumerate("ab"):
+        pq.write_table(pa.table({column: [1]}), tmp_path / f"{number}.parquet")
+    first, rest = str(tmp_path / "0.parquet"), "iterating over the found rows gives those of the other files"
+    for paths, column, others in ((first, "c", False), (tmp_path, "c", False), (tmp_path, "a", True)):
+        with pytest.raises(UsageError, match="no column") as raised:
+            bloomcli.find(paths, 1, column=column).to_arrow()
+        assert (rest in str(raised.value)) == others
+
+
 def test_files_with_other_columns_are_one_table(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1], "a": ["x"]}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"id": pa.array([1], pa.int32()), "b": [True]}), tmp_path / "2.parquet")
