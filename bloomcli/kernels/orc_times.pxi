@@ -186,6 +186,7 @@ def orc_hash_moments(const unsigned char[::1] seconds not None, const unsigned c
                 at = _interval(z, second)
                 offset = _load64(z.firsts + at * 8)
                 more = _other_from(z, at) < <int64_t>_load64(z.ends + at * 8)
+                low, high = 1, 0
                 if second < z.cycle:  # the next values are usually in the same interval
                     low = <int64_t>_load64(z.starts + at * 8)
                     high = <int64_t>_load64(z.starts + (at + 1) * 8) if at + 1 < z.size else z.cycle

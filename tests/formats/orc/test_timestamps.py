@@ -300,3 +300,17 @@ def test_probe_does_not_call_a_moment_absent_that_writers_hash_differently(tmp_p
     (verdict,) = bloomcli.probe(path, ["1969-12-20T10:13:19.998500"], column="t").verdicts
     assert verdict.answer is Presence.UNKNOWN
     assert verdict.reason is not None
+
+
+def test_moments_behind_one_of_the_far_future_are_hashed_with_their_own_offset(tmp_path: Path) -> None:
+    """Offsets repeat from some year on, so that the interval of a later moment isn't that of the one before it."""
+    zone = zoneinfo.ZoneInfo("America/New_York")
+    dates = [date for n in range(60) for date in ((1910 + n, 1, 10), (2050 + n, 7, 1), (1910 + n, 1, 11))]
+    days = [dt.datetime(*date, 12, tzinfo=dt.UTC) for date in dates]
+    path = tmp_path / "f.orc"
+    with path.open("wb") as file, pyorc.Writer(file, "struct<c:timestamp>", timezone=zone) as rows:
+        rows.writerows([(day,) for day in days])
+    bloomcli.add(path, ["c"], in_place=True, fpp=1e-6)
+    assert bloomcli.validate(path, deep=True).findings == ()
+    local = [day.astimezone(zone).replace(tzinfo=None).isoformat() for day in days]
+    assert {v.answer for v in bloomcli.probe(path, local, column="c").verdicts} == {Presence.MAYBE}
