@@ -231,7 +231,8 @@ def test_orc_cpp_by_pyarrow(codec: str, dictionary: float, tmp_path: Path) -> No
     assert wrong["near"]
     assert wrong["int16"] == wrong["float64"] == set()
     moments = {("value-missing", name) for name in ("timestamp", "timestamp_tz", "near")}
-    bytes_ = {(id_, name) for id_ in ("value-missing", "filter-stray-bits") for name in ("int8", "tiny")}
+    rules = ("filter-untrusted", "value-missing", "filter-stray-bits")
+    bytes_ = {(id_, name) for id_ in rules for name in ("int8", "tiny")}
     moments |= {("statistics-bounds", name) for _, name in moments}  # before 1970, they are rounded up
     assert {(f.id, f.column) for f in report.findings} <= moments | bytes_
 
@@ -273,7 +274,10 @@ def test_orc_cpp_by_pyorc(tmp_path: Path) -> None:
             rows.write((i, f"c{i % 300}", f"v{i % 90}", i % 2 == 0, i / 8, lists, {f"k{i}": i % 7}))
     report = looked(tmp_path / "f")
     lists = {(name, column) for name in ("filter-all-zero", "value-missing") for column in ("l", "m")}
-    assert {(f.id, f.column) for f in report.findings if f.counts} == {("value-missing", "code")}
+    assert {(f.id, f.column) for f in report.findings if f.counts} == {
+        ("filter-untrusted", "code"),
+        ("value-missing", "code"),
+    }
     assert {(f.id, f.column) for f in report.findings if not f.counts} == lists
     padded = {v: orcfiles.text_hash(v) for v in (f"c{i % 300}".ljust(4) for i in range(2500))}
     assert places(report.findings, "code") == orc_lost(tmp_path / "f", "code", padded)
