@@ -107,7 +107,7 @@ class Bitmap:
             if runs and runs[at // 8] >> at % 8 & 1:
                 has, cardinality = self._runs()
             elif cardinality <= _ARRAY_MOST:
-                has = _of_array(struct.unpack(f"<{cardinality}H", self._bytes(2 * cardinality)))
+                has = frozenset(struct.unpack(f"<{cardinality}H", self._bytes(2 * cardinality))).__contains__
             else:
                 has = _of_bits(bits := self._bytes(_BITMAP_BYTES))
                 cardinality = int.from_bytes(bits, "little").bit_count()
@@ -124,10 +124,6 @@ class Bitmap:
             return at >= 0 and low - starts[at] <= lengths[at]
 
         return has, sum(lengths) + count
-
-
-def _of_array(numbers: tuple[int, ...]) -> Callable[[int], bool]:
-    return frozenset(numbers).__contains__
 
 
 def _of_bits(bits: memoryview) -> Callable[[int], bool]:

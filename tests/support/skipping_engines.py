@@ -183,7 +183,11 @@ def _clickhouse() -> Ask:
     def ask(path: Path, question: Question, skips: bool) -> Answer:
         settings = "use_query_condition_cache = 0" + ("" if skips else f", {without}")
         query = f"{_sql(question, f'file({str(path)!r}, Parquet)', 'ClickHouse')} SETTINGS {settings}"
-        lines = str(server.query(query, "JSONCompactEachRow")).splitlines()
+        try:
+            lines = str(server.query(query, "JSONCompactEachRow")).splitlines()
+        except Exception:
+            server.query("SELECT 1")  # takes the rows of the failed query, which chDB gives to the next one
+            raise
         return _answer(question, [json.loads(line) for line in lines])
 
     return ask

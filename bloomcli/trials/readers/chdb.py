@@ -52,7 +52,11 @@ class InstalledReader(Reader):
         return Query(run, read)
 
     def _ask(self, statement: str) -> Any:
-        data = self._session.query(statement, "ArrowStream").bytes()
+        try:
+            data = self._session.query(statement, "ArrowStream").bytes()
+        except Exception:
+            self._session.query("SELECT 1")  # takes the rows of the failed query, which chDB gives to the next one
+            raise
         return pa.ipc.open_stream(data).read_all() if data else pa.table({})
 
     def _counted(self) -> int:

@@ -150,3 +150,17 @@ def test_orc_files_are_tried_by_the_readers_that_read_them(fixtures: Path) -> No
     assert of(report, "duckdb").reason == "it doesn't read ORC files"
     assert not any(lookups.not_found for lookups in of(report, "chdb").lookups)
     assert all(lookups.rows_without for lookups in of(report, "chdb").lookups if lookups.kind == "present")
+
+
+def test_rows_of_a_failed_query_of_clickhouse_are_not_those_of_the_next_one() -> None:
+    """chDB gives what a query has made before its error to the next query."""
+    pytest.importorskip("chdb")
+    from bloomcli.trials.readers.chdb import InstalledReader
+
+    reader = InstalledReader()
+    settings = "max_threads = 1, max_block_size = 50000"
+    failing = f"SELECT number, throwIf(number = 150000) FROM numbers(200000) SETTINGS {settings}"
+    with pytest.raises(Exception, match="throwIf"):
+        reader._ask(failing)
+    assert reader._ask("SELECT 7 AS n").to_pydict() == {"n": [7]}
+    reader.close()
