@@ -344,6 +344,15 @@ def was_given(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
+def given_options(but: Collection[str]) -> Iterator[tuple[click.Parameter, str]]:
+    """The options that the user gave to the running command, except those of some parameters, and how they are
+    spelled."""
+    context = click.get_current_context()
+    for one in context.command.params:
+        if one.name in context.params.keys() - but and was_given(one.name):
+            yield one, max(one.opts, key=len)
+
+
 def files_from_option() -> Callable[[F], F]:
     """``--files-from``: a list of files in a file."""
     return option(

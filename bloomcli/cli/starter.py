@@ -9,12 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
 from bloomcli.cli import output
 from bloomcli.cli.advised_policy import check_path
 from bloomcli.cli.dataset import Dataset, engine_of, named_paths, run_tasks
-from bloomcli.cli.options import is_quiet, was_given
+from bloomcli.cli.options import given_options, is_quiet
 from bloomcli.commands.options import GateOptions, SurveyOptions
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.dataset import FileRow, Status
@@ -85,11 +83,8 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
 
 def _refuse_others() -> None:
     """Raise UsageError for an option that `--init` would ignore."""
-    for parameter in click.get_current_context().command.params:
-        name = parameter.name or ""
-        if name not in {*_USED, *_OTHERS} and was_given(name):
-            option = max(parameter.opts, key=len)
-            raise UsageError(f"--init takes no {option}", hint="write the policy first, then check the files")
+    for _, option in given_options(but={*_USED, *_OTHERS}):
+        raise UsageError(f"--init takes no {option}", hint="write the policy first, then check the files")
 
 
 def _overridden_policy(target: Path) -> Path | None:

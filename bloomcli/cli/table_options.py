@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Any, Final, TypeVar
 
 import click
 
-from bloomcli.cli.options import bundle, options_of, was_given
+from bloomcli.cli.options import bundle, given_options, options_of, was_given
 from bloomcli.commands.option import ENCRYPTION
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.errors import UsageError
@@ -98,18 +98,16 @@ def _check_changes(arguments: dict[str, Any], table: str) -> None:
     from bloomcli.tables.opening import check_named_in_sql
 
     context = click.get_current_context()
-    check_named_in_sql(table, str(context.info_name), arguments.get("columns") or (), tuple(_given_words(context)))
+    words = tuple(_given_words(context.params))
+    check_named_in_sql(table, str(context.info_name), arguments.get("columns") or (), words)
 
 
-def _given_words(context: click.Context) -> Iterator[str]:
+def _given_words(values: Mapping[str, Any]) -> Iterator[str]:
     """The other options of the running command as words, without keys and settings, which may be secret."""
-    for one in context.command.params:
-        name = str(one.name)
-        if name in {"table", "columns", "conf"} or getattr(one, "group", ENCRYPTION) == ENCRYPTION:
-            continue
-        if name in context.params and was_given(name):
-            value = context.params[name]
+    for one, option in given_options(but={"table", "columns", "conf"}):
+        if getattr(one, "group", ENCRYPTION) != ENCRYPTION:
+            value = values[str(one.name)]
             for word in value if isinstance(value, tuple) else (value,):
-                yield max(one.opts, key=len)
+                yield option
                 if not isinstance(word, bool):
-                    yield listed(word) if name == "exclude" else str(word)
+                    yield listed(word) if one.name == "exclude" else str(word)
