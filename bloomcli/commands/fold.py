@@ -20,9 +20,7 @@ def request(options: FoldOptions) -> ChangeRequest:
     rules = FilePolicy(readers=tuple(options.readers), readers_given=bool(options.readers), size=options.size)
 
     def chosen(file: FilterFile) -> set[int] | None:
-        found = indexes(file, options.columns, exclude=options.exclude)
-        file.refuse_closed(found)
-        return found
+        return file.with_known_filters(indexes(file, options.columns, exclude=options.exclude))
 
     def plan(file: FilterFile) -> Plan:
         least = Readers(file.format, rules).smallest()

@@ -13,9 +13,7 @@ def request(options: RemoveOptions) -> ChangeRequest:
     options = options.checked()
 
     def chosen(file: FilterFile) -> set[int] | None:
-        found = indexes(file, options.columns, exclude=options.exclude)
-        file.refuse_closed(found)
-        return found
+        return file.with_known_filters(indexes(file, options.columns, exclude=options.exclude))
 
     def why_unchanged(file: FilterFile) -> str | None:
         if next(file.facts(chosen(file)), None) is not None:

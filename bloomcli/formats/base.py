@@ -539,9 +539,9 @@ class FilterFile(ABC):
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
 
-    def refuse_closed(self, columns: set[int] | None) -> None:
-        """Raise UnsupportedError if it isn't known whether one of these columns (None: all) has filters."""
-        del columns
+    def with_known_filters(self, columns: set[int] | None) -> set[int] | None:
+        """Return columns (None: all). Raises UnsupportedError if it isn't known whether one of them has filters."""
+        return columns
 
     @abstractmethod
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:

@@ -174,11 +174,11 @@ class ParquetFile(LocatedFile):
         """Why a column's values can't be read: it is encrypted, or compressed with an unsupported codec."""
         return unreadable(self.footer, column)
 
-    def refuse_closed(self, columns: set[int] | None) -> None:
-        """Raise UnsupportedError for a column whose key isn't given: it isn't known whether it has filters."""
+    def with_known_filters(self, columns: set[int] | None) -> set[int] | None:
+        """Return columns. Raises UnsupportedError for one whose metadata are encrypted by a key that isn't given."""
         encryption = self.footer.encryption
         if encryption is None or encryption.plaintext_footer:
-            return
+            return columns
         for index, path in encryption.closed.items():
             if columns is None or index in columns:
                 raise KeyMissing(
@@ -186,10 +186,11 @@ class ParquetFile(LocatedFile):
                     path=self.source.path,
                     hint=encryption.hint(path),
                 )
+        return columns
 
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
         """One filter's bits."""
-        self.refuse_closed({column.index})
+        self.with_known_filters({column.index})
         return super().dump(column, row_group, stripe)
 
     @property
