@@ -26,7 +26,6 @@ from bloomcli.formats.parquet.page_index import IndexedPage, boundary_order
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, data_pages
 from bloomcli.formats.parquet.proof import (
     ENCODINGS,
-    OLD_ENCODINGS,
     PLAIN_DICTIONARY,
     ROWS,
     SIZES,
@@ -35,6 +34,7 @@ from bloomcli.formats.parquet.proof import (
     faults,
     key_of,
     measure_of,
+    names_only_dictionaries,
 )
 from bloomcli.formats.parquet.row_order import sorting_columns
 from bloomcli.formats.parquet.spec import ENUMS, I32, STRUCT, Field, zigzag
@@ -326,8 +326,8 @@ class Maker:
             known = {page.encoding for page in self.measured.pages}
             bits = self._work.found.encodings
             bits |= sum(1 << number for name, number in ENUMS["Encoding"].items() if name in known)
-            if not bits & ~OLD_ENCODINGS:  # the values' RLE is taken for that of levels
-                bits &= ~PLAIN_DICTIONARY
+            if names_only_dictionaries(bits):
+                bits ^= PLAIN_DICTIONARY
             numbers = (number for number in range(_OTHER_ENCODINGS) if bits >> number & 1)
             self._values |= {ENCODINGS: None, "encodings": spec.listed(I32, map(zigzag, numbers))}
         elif structure == ROWS:

@@ -60,10 +60,9 @@ _ORDERS: Final = ("TYPE_ORDER", _IEEE, _INT96)
 _SIGNED: Final = ("INT32", "INT64", "FLOAT", "DOUBLE", "BOOLEAN")
 """The types of which readers use the old `min` and `max`, if the values are signed."""
 _FALLING: Final = {"ASCENDING": False, "DESCENDING": True}
-OLD_ENCODINGS: Final = 1 << 2 | 1 << 3 | 1 << 4
-"""PLAIN_DICTIONARY, RLE and BIT_PACKED. A chunk with the first and no others has only dictionary-encoded pages, for
-readers that find no encoding statistics."""
 PLAIN_DICTIONARY: Final = 1 << 2
+_OLD_ENCODINGS: Final = PLAIN_DICTIONARY | 1 << 3 | 1 << 4
+"""PLAIN_DICTIONARY, RLE and BIT_PACKED."""
 _SHOWN: Final = 60
 ROWS_HINT: Final = " sets it right if the pages prove the right number; else the file has to be written again"
 
@@ -130,6 +129,12 @@ def measure_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> Measure:
         distinct=filters.footer.metadata(key).distinct_count is not None,
         shapes=None if claimed is None else claimed.shapes(),
     )
+
+
+def names_only_dictionaries(encodings: int) -> bool:
+    """Whether readers that find no encoding statistics conclude from a chunk's encodings, a bit for each, that all of
+    its pages are dictionary-encoded: RLE and BIT_PACKED are taken for those of levels."""
+    return bool(encodings & PLAIN_DICTIONARY) and not encodings & ~_OLD_ENCODINGS
 
 
 def key_of(column: Column, order: str | None) -> Callable[[bytes], Any]:
@@ -404,9 +409,7 @@ class _Proof(_Metadata):
         if self.raw.has_encoding_stats:
             only, field = self.raw.only_dictionary_encoded(parquet_limits.LIST_MAX), "encoding_stats say"
         else:
-            encodings = self.raw.encodings
-            only = bool(encodings & PLAIN_DICTIONARY) and not encodings & ~OLD_ENCODINGS
-            field = "encodings say"
+            only, field = names_only_dictionaries(self.raw.encodings), "encodings say"
         if only:
             message = (
                 f"the {field} that all pages are dictionary-encoded, and {counted(len(others), 'page')} of"
