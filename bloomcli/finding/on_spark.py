@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -35,10 +35,6 @@ from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
-
-if TYPE_CHECKING:
-    from bloomcli.datasets.spark_find import MapBlocks
-
 
 Name = str | os.PathLike[str]
 

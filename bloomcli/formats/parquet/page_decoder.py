@@ -462,7 +462,7 @@ def in_plain(
 
     keys = [list(footer.chunk_keys(columns, number)) for number in row_groups]
     every = [key for some in keys for key in some]
-    wide = (key for key in every if footer.chunk(key).wide_deltas)
+    wide = (key for key in every if not footer.trust(footer.columns[key.column]).deltas)
     if not footer.encoded_by(_ALP, every) and not footer.encoded_by(_DELTA, wide):
         return None
     size, groups = 0, []
