@@ -313,8 +313,8 @@ def _usable(
             loaded = filters.load(location)
         except FilterProblem:
             continue  # structure reports it
-        of_cpp = filters.footer.message.writer == spec.ORC_CPP
-        compared = of_cpp and orc.kind in {"LIST", "MAP", "UNION", "BYTE", "CHAR"}  # which no reader distrusts
+        lacking = filters.footer.message.writer == spec.ORC_CPP and orc.kind in {"BYTE", "CHAR"}  # readers use them
+        compared = lacking or holds_lengths(filters.footer, orc)
         if not loaded.filters or (loaded.untrusted is not None and not compared):
             continue  # without a row index no row group has a filter
         if location.stream.kind == ORIGINAL and orc.kind == "TIMESTAMP":
