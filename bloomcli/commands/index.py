@@ -71,6 +71,11 @@ def run(path: str, options: IndexOptions) -> FileRow:
         return _estimated(row, file, columns) if options.dry_run else _read(row, file, named, identity, options.fpp)
 
 
+_NEVER_RULED_OUT: Final = (
+    "the index never rules out some of its column chunks, because their values can't be looked up"
+)
+
+
 def _wait_for_clock(path: str) -> None:
     """Wait until a further change of a file that has just changed would also change its modification time."""
     store = store_of(path)
@@ -166,6 +171,8 @@ def _read(
                 )
 
     taken = tuple(chunks())
+    if any(chunk.state is ChunkState.ALWAYS for chunk in taken):
+        row = replace(row, reason="; ".join(filter(None, (row.reason, _NEVER_RULED_OUT))))
     end = b"" if contradicted or identity is None or not identity.tag else _end(file, list(columns.values()))
     file.source.check_unchanged()
     return replace(

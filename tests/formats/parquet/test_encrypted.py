@@ -206,6 +206,13 @@ def test_many_files_in_several_processes_and_an_index(tmp_path: Path) -> None:
 # --- without keys, and with wrong ones
 
 
+def test_an_index_says_that_it_never_rules_out_what_is_encrypted_without_a_key(tmp_path: Path) -> None:
+    path = file("java_columns_gcm_plaintext_footer")
+    reports = [bloomcli.index_build(path, [name], output=tmp_path / name) for name in ("id", "plain")]
+    never = "the index never rules out some of its column chunks, because their values can't be looked up"
+    assert [[never in remark for remark in report.remarks] for report in reports] == [[True], [False]]
+
+
 def test_without_keys_the_error_names_the_key() -> None:
     with pytest.raises(KeyMissing, match="the footer is encrypted, and its key isn't given") as caught:
         bloomcli.inspect(file("java_columns_gcm"))
