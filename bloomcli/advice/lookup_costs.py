@@ -18,9 +18,9 @@ the bounds of a unit, averaged over all units. Its place between them is a ratio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -102,7 +102,6 @@ class LookupCosts:
     weighted so that the mean of all parts is the mean of all values."""
 
     metadata: ColumnMetadata
-    values: int
     sums: Floats
     """Value units x parts x lookup units x sums; 0 where the two units are the same."""
     own: Floats
@@ -114,36 +113,44 @@ class LookupCosts:
     least: Floats
     most: Floats
     """Value units x 2: lower and upper bounds of `remaining`, from metadata."""
-    mean_least: tuple[float, float]
-    mean_most: tuple[float, float]
-    """The means of the bounds over all units that values could come from."""
+    mean_least: Floats
+    mean_most: Floats
+    """2 each: the means of the bounds over all units that values could come from."""
     value_units: SampleSize
     lookup_units: SampleSize
     unsampled: Floats
     """For each value unit, the share of its distinct values that aren't in the sample."""
-    shares: Floats
-    """Value units x parts: the weights of the parts, whose mean is 1."""
+    counts: Sequence[int]
+    """For each value unit, the number of its values in the sample."""
     settled: bool
     """Min/max alone decides which row groups are read today: there are no filters, and readers don't use
     dictionaries."""
     rate_estimates: tuple[RateEstimate, ...] | None
     """For absent values, at each rate: the measured rate of new filters, which is the mean over the lookups of all
     absent values. None for other kinds of values."""
-    each: Floats
-    """For each value unit, the number of its values in the sample."""
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """Value units x parts: the weights of the parts, whose mean is 1."""
+        parts = self.sums.shape[1]
+        shares: Floats = np.array(
+            [[parts * len(range(part, n, parts)) / n for part in range(parts)] for n in self.counts]
+        )
+        return shares
 
     def _ratio(self, part: Floats, whole: Floats, lookup_units: SampleSize = _ONE) -> Ratio:
-        return ratio(part, whole, self.value_units, lookup_units, self.unsampled, self.each)
+        return ratio(part, whole, self.value_units, lookup_units, self.unsampled, np.array(self.counts, float))
 
     @cached_property
     def _remaining(self) -> tuple[Product, Product]:
         """The row groups, and the bytes, that remain in other units after min/max."""
         found = []
         for kind in (NUMBER, BYTES):
-            offset, spread = self.mean_least[kind], self.mean_most[kind] - self.mean_least[kind]
-            room = (self.most - self.least)[:, kind, None] * self.shares
-            part = np.clip(self.remaining[:, :, kind] - self.least[:, kind, None] * self.shares, 0, room)
-            if spread <= 1e-9 * max(self.mean_most[kind], 1.0):
+            offset, most = float(self.mean_least[kind]), float(self.mean_most[kind])
+            spread = most - offset
+            room = (self.most - self.least)[:, kind, None] * self._shares
+            part = np.clip(self.remaining[:, :, kind] - self.least[:, kind, None] * self._shares, 0, room)
+            if spread <= 1e-9 * max(most, 1.0):
                 found.append(Product(1.0, offset))
             else:
                 found.append(Product(1.0, offset, spread, self._ratio(part[:, :, None], room[:, :, None])))
@@ -164,30 +171,34 @@ class LookupCosts:
             return Product(0.0)
         units = self.metadata.units.values()
         mean = sum(unit.bytes if kind else unit.row_groups for unit in units) / max(len(units), 1)
-        whole = self.own_whole[:, kind, None] * self.shares
+        whole = self.own_whole[:, kind, None] * self._shares
         if self.metadata.single and np.allclose(part, whole):
             return Product(mean)  # a row group is always read for its own values
         return Product(mean, others=(self._ratio(part[:, :, None], whole[:, :, None]),))
 
-    def _cost(self, number: int, share: Ratio | None = None) -> LookupCost:
-        """The cost from the sums at `number` (row groups) and `number` + 1 (bytes)."""
-        found = []
-        for kind in (NUMBER, BYTES):
-            here = self._here(self.own[..., number + kind], kind)
-            there = self._elsewhere(self.sums[..., number + kind], kind, share)
-            scale = 1.0 if kind else 1 / max(self.metadata.row_groups, 1)
-            found.append(summed([(1, here), (1, there)], scale))
-        return LookupCost(row_groups=found[0], bytes=found[1])
+    def _cost(self, number: int, elsewhere: Callable[[int], Product]) -> LookupCost:
+        """The cost of what is read in the unit that the value comes from, by the sums at `number` (row groups) and
+        `number` + 1 (bytes), and of what is read in other units."""
+        scales = ((NUMBER, 1 / max(self.metadata.row_groups, 1)), (BYTES, 1.0))
+        row_groups, bytes_ = (
+            summed([(1, self._here(self.own[..., number + kind], kind)), (1, elsewhere(kind))], scale)
+            for kind, scale in scales
+        )
+        return LookupCost(row_groups=row_groups, bytes=bytes_)
 
     @cached_property
     def overlap(self) -> Interval:
         """The share of the row groups that remains after min/max."""
-        return self._cost(0, EXACTLY_ONE).row_groups
+        return self._cost(0, lambda kind: self._elsewhere(self.sums[..., kind], kind, EXACTLY_ONE)).row_groups
 
     @cached_property
     def today(self) -> LookupCost:
         """The cost of a lookup today."""
-        return self._cost(_TODAY, EXACTLY_ONE if self.settled else None)
+        return self._cost(_TODAY, self._before)
+
+    def with_filter(self, rate: int) -> LookupCost:
+        """The cost of a lookup with filters of a rate, given by its position."""
+        return self._cost(SUMS + RATE_SUMS * rate, partial(self._later, rate))
 
     def _later(self, rate: int, kind: int) -> Product:
         """The row groups or bytes read in other units with filters of a rate."""
@@ -204,15 +215,6 @@ class LookupCosts:
     def _before(self, kind: int) -> Product:
         """The row groups or bytes read in other units today."""
         return self._elsewhere(self.sums[..., _TODAY + kind], kind, EXACTLY_ONE if self.settled else None)
-
-    def with_filter(self, rate: int) -> LookupCost:
-        """The cost of a lookup with filters of a rate, given by its position."""
-        at = SUMS + RATE_SUMS * rate
-        found = [
-            summed([(1, self._here(self.own[..., at + kind], kind)), (1, self._later(rate, kind))], scale)
-            for kind, scale in ((NUMBER, 1 / max(self.metadata.row_groups, 1)), (BYTES, 1.0))
-        ]
-        return LookupCost(row_groups=found[0], bytes=found[1])
 
     def saved(self, rate: int, sizes: FilterSizes) -> Interval:
         """The bytes that a lookup reads less; the bytes of the filters that it reads are deducted."""

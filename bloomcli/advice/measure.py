@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bloomcli.advice.absent_values import absent_values
-from bloomcli.advice.column_figures import column_advice, unmeasured
+from bloomcli.advice.column_figures import Cells, ColumnSamples, column_advice, unmeasured
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey, all_columns
-from bloomcli.advice.column_samples import Cells, ColumnSamples
 from bloomcli.advice.plan import Plan, plan, some_files
 from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
 from bloomcli.commands.advise_units import literals

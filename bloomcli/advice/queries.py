@@ -12,15 +12,16 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from bloomcli.advice.lookups import LookupCounter, UnservedCounter
-from bloomcli.errors import UsageError, near_names, needed
+from bloomcli.errors import LiteralError, UsageError, near_names, needed
 from bloomcli.model.file import Column
-from bloomcli.model.queries import QueryLog
+from bloomcli.model.queries import QueriedColumn, QueryLog, UnservedPredicate
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import open_source
+from bloomcli.values.literals import kind_of, parse
 from bloomcli.words import counted
 
 with needed("query logs need", "advice"):
@@ -28,31 +29,82 @@ with needed("query logs need", "advice"):
     from sqlglot.dialects.dialect import Dialect, Dialects
     from sqlglot.errors import SqlglotError
 
-    from bloomcli.advice.sql.analysis import Analyser, Analysis, Unreadable
+    from bloomcli.advice.sql.reading import StatementReader, Unreadable, read_text
     from bloomcli.advice.sql.scopes import Name, Names
-    from bloomcli.advice.sql.statements import beginning, statements
+    from bloomcli.advice.sql.statements import beginning, example, statements
+    from bloomcli.values.sql_constants import Value
 
 
 Parts = tuple[Name, ...]
 
+MOST_LITERALS: Final = 10_000
+"""The most distinct values of a column that are kept."""
+_MOST_COLUMNS: Final = 10_000
 _MOST_TABLES: Final = 10_000
 """The most distinct tables that are counted, so that a log with random table names takes bounded memory."""
 _SHOWN: Final = 10
 _REPORTED: Final = 100
+_EXAMPLES: Final = 5
+_TEXTS: Final = {"STRING", "ENUM", "JSON"}
+
+
+def read_queries(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    dialect: str,
+    tables: Sequence[str] = (),
+    columns: Iterable[str | Column] | None = None,
+    seed: int = 0,
+) -> QueryLog:
+    """Read logs of SQL queries.
+
+    Args:
+        paths: files, directories and patterns, local or in a store. Each file has statements that end in semicolons,
+            or lines of JSON, each an object with a statement under the key ``query``.
+        dialect: sqlglot's name of the SQL dialect: ``spark``, ``trino``, ``duckdb``, ``clickhouse``, ...
+        tables: the names of the table in question in the statements, qualified or not. Without names, the statements
+            must read a single table.
+        columns: the leaf columns of the table. If they have types, comparisons that need a cast of the column aren't
+            lookups. Without columns, each name in a statement counts as a column.
+        seed: the seed of the sample of values, if a column has more than `MOST_LITERALS`.
+
+    Raises:
+        UsageError: the dialect is unknown; no statement can be read; the statements read several tables, and `tables`
+            names none of them; a log isn't text.
+        UnreadableError: a log can't be read.
+    """
+    log = _Log(Names(_dialect(dialect), columns), tables, seed)
+    for item in expand([os.fspath(path) for path in paths]):
+        if item.problem is not None:
+            raise item.problem
+        log.read(item.path)
+    return log.result(", ".join(os.fspath(path) for path in paths))
+
+
+def _dialect(name: str) -> Dialect:
+    """The dialect of sqlglot with this name. Raises UsageError for an unknown name."""
+    known = sorted(found.value for found in Dialects if found.value)
+    if name.lower() not in known:
+        near = near_names(name.lower(), known)
+        raise UsageError(
+            f"no SQL dialect {name!r}" + (f"; did you mean {', '.join(near)}?" if near else ""),
+            hint=f"the dialects are {', '.join(known)}",
+        )
+    return Dialect.get_or_raise(name.lower())
 
 
 class QueryTables:
     """Counts the tables of a log, and identifies the table in question.
 
     Args:
-        dialect: the dialect, which decides how names are compared.
+        names: compares names by the rules of the dialect.
         named: the names of the table; if empty, the table is the first one that a statement reads, and `check` fails
             if there are others.
     """
 
-    def __init__(self, dialect: Dialect, named: Sequence[str]) -> None:
-        self._names = Names(dialect, None)
-        self._named = [_parsed(name, dialect) for name in named]
+    def __init__(self, names: Names, named: Sequence[str]) -> None:
+        self._names = names
+        self._named = [_parsed(name, names.dialect) for name in named]
         self._given = tuple(named)
         self._first: Parts | None = None
         self._others = False
@@ -123,92 +175,125 @@ def _parsed(name: str, dialect: Dialect) -> Parts:
     return (Name(name),)
 
 
-_EXAMPLES: Final = 5
+class LiteralSample:
+    """The looked-up values of a column: all of them, or a uniform random sample of the lookups.
 
-
-def read_queries(
-    paths: Sequence[str | os.PathLike[str]],
-    *,
-    dialect: str,
-    tables: Sequence[str] = (),
-    columns: Iterable[str | Column] | None = None,
-    seed: int = 0,
-) -> QueryLog:
-    """Read logs of SQL queries.
-
-    Args:
-        paths: files, directories and patterns, local or in a store. Each file has statements that end in semicolons,
-            or lines of JSON, each an object with a statement under the key ``query``.
-        dialect: sqlglot's name of the SQL dialect: ``spark``, ``trino``, ``duckdb``, ``clickhouse``, ...
-        tables: the names of the table in question in the statements, qualified or not. Without names, the statements
-            must read a single table.
-        columns: the leaf columns of the table. If they have types, comparisons that need a cast of the column aren't
-            lookups. Without columns, each name in a statement counts as a column.
-        seed: the seed of the sample of values, if a column has more than `MOST_LITERALS`.
-
-    Raises:
-        UsageError: the dialect is unknown; no statement can be read; the statements read several tables, and `tables`
-            names none of them; a log isn't text.
-        UnreadableError: a log can't be read.
+    Up to `most` distinct values are counted exactly. After that, the sample has `most` lookups: each further lookup
+    replaces a random one with the probability that keeps the sample uniform (Vitter's algorithm R, ACM Transactions
+    on Mathematical Software 11, 1985).
     """
-    sql_dialect = _dialect(dialect)
-    log = _Log(sql_dialect, QueryTables(sql_dialect, tables), columns, seed)
-    listed = expand([os.fspath(path) for path in paths])
-    for item in listed:
-        if item.problem is not None:
-            raise item.problem
-        log.read(item.path)
-    return log.result(", ".join(os.fspath(path) for path in paths))
+
+    def __init__(self, rng: random.Random, most: int = MOST_LITERALS) -> None:
+        self._random, self._most = rng, most
+        self._counts: Counter[str] = Counter()
+        self._drawn: list[str] | None = None
+        self._seen = 0
+
+    def add(self, text: str) -> None:
+        """Add the value of one lookup."""
+        self._seen += 1
+        if self._drawn is None:
+            self._counts[text] += 1
+            if len(self._counts) > self._most:
+                self._drawn = self._random.sample(list(self._counts), self._most, counts=list(self._counts.values()))
+                self._counts.clear()
+        else:
+            place = self._random.randrange(self._seen)
+            if place < self._most:
+                self._drawn[place] = text
+
+    @property
+    def sampled(self) -> bool:
+        """Whether there were more distinct values than are kept."""
+        return self._drawn is not None
+
+    def values(self) -> tuple[tuple[str, int], ...]:
+        """The values with their counts, the most frequent first."""
+        counts = self._counts if self._drawn is None else Counter(self._drawn)
+        return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _dialect(name: str) -> Dialect:
-    """The dialect of sqlglot with this name. Raises UsageError for an unknown name."""
-    known = sorted(found.value for found in Dialects if found.value)
-    if name.lower() not in known:
-        near = near_names(name.lower(), known)
-        raise UsageError(
-            f"no SQL dialect {name!r}" + (f"; did you mean {', '.join(near)}?" if near else ""),
-            hint=f"the dialects are {', '.join(known)}",
-        )
-    return Dialect.get_or_raise(name.lower())
+@dataclass
+class _Column:
+    """The counts of one column."""
+
+    values: LiteralSample
+    lookups: int = 0
+    statements: int = 0
+    unknown: int = 0
+    """Lookups whose value isn't in the statement."""
 
 
 class _Log:
     """Reads the files of a log, and counts their lookups."""
 
-    def __init__(
-        self, dialect: Dialect, tables: QueryTables, columns: Iterable[str | Column] | None, seed: int
-    ) -> None:
-        names = Names(dialect, columns)
-        self._dialect, self._tables = dialect, tables
-        self._analyser = Analyser(dialect, names, tables.in_question)
-        self._lookups = LookupCounter(names.types, random.Random(seed))  # noqa: S311  a sample, no secret
-        self._unserved = UnservedCounter()
+    def __init__(self, names: Names, tables: Sequence[str], seed: int) -> None:
+        self._names, self._tables = names, QueryTables(names, tables)
+        self._random = random.Random(seed)  # noqa: S311  a sample, no secret
+        self._columns: dict[str, _Column] = {}
+        self._unserved: Counter[tuple[str, str | None]] = Counter()
+        self._unserved_examples: dict[tuple[str, str | None], str] = {}
         self._statements = self._about = self._unreadable = 0
         self._examples: list[str] = []
 
     def read(self, path: str) -> None:
         """Read one file. Raises UsageError, UnreadableError."""
         with open_source(path) as source:
-            for text, problem in statements(source, self._dialect):
+            for text, problem in statements(source, self._names.dialect):
                 try:
                     if problem is not None:
                         raise Unreadable(problem)
-                    self._count(self._analyser.analyse(text))
+                    found = read_text(text, self._names, self._tables.in_question)
                 except Unreadable:
                     self._statements += 1
                     self._unreadable += 1
                     if len(self._examples) < _EXAMPLES:
                         self._examples.append(problem if problem and not text else beginning(text))
+                else:
+                    self._count(found)
 
-    def _count(self, found: Analysis) -> None:
-        self._statements += found.statements
-        self._tables.count(found.tables)
-        if not found.about:
-            return
-        self._about += found.about
-        self._unserved.count(found.unserved)
-        self._lookups.count(found.lookups, self._unserved)
+    def _count(self, found: Sequence[StatementReader]) -> None:
+        """Count the tables of the statements of a text and, if one of them is about the table in question, their
+        predicates."""
+        self._statements += len(found)
+        for one in found:
+            self._tables.count(dict.fromkeys(filter(None, one.tables)))
+        about = sum(any(map(self._tables.in_question, one.tables)) for one in found)
+        self._about += about
+        for one in found if about else ():
+            for kind, column, node in one.unserved:
+                self._count_unserved(kind, column, node)
+            self._count_lookups(one)
+
+    def _count_unserved(self, kind: str, column: str | None, node: exp.Expr | str) -> None:
+        """Count a predicate that no filter serves, given as a node or as a text."""
+        key = (kind, column)
+        if key in self._unserved or len(self._unserved) < _MOST_COLUMNS:
+            self._unserved[key] += 1
+            if key not in self._unserved_examples:  # to format SQL takes longer than to parse it
+                text = node if isinstance(node, str) else example(node, self._names.dialect)
+                self._unserved_examples[key] = text
+
+    def _count_lookups(self, statement: StatementReader) -> None:
+        """Count the lookups of a statement. Predicates that need a cast of the column count as unserved."""
+        looked_up = set()
+        for path, values in statement.lookups:
+            if path not in self._columns and len(self._columns) >= _MOST_COLUMNS:
+                continue
+            column = self._columns.setdefault(path, _Column(LiteralSample(self._random)))
+            typed = self._names.types.get(path)
+            for value in values:
+                if value is not None and typed is not None and _casts(typed, value):
+                    self._count_unserved("expression", path, f"{path} = ?")
+                    continue
+                looked_up.add(path)
+                column.lookups += 1
+                if value is None:
+                    column.unknown += 1
+                else:
+                    column.values.add(_text(value, typed))
+        for path in looked_up:
+            self._columns[path].statements += 1
 
     def result(self, paths: str) -> QueryLog:
         """The lookups of all files. Raises UsageError if no statement can be read, or if the table is ambiguous."""
@@ -225,7 +310,48 @@ class _Log:
             about_table=self._about,
             unreadable=self._unreadable,
             unreadable_examples=tuple(self._examples),
-            columns=self._lookups.result(),
-            unserved=self._unserved.result(),
+            columns=tuple(self._queried()),
+            unserved=tuple(
+                UnservedPredicate(
+                    kind=kind, column=column, count=count, example=self._unserved_examples[kind, column]
+                )
+                for (kind, column), count in sorted(
+                    self._unserved.items(), key=lambda item: (-item[1], item[0][0], item[0][1] or "")
+                )
+            ),
             tables=self._tables.counts(),
         )
+
+    def _queried(self) -> Iterator[QueriedColumn]:
+        """Yield the columns that are looked up, those with the most lookups first."""
+        found = [(path, column) for path, column in self._columns.items() if column.lookups]
+        for path, column in sorted(found, key=lambda item: (-item[1].lookups, item[0])):
+            yield QueriedColumn(
+                column=path,
+                lookups=column.lookups,
+                statements=column.statements,
+                without_literal=column.unknown,
+                literals=column.values.values(),
+                sampled=column.values.sampled,
+            )
+
+
+def _casts(column: Column, value: Value) -> bool:
+    """Whether engines compare with a cast of the column: a text column is compared with a number or a date, or the
+    value isn't one of the column's type, such as ``'n/a'`` for a number."""
+    texts = kind_of(column) in _TEXTS or (column.physical == "BYTE_ARRAY" and column.logical is None)
+    if texts:
+        return value.kind in {"number", "time", "boolean"}
+    try:
+        parse(_text(value, column), column)
+    except LiteralError:
+        return True
+    return False
+
+
+def _text(value: Value, column: Column | None) -> str:
+    """The value as `bloom probe` accepts it for the column."""
+    binary = column is not None and column.logical is None and column.physical.endswith("BYTE_ARRAY")
+    if binary and value.kind == "text" and value.text[:2].lower() == "0x":  # the text, not bytes in hex
+        return f"0x{value.text.encode('utf-8', 'surrogateescape').hex()}"
+    return value.text

@@ -199,8 +199,7 @@ def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: s
     """Look in all that a table reaches; print the report, and write the certificate if there is one."""
     from bloomcli.finding.reachable import find_in_reachable
     from bloomcli.report import json
-    from bloomcli.report.text_find import problems
-    from bloomcli.report.text_reachable import reachable
+    from bloomcli.report.text_find import problems, reachable
     from bloomcli.tables.reading import session_of
 
     assert where.table is not None  # noqa: S101  `_check_table`

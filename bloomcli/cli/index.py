@@ -137,12 +137,12 @@ def update(dataset: Dataset, target: str, force: bool, dry_run: bool, form: str,
 
 def _run(form: str, work: Callable[[OnTasks], IndexReport]) -> int:
     """Do the work with a progress bar, print the report and the errors, and give the exit code."""
-    from bloomcli.report import text_index
+    from bloomcli.report import text_find
 
     with terminable(), output.Bars() as bars:
         report = work(lambda tasks: meter(bars, tasks))
     output.say_problems((row.error, row.hint) for row in report.errors)
-    output.write("index", report, form, text_index.index_change)
+    output.write("index", report, form, text_find.index_change)
     return report.exit_code
 
 
@@ -162,7 +162,7 @@ def inspect(index: str, form: str) -> int:
     Reads the footer and the tables, and no filter.
     """
     from bloomcli.functions.index import index_inspect
-    from bloomcli.report import text_index
+    from bloomcli.report import text_find
 
-    output.write("index-inspect", index_inspect(index), form, text_index.index_facts)
+    output.write("index-inspect", index_inspect(index), form, text_find.index_facts)
     return 0

@@ -29,8 +29,7 @@ from bloomcli.finding.on_spark import cores_of, of_table
 from bloomcli.finding.spark_lake import searched
 from bloomcli.finding.value_file import values_given
 from bloomcli.model.dataset import gravest
-from bloomcli.model.find import FileFound
-from bloomcli.model.reachable import Certificate, LookedAt, Place, ReachableReport
+from bloomcli.model.find import Certificate, FileFound, LookedAt, Place, ReachableReport
 from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.model.table_statistics import Kind as Type
 from bloomcli.tables.columns import check_columns

@@ -19,12 +19,11 @@ from typing import Any, Final, TextIO
 from bloomcli.model.advice import AdviseReport
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.dataset import DatasetReport
-from bloomcli.model.find import FindReport
+from bloomcli.model.find import FindReport, ReachableReport
 from bloomcli.model.gate import GateReport
 from bloomcli.model.index import IndexFacts, IndexReport
 from bloomcli.model.inspect import FilterDump, InspectReport
 from bloomcli.model.probe import ProbeReport
-from bloomcli.model.reachable import ReachableReport
 from bloomcli.model.trial import TrialReport
 
 DOCUMENTS: Final[dict[str, type]] = {

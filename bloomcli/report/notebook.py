@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from bloomcli.model.advice import AdviseReport
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.dataset import DatasetReport
-from bloomcli.model.find import FindReport
+from bloomcli.model.find import FindReport, ReachableReport
 from bloomcli.model.gate import GateReport
 from bloomcli.model.index import IndexFacts, IndexReport
 from bloomcli.model.inspect import InspectReport
 from bloomcli.model.probe import ProbeReport
-from bloomcli.model.reachable import ReachableReport
 from bloomcli.model.report import Report
 from bloomcli.model.trial import TrialReport
 from bloomcli.model.validate import ValidateReport
@@ -75,9 +74,7 @@ def _blocks(report: Report) -> Iterable[Block]:
         text_dataset,
         text_find,
         text_gate,
-        text_index,
         text_inspect,
-        text_reachable,
         text_trial,
     )
 
@@ -87,11 +84,11 @@ def _blocks(report: Report) -> Iterable[Block]:
         DatasetReport: text_dataset.dataset,
         FindReport: lambda one: map(line, text_find.lines(one)),
         GateReport: text_gate.gate,
-        IndexFacts: text_index.index_facts,
-        IndexReport: text_index.index_change,
+        IndexFacts: text_find.index_facts,
+        IndexReport: text_find.index_change,
         InspectReport: text_inspect.inspect,
         ProbeReport: text.probe,
-        ReachableReport: text_reachable.reachable,
+        ReachableReport: text_find.reachable,
         TrialReport: text_trial.trial,
         ValidateReport: text_gate.one_file,
     }

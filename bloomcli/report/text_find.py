@@ -1,16 +1,20 @@
-"""The report of `find` as lines of text."""
+"""Text of `find`, as lines; of `find --reachable`; and of `index build`, `index update` and `index inspect`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import UNVERIFIED
-from bloomcli.model.find import FileFound, FindReport, ValueFound
-from bloomcli.report.human import size
-from bloomcli.report.layout import traffic_text
-from bloomcli.words import plural
+from bloomcli.report.human import count, rate, seconds, size
+from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Line, Style, line, traffic_text
+from bloomcli.words import are, noun, plural
+
+if TYPE_CHECKING:
+    from bloomcli.model.dataset import FileRow
+    from bloomcli.model.find import FileFound, FindReport, LookedAt, Place, ReachableReport, ValueFound
+    from bloomcli.model.index import IndexedColumnFacts, IndexFacts, IndexReport
 
 _VALUES_SHOWN: Final = 10
 _PATHS_SHOWN: Final = 3
@@ -118,3 +122,142 @@ def _found(report: FindReport) -> str:
         return f"no rows in {plural(report.files, what)}"
     have = "has" if report.files_found == 1 else "have"
     return f"{files} {have if report.row_groups_read else 'may have'} such rows"
+
+
+def reachable(report: ReachableReport) -> Iterator[Block]:
+    """Yield the places that have values, and the statements that end them; or that there are none."""
+    where = f"all that {report.table} reaches"
+    values = f"{plural(report.values, 'value')} of {report.column}"
+    if report.places:
+        still = f"{report.values_found:,} of {values} {are(report.values_found)} still in {where}"
+        yield Line(Cell(f"{still}: in {plural(len(report.places), 'place')}", Style.BAD))
+        groups: dict[tuple[object, ...], list[Place]] = {}
+        for one in report.places:
+            groups.setdefault((one.kind, one.part, bool(one.live_rows), one.kept_by, one.ends), []).append(one)
+        for places in groups.values():
+            yield Gap()
+            yield from _group(places)
+        yield Gap()
+        yield line("statements that end this, in this order; look again afterwards:")
+        yield from (Line(Cell(f"{text};"), 2, whole=True) for text in report.statements)
+        yield from (line(f"note: {note}") for note in report.notes)
+    elif report.errors:
+        yield line(f"no value was found in what could be searched of {where}")
+    else:
+        yield Line(Cell(f"nothing left: {where} has none of {values}", Style.GOOD))
+    yield Gap()
+    yield from (line(f"looked at: {_looked_at(one)}") for one in report.looked_at)
+    yield line(f"looked at: {plural(report.metadata_files, 'file')} of metadata")
+    yield from (line(f"not looked at: {text}") for text in report.not_looked_at)
+    if report.errors:
+        yield line(
+            f"failed: {plural(len(report.errors), 'file')}, in which there may be more; there is no certificate"
+        )
+
+
+def _group(places: list[Place]) -> Iterator[Block]:
+    """Yield places that the same things keep."""
+    first, rows = places[0], sum(one.rows for one in places)
+    facts = [f"{plural(rows, 'row')}, {sum(one.live_rows for one in places):,} not deleted"] if rows else []
+    facts += ["the beginning of a value, perhaps of another one"] if first.part else []
+    yield Line(Cell(": ".join((first.kind, *facts)), Style.TITLE))
+    yield from (Line(Cell(one.path), 2, whole=True) for one in places[:_PATHS_SHOWN])
+    if len(places) > _PATHS_SHOWN:
+        yield Line(Cell(f"and {len(places) - _PATHS_SHOWN:,} more, which --format json lists"), 2)
+    yield Line(Cell(f"kept by: {'; '.join(first.kept_by)}"), 2)
+
+
+def _looked_at(one: LookedAt) -> str:
+    numbers = (
+        (one.by_filter, "ruled out by filters, statistics or schema"),
+        (one.by_scan, "read"),
+        (one.without_values, "not opened: only row numbers"),
+    )
+    return f"{one.kind}: {one.files:,}; " + ", ".join(f"{count:,} {what}" for count, what in numbers if count)
+
+
+def index_change(report: IndexReport) -> Iterator[Block]:
+    """Yield the result of `index build` or `index update`."""
+    yield line(_index_verdict(report))
+    would = "would be " if report.dry_run else ""
+    taken = f"{plural(report.filters, 'filter')} {would}taken"
+    if report.columns_read:
+        chunks = plural(report.columns_read, "column chunk")
+        taken += f", {chunks} {would}read ({size(report.bytes_decoded)})"
+    if report.added:
+        groups = plural(report.row_groups, "row group")
+        yield line(f"{plural(report.added, 'file')} {would}read: {groups}, {taken}")
+    if report.update:
+        yield line(f"{report.kept:,} unchanged, {report.dropped:,} {would}dropped{_drop_reasons(report)}")
+    if report.dropped_unnamed:
+        yield line("an update needs all paths of the index: it drops the files that they don't name")
+    if report.kept_unseen:
+        paths = ", ".join(report.paths_unseen[:3]) + (", ..." if len(report.paths_unseen) > 3 else "")
+        yield line(f"{plural(report.kept_unseen, 'file')} not found and not dropped: there is no file in {paths}")
+    if report.skipped:
+        yield line(f"{plural(report.skipped, 'path')} skipped: no file of a format that can be indexed")
+    if report.failed:
+        is_not, them = ("isn't", "it") if report.failed == 1 else ("aren't", "them")
+        failed = plural(report.failed, "file")
+        yield line(f"{failed} failed and {is_not} in the index: `find` searches {them} itself")
+    if report.requests is not None:
+        moved = f"{size(report.bytes_downloaded or 0)} downloaded, {size(report.bytes_uploaded or 0)} uploaded"
+        yield line(f"{plural(report.requests, 'request')} to stores, {moved}")
+    for remark in report.remarks:
+        yield line(remark)
+
+
+def _drop_reasons(report: IndexReport) -> str:
+    """Format the reasons for which files were dropped, with their numbers."""
+    numbers = (
+        (report.dropped_gone, "gone"),
+        (report.dropped_unnamed, "not named by the paths"),
+        (report.dropped_failed, "failed now"),
+    )
+    found = ", ".join(f"{count:,} {why}" for count, why in numbers if count)
+    return f": {found}" if found else ""
+
+
+def _index_verdict(report: IndexReport) -> str:
+    columns = f"{noun(len(report.columns), 'column')} {', '.join(report.columns)}"
+    if report.dry_run:
+        would = f"would have {columns} of {plural(report.files, 'file')}"
+        return f"{report.path or 'the index'} {would}; nothing was written"
+    if report.written:
+        took = f"{size(report.bytes or 0)}, {seconds(report.seconds)}"
+        return f"{report.path}: {columns} of {plural(report.files, 'file')}, {took}"
+    if report.update and report.files and not report.failed and not report.kept_unseen:
+        return f"{report.path}: up to date, {columns} of {plural(report.files, 'file')}"
+    if report.update:
+        return f"{report.path}: not written, it stays as it was"
+    return f"{report.path}: not written"
+
+
+def index_facts(facts: IndexFacts) -> Iterator[Block]:
+    """Yield the facts of an index: files, row groups, and a row per column."""
+    yield line(f"{facts.path}: {size(facts.bytes)}, by {facts.created_by}")
+    files = f"{plural(facts.files, 'file')} of {size(facts.data_bytes)}"
+    yield line(
+        f"{files}, {plural(facts.row_groups, 'row group')}, {plural(facts.rows, 'row')}; rate {rate(facts.fpp)}"
+    )
+    yield Gap()
+    names = Counter((item.column, item.logical) for item in facts.columns)
+
+    def type_of(item: IndexedColumnFacts) -> str:
+        alike = item.logical is not None and names[item.column, item.logical] > 1
+        return f"{item.logical} {item.physical}" if alike else item.logical or item.physical
+
+    columns: Columns[IndexedColumnFacts] = [
+        (Head("column"), lambda item: item.column),
+        (Head("type", rank=1), type_of),
+        (Head("row groups", figures=True), lambda item: count(item.row_groups)),
+        (Head("filters", figures=True), lambda item: count(item.filters)),
+        (Head("no filter", figures=True, rank=3), lambda item: count(item.always)),
+        (Head("no values", figures=True, rank=3), lambda item: count(item.never)),
+        (Head("free slots", figures=True, rank=6), lambda item: count(item.free_slots)),
+        (Head("filter size", figures=True, rank=4), lambda item: size(item.filter_bytes)),
+        (Head("FPP", figures=True, rank=2), lambda item: rate(item.fpp)),
+        (Head("bytes", figures=True, rank=5), lambda item: size(item.bytes)),
+        (Head("lookup", figures=True, rank=7), lambda item: size(item.lookup_bytes)),
+    ]
+    yield Grid.of(facts.columns, columns, complete="--format json")

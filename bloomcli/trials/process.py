@@ -1,6 +1,7 @@
 """Runs a reader in its own process, and kills the process if it doesn't answer in time.
 
-The process gets a job and sends messages. All their classes can be pickled.
+The process gets a job, runs its lookups one after the other, and sends a message for each (`serve`). The classes of
+jobs and messages can be pickled.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing import Pipe
@@ -19,9 +22,14 @@ from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_executable
 from typing import IO, Final, NamedTuple
 
+from bloomcli import limits
 from bloomcli.concurrency.signals import deferred
+from bloomcli.concurrency.threads import start
+from bloomcli.datasets.spark_session import first_line
+from bloomcli.errors import BloomError
 from bloomcli.model.file import Column
-from bloomcli.trials.readers.base import InVariant, LookupResult
+from bloomcli.trials.readers import named
+from bloomcli.trials.readers.base import InVariant, Lookup, LookupResult, Reader
 from bloomcli.trials.values import LookupValue
 
 
@@ -52,6 +60,14 @@ class TrialFile:
     columns: tuple[TrialColumn, ...]
 
 
+class Trial(NamedTuple):
+    """A value of a column that is looked up in a file with and without filters."""
+
+    file: TrialFile
+    column: TrialColumn
+    value: LookupValue
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """The lookups of one reader."""
@@ -64,17 +80,17 @@ class Job:
     """The reader begins no lookup later than this after its start, except for the first present and the first absent
     value of each column in one file; None for no limit."""
 
-    def order(self) -> list[tuple[int, int, int]]:
-        """The positions (file, column, value) of all lookups. Each column's first present and first absent value come
-        first, then the second ones, so that the lookups of a limited time are of all columns and both kinds."""
+    def order(self) -> list[Trial]:
+        """All values to look up. Each column's first present and first absent value come first, then the second ones,
+        so that the lookups of a limited time are of all columns and both kinds."""
         ranked = []
-        for at, file in enumerate(self.files):
-            for number, column in enumerate(file.columns):
+        for file in self.files:
+            for column in file.columns:
                 seen = {True: 0, False: 0}
-                for index, value in enumerate(column.values):
-                    ranked.append((seen[value.present], (at, number, index)))
+                for value in column.values:
+                    ranked.append((seen[value.present], Trial(file, column, value)))
                     seen[value.present] += 1
-        return [place for _, place in sorted(ranked, key=lambda item: item[0])]
+        return [one for _, one in sorted(ranked, key=lambda item: item[0])]
 
 
 class Progress(NamedTuple):
@@ -86,10 +102,8 @@ class Progress(NamedTuple):
 class Outcome(NamedTuple):
     """A message: the result of one lookup. If the reader failed, the result is its error."""
 
-    file: int
-    column: int
-    value: int
-    """Positions in `Job.files`, `TrialFile.columns` and `TrialColumn.values`."""
+    trial: int
+    """The position in `Job.order()`."""
     without: LookupResult | str
     with_filters: LookupResult | str | None
     """None if the lookup failed even without filters."""
@@ -111,7 +125,7 @@ Message = Progress | Outcome | Completion
 
 _CHILD_CODE: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    " from bloomcli.trials.child import serve; serve(int(sys.argv[2]))"
+    " from bloomcli.trials.process import serve; serve(int(sys.argv[2]))"
 )
 _OUTPUT_READ: Final = 1 << 14
 _END_SECONDS: Final = 5.0
@@ -203,3 +217,100 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+
+
+_ERROR_MOST: Final = 400
+"""Characters of a reader's error that are shown."""
+
+
+def serve(descriptor: int) -> None:
+    """Receive a job on a connection, and send its messages. This process ends when the other end of the connection
+    closes."""
+    with Connection(descriptor) as connection:
+        job: Job = connection.recv()
+        start(threading.Thread(target=_end_with, args=(connection,), daemon=True))  # else `send` fails then
+        for message in messages(job):
+            connection.send(message)
+
+
+def _end_with(connection: Connection) -> None:
+    """End this process when the other end of the connection closes, even during a lookup."""
+    try:
+        connection.recv()
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+def messages(job: Job) -> Iterator[Message]:
+    """Start the reader and run the lookups. Any error of the reader becomes a message."""
+    started = time.monotonic()
+    try:
+        reader = named([job.reader])[0].reader()
+    except BloomError as error:
+        yield Completion(error.reason, error.hint)
+        return
+    except Exception as error:  # noqa: BLE001  an error of any type is the reader's, and is reported
+        yield Completion(_text(error))
+        return
+    yield Progress("")
+    begun: set[tuple[str, bool]] = set()
+    for number, one in enumerate(job.order()):
+        kind = (one.column.column.path, one.value.present)
+        if job.seconds is not None and time.monotonic() - started > job.seconds and kind in begun:
+            break
+        begun.add(kind)
+        yield from _outcome(reader, one, job.runs, number)
+    reader.close()
+    yield Completion()
+
+
+def _outcome(reader: Reader, one: Trial, runs: int, number: int) -> Iterator[Message]:
+    name = f"{one.column.column.path} = {one.value.literal}"
+    counted = None
+    whole = one.value.rows <= limits.TRIAL_ROWS_COMPARED
+    yield Progress(f"{name} without filters")
+    try:
+        without = reader.look_up(_lookup(one, filters=False, whole=whole))
+    except Exception as error:  # noqa: BLE001
+        counted = _text(error)
+        whole = False
+        try:  # the reader may be unable to read another column of the file
+            without = reader.look_up(_lookup(one, filters=False, whole=whole))
+        except Exception as other:  # noqa: BLE001
+            yield Outcome(number, _text(other), None)
+            return
+    yield Progress(f"{name} with filters")
+    lookups = [_lookup(one, filters=filters, whole=whole) for filters in (False, True)]
+    try:
+        found = reader.look_up(lookups[True])
+        seconds = []
+        for run in range(runs):
+            yield Progress(name)
+            # one directly after the other, and every other time the one with filters first
+            order = (True, False) if run % 2 else (False, True)
+            taken = {filters: reader.seconds(lookups[filters]) for filters in order}
+            seconds.append((taken[False], taken[True]))
+    except Exception as error:  # noqa: BLE001
+        yield Outcome(number, without, _text(error), counted=counted)
+        return
+    yield Outcome(number, without, found, tuple(seconds), counted)
+
+
+def _lookup(one: Trial, *, filters: bool, whole: bool) -> Lookup:
+    file, column, value = one
+    switched = file.comparison == "switch"
+    return Lookup(
+        path=file.with_filters if filters else file.without_filters,
+        format=file.format,
+        names=column.names,
+        in_variant=column.in_variant,
+        value=value.value,
+        filters=filters or not switched,
+        whole=whole,
+    )
+
+
+def _text(error: Exception) -> str:
+    """The first line of a reader's error, without the stack traces that Java adds."""
+    text = first_line(error)[:_ERROR_MOST]
+    return text if " " in text else f"{type(error).__name__} {text}"

@@ -15,12 +15,15 @@ from bloomcli.model.file import Column
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups
 from bloomcli.rules.filter_use import Encoded, uses
 from bloomcli.rules.reader_table import NEGATIVE_ZERO
-from bloomcli.trials.process import Completion, Job, Outcome, TrialFile
+from bloomcli.trials.process import Completion, Job, Outcome, Trial, TrialFile
 from bloomcli.trials.readers import Entry
 from bloomcli.trials.readers.base import LookupResult
 from bloomcli.trials.values import LookupValue
 from bloomcli.values.literals import kind_of
 from bloomcli.words import plural
+
+Tried = tuple[Trial, Outcome]
+"""A lookup that a reader ran, and its outcome."""
 
 
 def reader_row_not_run(
@@ -43,7 +46,7 @@ def reader_row_not_run(
 def reader_row(
     entry: Entry,
     job: Job,
-    outcomes: Sequence[Outcome],
+    tried: Sequence[Tried],
     end: Completion,
     columns: Sequence[Encoded],
     seconds: float,
@@ -53,14 +56,14 @@ def reader_row(
     Args:
         entry: the reader.
         job: the lookups that it was given.
-        outcomes: the outcomes of the lookups that it ran.
+        tried: the lookups that it ran.
         end: its last message.
         columns: how the chunks of the columns are encoded.
         seconds: the time that it took, including its start.
     """
     version = entry.version
-    compared = [outcome for outcome in outcomes if outcome.with_filters is not None]
-    differences = tuple(_differences(entry, version or "", job, compared))
+    compared = [one for one in tried if one[1].with_filters is not None]
+    differences = tuple(_differences(entry, version or "", compared))
     if differences:
         status = "unequal"
     elif end.error is not None:
@@ -71,7 +74,7 @@ def reader_row(
     return replace(
         _row(entry, version, status, {file.format for file in job.files}, columns),
         comparison=(comparisons.pop() if len(comparisons) == 1 else "mixed") if compared else None,
-        reason="; ".join(_reasons(job, outcomes, end)) or None,
+        reason="; ".join(_reasons(tried, end)) or None,
         hint=end.hint,
         lookups=tuple(_lookups(job, compared)),
         differences=differences,
@@ -94,13 +97,13 @@ def _row(
     )
 
 
-def _reasons(job: Job, outcomes: Sequence[Outcome], end: Completion) -> Iterator[str]:
+def _reasons(tried: Sequence[Tried], end: Completion) -> Iterator[str]:
     """Yield the reasons for which not all rows were compared: each error of the reader once per column, and the error
     with which it ended."""
     failed: dict[tuple[str, str], int] = {}
     counted: dict[str, str] = {}
-    for outcome in outcomes:
-        column = job.files[outcome.file].columns[outcome.column].column.name
+    for one, outcome in tried:
+        column = one.column.column.name
         if isinstance(outcome.without, str):
             failed[column, outcome.without] = failed.get((column, outcome.without), 0) + 1
         elif outcome.counted is not None:
@@ -113,15 +116,9 @@ def _reasons(job: Job, outcomes: Sequence[Outcome], end: Completion) -> Iterator
         yield end.error
 
 
-def _place(job: Job, outcome: Outcome) -> tuple[TrialFile, Column, LookupValue]:
-    file = job.files[outcome.file]
-    column = file.columns[outcome.column]
-    return file, column.column, column.values[outcome.value]
-
-
-def _differences(entry: Entry, version: str, job: Job, outcomes: Iterable[Outcome]) -> Iterator[RowDifference]:
-    for outcome in outcomes:
-        file, column, lookup_value = _place(job, outcome)
+def _differences(entry: Entry, version: str, compared: Iterable[Tried]) -> Iterator[RowDifference]:
+    for one, outcome in compared:
+        file, column, lookup_value = one.file, one.column.column, one.value
         without, found = outcome.without, outcome.with_filters
         assert isinstance(without, LookupResult)  # noqa: S101  only compared outcomes are passed in
         if isinstance(found, LookupResult) and _same(without, found):
@@ -169,31 +166,27 @@ def _broken_rules(path: str, column: str, reader: str) -> tuple[str, ...]:
     return tuple(finding.id for finding in report.findings)
 
 
-def _lookups(job: Job, outcomes: Sequence[Outcome]) -> Iterator[TrialLookups]:
+def _lookups(job: Job, compared: Sequence[Tried]) -> Iterator[TrialLookups]:
     """The figures of each column's present and absent values."""
-    groups: dict[tuple[str, bool], list[Outcome]] = {}
-    columns: dict[str, Column] = {}
-    for file in job.files:
-        for column in file.columns:
-            columns.setdefault(column.column.path, column.column)
-            for present in (True, False):
-                groups.setdefault((column.column.path, present), [])
-    for outcome in outcomes:
-        _, looked_up, lookup_value = _place(job, outcome)
-        groups[looked_up.path, lookup_value.present].append(outcome)
-    for (path, present), group in groups.items():
-        if group:
-            yield _lookup_figures(job, columns[path], group, present=present)
+    for path in dict.fromkeys(column.column.path for file in job.files for column in file.columns):
+        for present in (True, False):
+            group = [
+                tried
+                for tried in compared
+                if tried[0].column.column.path == path and tried[0].value.present is present
+            ]
+            if group:
+                yield _lookup_figures(group[0][0].column.column, group, present=present)
 
 
-def _lookup_figures(job: Job, column: Column, group: Sequence[Outcome], *, present: bool) -> TrialLookups:
+def _lookup_figures(column: Column, group: Sequence[Tried], *, present: bool) -> TrialLookups:
     pairs = [
         (outcome.without, outcome.with_filters)
-        for outcome in group
+        for _, outcome in group
         if isinstance(outcome.without, LookupResult) and isinstance(outcome.with_filters, LookupResult)
     ]
     without, found = [one.metrics for one, _ in pairs], [other.metrics for _, other in pairs]
-    times = [pair for outcome in group for pair in outcome.seconds]
+    times = [pair for _, outcome in group for pair in outcome.seconds]
     return TrialLookups(
         column=column.path,
         variant_path=column.variant_path,
@@ -203,7 +196,7 @@ def _lookup_figures(job: Job, column: Column, group: Sequence[Outcome], *, prese
         not_found=sum(present and one.rows == 0 for one, _ in pairs),
         rows_without=sum(one.rows for one, _ in pairs),
         rows_with=sum(other.rows for _, other in pairs),
-        row_groups=sum(job.files[outcome.file].row_groups for outcome in group),
+        row_groups=sum(one.file.row_groups for one, _ in group),
         row_groups_without=_total(read.row_groups for read in without),
         row_groups_with=_total(read.row_groups for read in found),
         rows_read_without=_total(read.rows for read in without),

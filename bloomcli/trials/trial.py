@@ -19,10 +19,10 @@ from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.listing import expand, is_dataset
 from bloomcli.trials.copies import temporary_folder
 from bloomcli.trials.files import VALUES, Opened, PreparedFile, check_columns, one_open_file, sampled_files
-from bloomcli.trials.process import Completion, Job, Outcome
+from bloomcli.trials.process import Completion, Job
 from bloomcli.trials.process import run as run_reader
 from bloomcli.trials.readers import Entry, named
-from bloomcli.trials.summary import reader_row, reader_row_not_run
+from bloomcli.trials.summary import Tried, reader_row, reader_row_not_run
 from bloomcli.words import plural
 
 OnStep = Callable[[str], None]
@@ -206,17 +206,17 @@ def _try_reader(
         runs=options.runs,
         seconds=seconds,
     )
-    total = len(job.order())
-    outcomes: list[Outcome] = []
+    order = job.order()
+    tried: list[Tried] = []
     end = Completion("it ended early")
     on_step(f"{entry.title} starts")
     for message in run_reader(job, options.timeout):
         if isinstance(message, Completion):
             end = message
             continue
-        outcomes.append(message)
-        on_step(f"{entry.title}: {len(outcomes):,} of {total:,} lookups")
-    return reader_row(entry, job, outcomes, end, columns, time.perf_counter() - started)
+        tried.append((order[message.trial], message))
+        on_step(f"{entry.title}: {len(tried):,} of {len(order):,} lookups")
+    return reader_row(entry, job, tried, end, columns, time.perf_counter() - started)
 
 
 def _remarks(files: Sequence[PreparedFile]) -> list[str]:

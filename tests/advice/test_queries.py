@@ -11,8 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from bloomcli.advice.lookups import MOST_LITERALS, LiteralSample
-from bloomcli.advice.queries import read_queries
+from bloomcli.advice.queries import MOST_LITERALS, LiteralSample, read_queries
 from bloomcli.advice.sql.statements import MOST_CHARACTERS
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.file import Column

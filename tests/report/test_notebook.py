@@ -14,8 +14,8 @@ import pytest
 
 import bloomcli
 from bloomcli.errors import UsageError
+from bloomcli.model.find import Place, ReachableReport
 from bloomcli.model.inspect import FilterDump
-from bloomcli.model.reachable import Place, ReachableReport
 from bloomcli.model.report import Report, Rows
 from bloomcli.model.validate import ValidateReport
 from bloomcli.report import json as json_report

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bloomcli.model.reachable import Certificate, LookedAt, Place, ReachableReport
+from bloomcli.model.find import Certificate, LookedAt, Place, ReachableReport
 from bloomcli.report import render
 from bloomcli.report.fitting import fit
-from bloomcli.report.text_reachable import reachable
+from bloomcli.report.text_find import reachable
 
 EXPIRY = "CALL ice.system.expire_snapshots(table => 'db.t', older_than => TIMESTAMP '2026-11-26 16:20:15.480 UTC')"
 NOTE = "VACUUM harms running writers and readers, so that it is run while nothing else uses the table, or much later"

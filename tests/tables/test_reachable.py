@@ -22,9 +22,9 @@ from bloomcli.commands.options import FindOptions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.errors import UsageError
 from bloomcli.finding.reachable import find_in_reachable
-from bloomcli.model.reachable import ReachableReport
+from bloomcli.model.find import ReachableReport
 from bloomcli.report import render
-from bloomcli.report.text_reachable import reachable
+from bloomcli.report.text_find import reachable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

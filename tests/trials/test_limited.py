@@ -10,8 +10,7 @@ from support.trials import orders
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import BloomError
 from bloomcli.trials import trial as trials
-from bloomcli.trials.child import messages
-from bloomcli.trials.process import Job, Outcome, TrialColumn, TrialFile
+from bloomcli.trials.process import Job, Outcome, TrialColumn, TrialFile, messages
 from bloomcli.trials.readers import named
 
 pytestmark = pytest.mark.interop
@@ -42,12 +41,12 @@ def job(path: Path, seconds: float | None) -> Job:
 
 def test_present_and_absent_values_take_turns(tmp_path: Path) -> None:
     path = orders(tmp_path / "f.parquet", 1000)
-    assert [place[2] for place in job(path, None).order()] == [0, 3, 1, 4, 2, 5]
+    assert [one.value.text for one in job(path, None).order()] == list("031425")
 
 
 def test_without_time_a_reader_looks_one_present_and_one_absent_value_up(tmp_path: Path) -> None:
     path = orders(tmp_path / "f.parquet", 1000)
-    assert [m.value for m in messages(job(path, 0.0)) if isinstance(m, Outcome)] == [0, 3]
+    assert [m.trial for m in messages(job(path, 0.0)) if isinstance(m, Outcome)] == [0, 1]
     assert len([m for m in messages(job(path, None)) if isinstance(m, Outcome)]) == 6
 
 

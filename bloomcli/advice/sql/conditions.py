@@ -7,6 +7,7 @@ both, and `id = 5 OR total > 10` looks up nothing, because rows without 5 match 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 from sqlglot import exp
@@ -23,7 +24,7 @@ class Lookup(NamedTuple):
     """Values of a column. Every row of the result has one of them."""
 
     column: str
-    values: tuple[Values, ...]
+    values: Values
 
 
 class UnservedPredicate(NamedTuple):
@@ -117,16 +118,11 @@ class ConditionAnalyser:
         return self._looked_up(node, column, members)
 
     def _looked_up(self, node: exp.Expr, column: ResolvedColumn, values: Iterable[exp.Expr]) -> Predicates:
-        if (
-            column.columns and column.source is None
-        ):  # a column of an outer query: the condition doesn't restrict its rows
-            return _NOTHING
         if not column.columns:
-            return (
-                _NOTHING
-                if column.problem is None
-                else Predicates(unserved=(UnservedPredicate(column.problem, None, node),))
-            )
+            why = column.problem
+            return _NOTHING if why is None else Predicates(unserved=(UnservedPredicate(why, None, node),))
+        if column.source is None:  # a column of an outer query: the condition doesn't restrict its rows
+            return _NOTHING
         found = [constant(value) for value in values]
         known = [value for value in found if value is not None]
         problem = column.problem
@@ -138,7 +134,7 @@ class ConditionAnalyser:
             return Predicates(
                 unserved=tuple(UnservedPredicate(problem, name, node) for name in dict.fromkeys(column.columns))
             )
-        return Predicates(lookups=tuple(Lookup(name, tuple(known)) for name in column.columns))
+        return Predicates(lookups=tuple(Lookup(name, tuple(chain(*known))) for name in column.columns))
 
     def _unserved(self, kind: str, node: exp.Expr) -> Predicates:
         """A predicate that no filter serves, if it is about columns of the table in question."""
@@ -177,14 +173,10 @@ def _kind(node: exp.Expr, negated: bool) -> str:
         return "null" if isinstance(node.expression, exp.Null) else "expression"
     if isinstance(node, exp.Exists | exp.SubqueryPredicate) or node.find(exp.Query) is not None:
         return "subquery"
-    if negated or isinstance(node, exp.NEQ | exp.NullSafeNEQ):
-        return (
-            "negation"
-            if isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.NullSafeNEQ | exp.In)
-            else ("range" if isinstance(node, _RANGES) else "negation")
-        )
     if isinstance(node, _RANGES):
         return "range"
+    if negated or isinstance(node, exp.NEQ | exp.NullSafeNEQ):
+        return "negation"
     return "like" if isinstance(node, _PATTERNS) else "expression"
 
 
@@ -203,10 +195,8 @@ def _disjunction(parts: list[Predicates], node: exp.Expr) -> Predicates:
     each: list[dict[str, Lookup]] = []
     for part in parts:
         by_column: dict[str, Lookup] = {}
-        for lookup in part.lookups:
-            by_column.setdefault(
-                lookup.column, lookup
-            )  # if a part has several lookups of a column, its rows match all: one suffices
+        for lookup in part.lookups:  # if there are several of a column, the part's rows match all: one suffices
+            by_column.setdefault(lookup.column, lookup)
         each.append(by_column)
     common = [column for column in each[0] if all(column in found for found in each)]
     others = dict.fromkeys(column for found in each for column in found if column not in common)

@@ -1,14 +1,81 @@
-"""Walks through a parsed statement: its scopes, their conditions, and the lookups in the conditions."""
+"""Reads statements: the tables that they read, and the lookups in the conditions of their scopes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
-from bloomcli.advice.sql.conditions import ConditionAnalyser, Predicates, UnservedPredicate
-from bloomcli.advice.sql.scopes import BaseTable, Branch, DerivedTable, Name, Names, Relation, Scope, Source, resolve
+from bloomcli.advice.sql.conditions import ConditionAnalyser, Lookup, UnservedPredicate
+from bloomcli.advice.sql.scopes import BaseTable, DerivedTable, Name, Names, Relation, Scope, Source, resolve
+from bloomcli.advice.sql.statements import PARSER_ERRORS
+
+_MOST_NESTED: Final = 200
+"""The most levels of parentheses in a statement. More levels would exhaust the parser's stack."""
+_OPENING: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
+_CLOSING: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
+_PREFIXES: Final = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.CASE, *_OPENING}
+
+
+class Unreadable(Exception):
+    """The dialect's parser can't parse the statement."""
+
+
+def read_text(text: str, names: Names, in_question: Callable[[tuple[Name, ...]], bool]) -> list[StatementReader]:
+    """Read a text, which has one statement, or several if it is a line of JSON.
+
+    Args:
+        text: the text.
+        names: compares names by the rules of the dialect.
+        in_question: whether a qualified name is that of the table in question.
+
+    Raises:
+        Unreadable: the dialect's parser can't parse it.
+    """
+    with _refusing(PARSER_ERRORS):
+        tokens = names.dialect.tokenize(text)
+        _check_nesting(tokens)
+        parsed = [node for node in names.dialect.parser().parse(tokens, text) if node is not None]
+    readers = []
+    for node in parsed:
+        if isinstance(node, exp.Condition | exp.Alias) and not isinstance(node, exp.Query):
+            raise Unreadable  # an expression: sqlglot takes SELEC * FRM t for a product
+        readers.append(StatementReader(names, in_question))
+        with _refusing((RecursionError,)):  # thousands of nested queries
+            readers[-1].statement(node)
+    return readers
+
+
+@contextmanager
+def _refusing(errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Turn exceptions into Unreadable, without their messages, which contain SQL. Keep sqlglot from logging
+    statements that it doesn't understand: they contain values."""
+    logger = logging.getLogger("sqlglot")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    except errors:
+        raise Unreadable from None
+    finally:
+        logger.disabled = before
+
+
+def _check_nesting(tokens: Iterable[Token]) -> None:
+    """Raise Unreadable for more levels of parentheses, or more prefix operators in a row, than a parser can
+    handle."""
+    level = prefixes = 0
+    for token in tokens:
+        kind = token.token_type
+        level += (kind in _OPENING) - (kind in _CLOSING)
+        prefixes = prefixes + 1 if kind in _PREFIXES else 0
+        if max(level, prefixes) > _MOST_NESTED:
+            raise Unreadable
+
 
 _NAMELESS = Name("")
 _JOINED: dict[str, str] = {"LEFT": "right", "RIGHT": "left", "FULL": "neither"}
@@ -17,17 +84,19 @@ _JOINED: dict[str, str] = {"LEFT": "right", "RIGHT": "left", "FULL": "neither"}
 
 @dataclass(eq=False)
 class StatementReader:
-    """Collects the tables and predicates of one statement.
+    """Collects what one statement reads.
 
     Attributes:
-        tables: the tables that are read, with repetitions.
-        predicates: the predicates of each condition.
+        tables: the tables, with repetitions.
+        lookups: the lookups of all conditions.
+        unserved: their predicates that no filter can serve.
     """
 
     names: Names
     in_question: Callable[[tuple[Name, ...]], bool]
     tables: list[tuple[Name, ...]] = field(default_factory=list)
-    predicates: list[Predicates] = field(default_factory=list)
+    lookups: list[Lookup] = field(default_factory=list)
+    unserved: list[UnservedPredicate] = field(default_factory=list)
 
     def statement(self, node: exp.Expr) -> None:
         """Read a statement of any kind. Statements that only define an object read nothing."""
@@ -48,7 +117,7 @@ class StatementReader:
 
     def _change(self, node: exp.Expr, ctes: dict[str, DerivedTable]) -> None:
         """Read a DELETE or UPDATE, which looks up the rows that it changes."""
-        scope = Scope(self.names)
+        scope = Scope(self.names, node)
         using = node.args.get("using") or []
         from_ = node.args.get("from_")
         for item in [node.this, *(using if isinstance(using, list) else [using]), *([from_.this] if from_ else [])]:
@@ -58,7 +127,7 @@ class StatementReader:
 
     def _merge(self, node: exp.Merge, ctes: dict[str, DerivedTable]) -> None:
         """Read a MERGE. ON restricts the target's rows that are read, unless rows without a match change, too."""
-        scope = Scope(self.names)
+        scope = Scope(self.names, node)
         self._add(node.this, scope, ctes)
         target = scope.sources[0] if scope.sources else None
         self._add(node.args["using"], scope, ctes)
@@ -105,13 +174,13 @@ class StatementReader:
                 return DerivedTable()
             return DerivedTable([branch for side in sides for branch in side.branches])
         if isinstance(node, exp.Select):
-            return DerivedTable([Branch(node, self._select(node, ctes, parent))])
+            return DerivedTable([self._select(node, ctes, parent)])
         if isinstance(node, exp.Subquery | exp.Table):
-            self._add(node, Scope(self.names, parent), ctes)
+            self._add(node, Scope(self.names, node, parent), ctes)
         return DerivedTable()
 
     def _select(self, node: exp.Select, ctes: dict[str, DerivedTable], parent: Scope | None) -> Scope:
-        scope = Scope(self.names, parent)
+        scope = Scope(self.names, node, parent)
         from_ = node.args.get("from_")
         if from_ is not None:
             self._add(from_.this, scope, ctes)
@@ -152,9 +221,7 @@ class StatementReader:
             column = name if isinstance(name, exp.Column) else exp.Column(this=name.copy())
             found = resolve(column, scope)
             if found is not None and found.problem is None:
-                self.predicates.append(
-                    Predicates(unserved=tuple(UnservedPredicate("join", path, column) for path in found.columns))
-                )
+                self.unserved += (UnservedPredicate("join", path, column) for path in found.columns)
 
     def _add(self, node: exp.Expr, scope: Scope, ctes: dict[str, DerivedTable]) -> None:
         """Add a relation in FROM, and the relations joined to it, to a scope."""
@@ -205,7 +272,9 @@ class StatementReader:
         ctes: dict[str, DerivedTable],
         allowed: Callable[[Source | None], bool] = lambda _: True,
     ) -> None:
-        self.predicates.append(ConditionAnalyser(scope, allowed).analyse(node))
+        found = ConditionAnalyser(scope, allowed).analyse(node)
+        self.lookups += found.lookups
+        self.unserved += found.unserved
         self._within(node, ctes, scope)
 
     def _within_all(self, items: Iterable[object], ctes: dict[str, DerivedTable], scope: Scope | None) -> None:

@@ -31,10 +31,12 @@ class Names:
     """Compares names, and finds the columns of the table in question.
 
     Attributes:
+        dialect: the dialect, which decides how names are compared.
         known: whether the columns of the table are known.
     """
 
     def __init__(self, dialect: Dialect, columns: Iterable[str | Column] | None) -> None:
+        self.dialect = dialect
         strategy = dialect.normalization_strategy
         self._exact = strategy is NormalizationStrategy.CASE_SENSITIVE
         self._exact_quoted = self._exact or strategy in {
@@ -109,18 +111,12 @@ class BaseTable:
 
 
 @dataclass(eq=False)
-class Branch:
-    """One SELECT of a subquery. A UNION has several."""
-
-    select: exp.Select
-    scope: Scope
-
-
-@dataclass(eq=False)
 class DerivedTable:
     """A subquery or a CTE."""
 
-    branches: list[Branch] = field(default_factory=list)
+    branches: list[Scope] = field(default_factory=list)
+    """The scopes of its SELECTs, of which a UNION has several; empty if no value can be looked up before it is
+    computed."""
     columns: tuple[Name, ...] = ()
     """The column names in its alias; empty if the alias names no columns."""
 
@@ -137,9 +133,10 @@ class Source(NamedTuple):
 
 @dataclass(eq=False)
 class Scope:
-    """The relations that a SELECT reads, and the aliases of its expressions."""
+    """The relations that a SELECT, or a statement that changes rows, reads, and the aliases of its expressions."""
 
     names: Names
+    node: exp.Expr
     parent: Scope | None = None
     sources: list[Source] = field(default_factory=list)
     aliases: dict[str, exp.Expr] = field(default_factory=dict)
@@ -232,7 +229,7 @@ def _has(relation: Relation, parts: Sequence[Name], names: Names, steps: int = _
     if isinstance(relation, BaseTable):
         return relation.in_question and names.known and names.begins(parts[0])
     return steps > 0 and any(
-        output is not None or any(_has(below.relation, parts, names, steps - 1) for below in branch.scope.sources)
+        output is not None or any(_has(below.relation, parts, names, steps - 1) for below in branch.sources)
         for branch, output in _outputs(relation, parts[0], names)
     )
 
@@ -255,18 +252,18 @@ def _within(parts: Sequence[Name], source: Source, names: Names, steps: int) -> 
     return ResolvedColumn((".".join(part.text for part in parts),), "not-in-files")
 
 
-def _output(branch: Branch, output: exp.Expr | None, parts: Sequence[Name], steps: int) -> ResolvedColumn:
+def _output(branch: Scope, output: exp.Expr | None, parts: Sequence[Name], steps: int) -> ResolvedColumn:
     """Resolve a column of a subquery in one of its SELECTs. `output` is None for a column of a star."""
     inner = tuple(parts) if output is None else parts_of(output)
     if inner is None:
         return ResolvedColumn(problem="expression")
-    found = _resolve(inner if output is None else (*inner, *parts[1:]), branch.scope, steps - 1)
-    if found.problem is None and found.columns and not _passes(branch.select, inner[-1], branch.scope.names):
+    found = _resolve(inner if output is None else (*inner, *parts[1:]), branch, steps - 1)
+    if found.problem is None and found.columns and not _passes(branch.node, inner[-1], branch.names):
         return ResolvedColumn(found.columns, "subquery")
     return found
 
 
-def _passes(select: exp.Select, column: Name, names: Names) -> bool:
+def _passes(select: exp.Expr, column: Name, names: Names) -> bool:
     """Whether engines may look up a value before they compute the SELECT.
 
     They can't if the SELECT takes only some of the rows (LIMIT), or if a window function needs rows with other
@@ -285,12 +282,12 @@ def _passes(select: exp.Select, column: Name, names: Names) -> bool:
     )
 
 
-def _outputs(relation: DerivedTable, name: Name, names: Names) -> Iterator[tuple[Branch, exp.Expr | None]]:
+def _outputs(relation: DerivedTable, name: Name, names: Names) -> Iterator[tuple[Scope, exp.Expr | None]]:
     """Yield, for each SELECT of a subquery, the expression that the column comes from; None for a column of a
     star."""
     position = next((i for i, column in enumerate(relation.columns) if names.same(column, name)), None)
     for branch in relation.branches:
-        items = branch.select.expressions
+        items = branch.node.expressions
         star = next((i for i, item in enumerate(items) if _is_star(item)), len(items))
         called = next((i for i, item in enumerate(items) if _is_called(item, name, names)), None)
         if position is None and called is not None:

@@ -1,5 +1,4 @@
-"""The parts of an HTML page: blocks of the text report, charts, tables with captions, and documents. `rendering`
-writes them."""
+"""The parts of an HTML page: blocks of the text report, charts, tables with captions, and documents."""
 
 from __future__ import annotations
 

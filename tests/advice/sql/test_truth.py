@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from sqlglot import Dialect
 
-from bloomcli.advice.sql.analysis import Analyser
+from bloomcli.advice.sql.reading import StatementReader, read_text
 from bloomcli.advice.sql.scopes import Names
 from tests.support.sql_statements import COLUMNS, statements
 
@@ -32,9 +32,10 @@ def tables() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _analyser() -> Analyser:
-    dialect = Dialect.get_or_raise("duckdb")
-    return Analyser(dialect, Names(dialect, COLUMNS), lambda parts: [part.text for part in parts] == ["t"])
+def _read(statement: str) -> StatementReader:
+    names = Names(Dialect.get_or_raise("duckdb"), COLUMNS)
+    (found,) = read_text(statement, names, lambda parts: [part.text for part in parts] == ["t"])
+    return found
 
 
 def _result(connection: duckdb.DuckDBPyConnection, statement: str) -> Counter[tuple[object, ...]]:
@@ -44,7 +45,7 @@ def _result(connection: duckdb.DuckDBPyConnection, statement: str) -> Counter[tu
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(statement=statements())
 def test_rows_without_a_looked_up_value_change_no_result(tables: duckdb.DuckDBPyConnection, statement: str) -> None:
-    found = _analyser().analyse(statement)
+    found = _read(statement)
     tables.execute("CREATE OR REPLACE VIEW t AS SELECT * FROM all_rows")
     expected = _result(tables, statement)
     by_column: dict[str, list[str]] = {}
