@@ -12,14 +12,13 @@ didn't request doesn't apply to filters of other writers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 
 from bloomcli.checks.additions import Readers
 from bloomcli.checks.sizes import tight
 from bloomcli.commands.change import ChangeRequest
 from bloomcli.commands.columns import required_columns, select
-from bloomcli.commands.options import AddOptions, policy_of
+from bloomcli.commands.options import AddOptions, WriteOptions, policy_of
 from bloomcli.engine_filters.base import Rewrite
 from bloomcli.engine_filters.registry import rewrite_of
 from bloomcli.errors import FilterExists, NothingToFilter, NoValues, UsageError
@@ -28,30 +27,40 @@ from bloomcli.formats.base import ColumnSelection, FilterFile, Plan
 from bloomcli.formats.size_rule import SizeRule, no_limit
 from bloomcli.formats.table_names import why_missing
 from bloomcli.model.file import Column, FilterFacts, Severity
-from bloomcli.policy.policy import FilePolicy, Policy
+from bloomcli.policy.policy import FilePolicy
 from bloomcli.words import counted, plural
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _AddRequest:
-    """The request of `add`, for any file. The policy names the readers: columns in which a reader would lose rows get
-    no filter."""
+class Request(ChangeRequest):
+    """Adds filters. The policy names the readers: columns in which a reader would lose rows get no filter."""
 
     options: AddOptions
-    rule: SizeRule
-    policy: Policy
-    where_missing: bool
-    empty: Mapping[str, str] = field(default_factory=dict)
-    """Columns whose pages turned out to hold no value although their statistics count some, each with the reason why
-    a glob leaves it out."""
+
+    def __init__(
+        self, options: WriteOptions, *, where_missing: bool = False, empty: Mapping[str, str] | None = None
+    ) -> None:
+        """Make the request for any file. Raises UsageError.
+
+        Args:
+            options: the options.
+            where_missing: only chunks without a filter get one, as if the policy chooses the columns.
+            empty: columns whose pages turned out to hold no value although their statistics count some, each with the
+                reason why a glob leaves it out.
+        """
+        super().__init__(options)
+        self.only_where_needed = not self.options.columns
+        self._rule = self.options.size_rule()
+        self._policy = policy_of(self.options)
+        self._where_missing = where_missing or not self.options.columns
+        self._empty = empty or {}
 
     def plan(self, file: FilterFile) -> Plan:
         """The change of one file. Raises UsageError."""
         chosen = self._chosen(file)
         _refuse(file, chosen, self._readers(file))
         replace = self.options.replace
-        missing = self.where_missing and not replace
-        refuse_foreign(self.rule.options, file.format, file.source.path)
+        missing = self._where_missing and not replace
+        refuse_foreign(self._rule.options, file.format, file.source.path)
         return file.plan_add(chosen, self._size_rule(file), replace=replace, missing=missing)
 
     def why_unchanged(self, file: FilterFile) -> str | None:
@@ -69,7 +78,7 @@ class _AddRequest:
             return None
         existing = existing_filters(file, chosen)
         limits = self._limits(file)
-        rules = self.policy.for_file(file.source.path)
+        rules = self._policy.for_file(file.source.path)
         rated = {
             c.index
             for c in chosen
@@ -105,6 +114,13 @@ class _AddRequest:
 
         return shortfall(output, chosen, self._size_rule(file), existing, has_to_meet_size) is None
 
+    def without(self, error: NoValues) -> Request | None:
+        """The same request without a column that has no values; None if the options name it."""
+        if error.column in self._empty or error.column in self.options.columns:
+            return None
+        empty = {**self._empty, error.column: error.reason}
+        return Request(self.options, where_missing=self._where_missing, empty=empty)
+
     def rewrite(self, file: FilterFile) -> Rewrite | None:
         """The file of an engine's filters beside the file, with new ones."""
         options = self.options
@@ -125,26 +141,26 @@ class _AddRequest:
         return (
             *lacking,
             *others,
-            *self._readers(file).remarks(chosen, self.rule.largest_split_block, file.properties),
+            *self._readers(file).remarks(chosen, self._rule.largest_split_block, file.properties),
         )
 
     def _readers(self, file: FilterFile) -> Readers:
-        if for_old_readers(self.rule.options):  # a form for old readers implies who reads the file
+        if for_old_readers(self._rule.options):  # a form for old readers implies who reads the file
             return Readers(file.format, FilePolicy(readers_given=True))
-        return Readers(file.format, self.policy.for_file(file.source.path), file.encrypted_alike)
+        return Readers(file.format, self._policy.for_file(file.source.path), file.encrypted_alike)
 
     def _chosen(self, file: FilterFile) -> ColumnSelection:
         readers = self._readers(file)
 
         def why_not(column: Column) -> str | None:
             refusal = readers.refusal(column)
-            if column.path in self.empty:
-                return self.empty[column.path]
+            if column.path in self._empty:
+                return self._empty[column.path]
             return file.why_unfilterable(column) if refusal is None else refusal.reason
 
         options = self.options
         if not options.columns:
-            return required_columns(file, self.policy, exclude=options.exclude, why_not=why_not)
+            return required_columns(file, self._policy, exclude=options.exclude, why_not=why_not)
         path, lacking = file.source.path, file.missing_columns
         chosen = select(
             file.leaves, options.columns, path=path, exclude=options.exclude, why_not=why_not, lacking=lacking
@@ -155,52 +171,18 @@ class _AddRequest:
 
     def _size_rule(self, file: FilterFile) -> SizeRule:
         path = file.source.path
-        return self.rule._replace(
+        return self._rule._replace(
             min_bytes=self._readers(file).smallest(),
             limit=self._limits(file),
-            tight=tight(self.policy.for_file(path), file.format, path, self.rule.options),
+            tight=tight(self._policy.for_file(path), file.format, path, self._rule.options),
         )
 
     def _limits(self, file: FilterFile) -> Callable[[str], float | None]:
         """The policy's highest rate for each column, unless the options give a rate."""
         if self.options.fpp is not None:
             return no_limit
-        rules = self.policy.for_file(file.source.path)
+        rules = self._policy.for_file(file.source.path)
         return lambda column: rules.limits(column).max_fpp
-
-
-def request(options: AddOptions, *, where_missing: bool = False) -> ChangeRequest:
-    """Make the request for any file. Raises UsageError.
-
-    With `where_missing`, or if the policy chooses the columns, only chunks without a filter get one.
-    """
-    options = options.checked()
-    by_policy = not options.columns
-    add_request = _AddRequest(
-        options=options,
-        rule=options.size_rule(),
-        policy=policy_of(options),
-        where_missing=where_missing or by_policy,
-    )
-    return _change_request(add_request)
-
-
-def _change_request(request: _AddRequest) -> ChangeRequest:
-    def without(error: NoValues) -> ChangeRequest | None:
-        if error.column in request.empty or error.column in request.options.columns:
-            return None
-        return _change_request(replace(request, empty={**request.empty, error.column: error.reason}))
-
-    return ChangeRequest(
-        options=request.options,
-        plan=request.plan,
-        why_unchanged=request.why_unchanged,
-        is_result=request.is_result,
-        remarks=request.remarks,
-        rewrite=request.rewrite,
-        without=without,
-        only_where_needed=not request.options.columns,
-    )
 
 
 def _refuse(file: FilterFile, columns: Sequence[Column], readers: Readers) -> None:

@@ -13,38 +13,39 @@ from bloomcli.formats.base import FilterFile, Plan
 from bloomcli.policy.policy import FilePolicy
 
 
-def request(options: FoldOptions) -> ChangeRequest:
-    """Make the request for any file. Raises UsageError."""
-    options = options.checked()
-    rule = options.size_rule()
-    rules = FilePolicy(readers=tuple(options.readers), readers_given=bool(options.readers), size=options.size)
+class Request(ChangeRequest):
+    """Folds filters."""
 
-    def chosen(file: FilterFile) -> set[int] | None:
-        return file.with_known_filters(indexes(file, options.columns, exclude=options.exclude))
+    options: FoldOptions
+    why_idle = "no filter can be smaller"
 
-    def plan(file: FilterFile) -> Plan:
+    def plan(self, file: FilterFile) -> Plan:
+        """The change of one file. Raises UsageError."""
+        readers = self.options.readers
+        rules = FilePolicy(readers=tuple(readers), readers_given=bool(readers), size=self.options.size)
         least = Readers(file.format, rules).smallest()
         any_size = tight(rules, file.format, file.source.path)
-        return file.plan_fold(chosen(file), rule._replace(min_bytes=least, tight=any_size))
+        return file.plan_fold(self._chosen(file), self.options.size_rule()._replace(min_bytes=least, tight=any_size))
 
-    def rewrite(file: FilterFile) -> Rewrite | None:
-        chosen_columns = chosen(file)
-        columns = [c for c in file.columns if chosen_columns is None or c.index in chosen_columns]
-        return rewrite_of(file, columns, rule, folds=True)
+    def why_unchanged(self, file: FilterFile) -> str | None:
+        """The reason why there is nothing to fold."""
+        return file.unfoldable or why_none(file, self.options.columns, exclude=self.options.exclude)
 
-    def is_result(file: FilterFile, output: FilterFile) -> bool:
+    def rewrite(self, file: FilterFile) -> Rewrite | None:
+        """The file of an engine's filters beside the file, folded."""
+        chosen = self._chosen(file)
+        columns = [c for c in file.columns if chosen is None or c.index in chosen]
+        return rewrite_of(file, columns, self.options.size_rule(), folds=True)
+
+    def is_result(self, file: FilterFile, output: FilterFile) -> bool:
+        """Whether `output` is the file with the folded filters."""
         if file.unfoldable is not None:
             return file.differs_only_in_filters(output, set())
-        if not file.differs_only_in_filters(output, chosen(file)):
+        chosen = self._chosen(file)
+        if not file.differs_only_in_filters(output, chosen):
             return False
-        planned = [(c.row_group, c.column, c.bitset_bytes, c.fpp) for c in plan(file).estimate]
-        return planned == [(f.row_group, f.column, f.bitset_bytes, f.fpp) for f in output.facts(chosen(file))]
+        planned = [(c.row_group, c.column, c.bitset_bytes, c.fpp) for c in self.plan(file).estimate]
+        return planned == [(f.row_group, f.column, f.bitset_bytes, f.fpp) for f in output.facts(chosen)]
 
-    return ChangeRequest(
-        options=options,
-        plan=plan,
-        why_unchanged=lambda file: file.unfoldable or why_none(file, options.columns, exclude=options.exclude),
-        is_result=is_result,
-        why_idle="no filter can be smaller",
-        rewrite=rewrite,
-    )
+    def _chosen(self, file: FilterFile) -> set[int] | None:
+        return file.with_known_filters(indexes(file, self.options.columns, exclude=self.options.exclude))

@@ -5,28 +5,28 @@ from __future__ import annotations
 from bloomcli.commands.change import ChangeRequest, no_filters
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import RemoveOptions
-from bloomcli.formats.base import FilterFile
+from bloomcli.formats.base import FilterFile, Plan
 
 
-def request(options: RemoveOptions) -> ChangeRequest:
-    """Make the request for any file. Raises UsageError."""
-    options = options.checked()
+class Request(ChangeRequest):
+    """Removes filters."""
 
-    def chosen(file: FilterFile) -> set[int] | None:
-        return file.with_known_filters(indexes(file, options.columns, exclude=options.exclude))
+    options: RemoveOptions
+    why_idle = "there are no filters"
 
-    def why_unchanged(file: FilterFile) -> str | None:
-        if next(file.facts(chosen(file)), None) is not None:
+    def plan(self, file: FilterFile) -> Plan:
+        """The change of one file."""
+        return file.plan_remove(self._chosen(file))
+
+    def why_unchanged(self, file: FilterFile) -> str | None:
+        """The reason why there is nothing to remove."""
+        if next(file.facts(self._chosen(file)), None) is not None:
             return None
-        return why_none(file, options.columns, exclude=options.exclude) or no_filters(file)
+        return why_none(file, self.options.columns, exclude=self.options.exclude) or no_filters(file)
 
-    def is_result(file: FilterFile, output: FilterFile) -> bool:
-        return file.differs_only_in_filters(output, chosen(file)) and why_unchanged(output) is not None
+    def is_result(self, file: FilterFile, output: FilterFile) -> bool:
+        """Whether `output` is the file without the filters."""
+        return file.differs_only_in_filters(output, self._chosen(file)) and self.why_unchanged(output) is not None
 
-    return ChangeRequest(
-        options=options,
-        plan=lambda file: file.plan_remove(chosen(file)),
-        why_unchanged=why_unchanged,
-        is_result=is_result,
-        why_idle="there are no filters",
-    )
+    def _chosen(self, file: FilterFile) -> set[int] | None:
+        return file.with_known_filters(indexes(file, self.options.columns, exclude=self.options.exclude))

@@ -6,7 +6,7 @@ from typing import Final
 
 from bloomcli.commands.change import ChangeRequest
 from bloomcli.commands.columns import indexes, why_none
-from bloomcli.commands.options import RepairOptions
+from bloomcli.commands.options import RepairOptions, WriteOptions
 from bloomcli.commands.progress import cores
 from bloomcli.formats.base import FilterFile, Plan, Repair
 from bloomcli.model.table_statistics import FileStatistics
@@ -15,48 +15,48 @@ _NAMED: Final = 3
 """The most wrong statements of a table's metadata that a remark names."""
 
 
-class TableCheck:
-    """Compares what a table's metadata say about a file with the values that a repair reads.
+class Request(ChangeRequest):
+    """Mends or adds statistics and page indexes.
 
     Attributes:
-        right: what the metadata should say, where they are wrong; None if they are right, or the file wasn't planned.
+        right: what the metadata of the file's table should say, where they are wrong; None if they are right, or the
+            file wasn't planned.
     """
 
-    def __init__(self, said: FileStatistics) -> None:
-        self.said = said
+    options: RepairOptions
+
+    def __init__(self, options: WriteOptions, table: FileStatistics | None = None) -> None:
+        """`table`: what the metadata of the file's table say, to compare it with the values that a repair reads."""
+        super().__init__(options)
+        self.why_idle = "there is nothing to add" if self.options.add else "there is nothing to mend"
+        self._said = table
         self.right: FileStatistics | None = None
 
-    def __call__(self, file: FilterFile, plan: Plan) -> tuple[str, ...]:
-        """Compare, and return remarks on what is wrong. `plan` is the repair's, which has read the values."""
+    def plan(self, file: FilterFile) -> Plan:
+        """The change of one file."""
+        repair = Repair(frozenset(self.options.add), self.options.threads or cores())
+        return file.plan_repair(indexes(file, self.options.columns, exclude=self.options.exclude), repair)
+
+    def why_unchanged(self, file: FilterFile) -> str | None:
+        """The reason why the file can't be repaired."""
+        return file.unrepairable or why_none(file, self.options.columns, exclude=self.options.exclude)
+
+    def is_result(self, file: FilterFile, output: FilterFile) -> bool:
+        """Whether `output` is the file with nothing left to repair."""
+        if not file.differs_only_in_structures(output):
+            return False
+        return all(one.action == "keep" for one in self.plan(output).structures)
+
+    def corrects(self, file: FilterFile, plan: Plan) -> tuple[str, ...]:
+        """Remarks on what is wrong in the table's metadata. `plan` has read the values."""
+        if self._said is None:
+            return ()
         from bloomcli.checks.table_statistics import correction  # most files are in no table
 
-        found = correction(file, self.said, plan.measured)
+        found = correction(file, self._said, plan.measured)
         self.right = None if found is None else found.right
         if found is None:
             return ()
         more = len(found.problems) - _NAMED
         named = "; ".join(found.problems[:_NAMED]) + (f"; and {more:,} more" if more > 0 else "")
-        return (f"the commit corrects what the {self.said.source} says of the file: {named}",)
-
-
-def request(options: RepairOptions, table: TableCheck | None = None) -> ChangeRequest:
-    """Make the request for any file; `table` compares it with its table's metadata. Raises UsageError."""
-    options = options.checked()
-    repair = Repair(frozenset(options.add), options.threads or cores())
-
-    def plan(file: FilterFile) -> Plan:
-        return file.plan_repair(indexes(file, options.columns, exclude=options.exclude), repair)
-
-    def is_result(file: FilterFile, output: FilterFile) -> bool:
-        if not file.differs_only_in_structures(output):
-            return False
-        return all(one.action == "keep" for one in plan(output).structures)
-
-    return ChangeRequest(
-        options=options,
-        plan=plan,
-        why_unchanged=lambda file: file.unrepairable or why_none(file, options.columns, exclude=options.exclude),
-        is_result=is_result,
-        why_idle="there is nothing to add" if options.add else "there is nothing to mend",
-        corrects=table or (lambda *_: ()),
-    )
+        return (f"the commit corrects what the {self._said.source} says of the file: {named}",)

@@ -43,8 +43,6 @@ from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, with_traffic
 
 if TYPE_CHECKING:
-    from bloomcli.commands.change import ChangeRequest
-    from bloomcli.commands.repair import TableCheck
     from bloomcli.model.change import ChangeReport
     from bloomcli.model.probe import ProbeReport
     from bloomcli.model.validate import ValidateReport
@@ -219,35 +217,31 @@ def validate_row(report: ValidateReport) -> FileRow:
 
 
 def _change(task: Task, options: WriteOptions, progress: Progress | None) -> FileRow:
-    from bloomcli.commands.change import change_where_needed, target_of
+    from bloomcli.commands.change import Target, change_where_needed
 
     if task.output is not None and not options.dry_run:
         store_of(task.output).make_directory(task.output)
-    check = None
-    if (table := task.table) is not None:
-        from bloomcli.commands.repair import TableCheck
-
-        check = TableCheck(table)
-    done = change_where_needed(
-        task.path,
-        _request(options, check)._replace(lineage=task.lineage),
-        target_of(options, output=task.output, threads=task.threads, progress=progress)._replace(
-            no_table=task.no_table, only_changed=task.only_changed
-        ),
+    make = module_of(options.command).Request
+    if isinstance(options, AddOptions):
+        request = make(options, where_missing=True)
+    elif isinstance(options, RepairOptions):
+        request = make(options, task.table)
+    else:
+        request = make(options)
+    target = Target(
+        output=task.output,
+        only_changed=task.only_changed,
+        no_table=task.no_table,
+        lineage=task.lineage,
+        threads=task.threads,
+        progress=progress,
     )
+    done = change_where_needed(task.path, request, target)
     if isinstance(done, str):
         output = None if task.only_changed else task.output
         return FileRow(path=task.path, status=Status.SKIPPED, output=output, reason=done)
-    row = _change_row(done)
-    return row if check is None or check.right is None else CorrectedRow.of(row, check.right)
-
-
-def _request(options: WriteOptions, table: TableCheck | None) -> ChangeRequest:
-    """The change that the command makes to each file of a dataset: `add` only adds missing filters."""
-    request: Callable[..., ChangeRequest] = module_of(options.command).request
-    if isinstance(options, AddOptions):
-        return request(options, where_missing=True)
-    return request(options, table) if isinstance(options, RepairOptions) else request(options)
+    row, right = _change_row(done), getattr(request, "right", None)  # only `repair` compares a table's metadata
+    return row if right is None else CorrectedRow.of(row, right)
 
 
 def module_of(command: str) -> ModuleType:

@@ -15,7 +15,7 @@ from support.tasks import plan_tasks
 
 import bloomcli
 from bloomcli.checks.additions import Readers
-from bloomcli.commands.add import request
+from bloomcli.commands.add import Request
 from bloomcli.commands.options import AddOptions
 from bloomcli.datasets import local
 from bloomcli.errors import UsageError
@@ -264,4 +264,4 @@ def test_the_readers_of_a_file_are_everyone_those_named_or_nobody() -> None:
 
 def test_a_request_without_columns_is_an_error() -> None:
     with pytest.raises(UsageError, match="no columns"):
-        request(AddOptions())
+        Request(AddOptions())

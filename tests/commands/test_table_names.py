@@ -16,7 +16,7 @@ from support.table_names import by_id, by_name, field, orc_ids
 
 import bloomcli
 from bloomcli.commands import add, change, fold, inspect, probe, survey, validate
-from bloomcli.commands.change import change_where_needed, target_of
+from bloomcli.commands.change import Target, change_where_needed
 from bloomcli.commands.options import (
     AddOptions,
     FoldOptions,
@@ -178,11 +178,11 @@ def test_columns_that_are_not_there_can_be_excluded(path: Path) -> None:
 
 def test_a_second_run_sees_that_its_output_is_there(path: Path) -> None:
     options = AddOptions(columns=["a"], names=NAMES, output=path.with_name("new")).checked()
-    target = target_of(options)
-    assert isinstance(change_where_needed(path, add.request(options), target), ChangeReport)
-    assert change_where_needed(path, add.request(options), target) == "the output is there already"
+    target = Target()
+    assert isinstance(change_where_needed(path, add.Request(options), target), ChangeReport)
+    assert change_where_needed(path, add.Request(options), target) == "the output is there already"
     other = AddOptions(columns=["b"], names=NAMES, output=path.with_name("new")).checked()
-    assert isinstance(change_where_needed(path, add.request(other), target), ChangeReport)
+    assert isinstance(change_where_needed(path, add.Request(other), target), ChangeReport)
     assert filtered(path.with_name("new")) == {"a"}
 
 
@@ -232,9 +232,7 @@ def test_fold_reports_the_names_of_the_table(tmp_path: Path) -> None:
     options = FoldOptions(columns=["order_id"], names=NAMES, output=tmp_path / "small")
     report = change.run(tmp_path / "large", options)
     assert {(change.column, change.action) for change in report.changes} == {("order_id", "fold")}
-    assert change_where_needed(tmp_path / "large", fold.request(options), target_of(options)) == (
-        "the output is there already"
-    )
+    assert change_where_needed(tmp_path / "large", fold.Request(options), Target()) == ("the output is there already")
 
 
 def test_survey_proposes_columns_of_the_table_only(with_filters: Path, path: Path) -> None:

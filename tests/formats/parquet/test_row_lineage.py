@@ -14,7 +14,7 @@ from support.encrypted import OpenKms, write_encrypted
 
 import bloomcli
 from bloomcli.commands import add, remove
-from bloomcli.commands.change import change_where_needed, target_of
+from bloomcli.commands.change import Target, change_where_needed
 from bloomcli.commands.options import AddOptions, RemoveOptions
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.keys import Keys
@@ -37,8 +37,8 @@ def numbered(path: Path, columns: tuple[str, ...] = ("id",), **more: Any) -> Pat
     """The file with the columns and with filters, as the task for a table's file writes it."""
     output = path.with_name("new.parquet")
     options = AddOptions(columns=columns, **more)
-    request = add.request(options, where_missing=True)._replace(lineage=RowLineage(FIRST, 77))
-    assert isinstance(change_where_needed(path, request, target_of(options, output=str(output))), ChangeReport)
+    target = Target(output=str(output), lineage=RowLineage(FIRST, 77))
+    assert isinstance(change_where_needed(path, add.Request(options, where_missing=True), target), ChangeReport)
     return output
 
 
@@ -169,8 +169,7 @@ def test_files_whose_rows_would_get_other_numbers_are_refused(
 def test_removing_the_filters_keeps_the_columns(tmp_path: Path) -> None:
     new = numbered(parquet(tmp_path, 1000))
     options = RemoveOptions(columns=["*"])
-    request = remove.request(options)._replace(lineage=RowLineage(FIRST, 77))
     output = tmp_path / "removed.parquet"
-    change_where_needed(new, request, target_of(options, output=str(output)))
+    change_where_needed(new, remove.Request(options), Target(output=str(output), lineage=RowLineage(FIRST, 77)))
     assert bloomcli.inspect(output).filters == ()
     assert pq.read_table(output).equals(pq.read_table(new))

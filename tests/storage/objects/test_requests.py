@@ -329,11 +329,11 @@ store.replace = lambda path, pieces, **_: sum(len(p) for p in pieces if isinstan
 reset()
 before = peak()
 from bloomcli.formats.registry import open_file
-from bloomcli.commands.add import request
+from bloomcli.commands.add import Request
 from bloomcli.commands.options import AddOptions
 with store.open(uri) as source:
     file = open_file(source)
-    plan = request(AddOptions(columns=['id'], in_place=True)).plan(file)
+    plan = Request(AddOptions(columns=['id'], in_place=True)).plan(file)
     for piece in plan.pieces(2, lambda _: None):
         pass
     held = source._ahead.peak
