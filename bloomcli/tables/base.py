@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.model.schema import ColumnNames, RowLineage
-from bloomcli.model.table_statistics import FileStatistics
+from bloomcli.model.table_statistics import FileStatistics, Kind
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.reachable import Reachable
 
@@ -92,6 +92,21 @@ class TableChange(NamedTuple):
     """As the table names it, such as ``append`` or ``MERGE``."""
     run: str | None = None
     """The UUID of the run of bloom that made it; None: another writer."""
+
+
+class Leaf(NamedTuple):
+    """A leaf column outside of lists and maps: engines skip files by the statistics of such columns alone."""
+
+    path: str
+    """The table's dotted path."""
+    type: str
+    """The table format's name of the type, without parameters: ``decimal``."""
+    kind: Kind | None
+    """The kind of its values; None if they have no order."""
+    scale: int = 0
+    """The scale of a decimal."""
+    names: tuple[str, ...] = ()
+    """The names in Delta's log of the column and of those around it, from the outside."""
 
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")

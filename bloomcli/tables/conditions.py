@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from sqlglot import condition, exp
 from sqlglot.errors import SqlglotError
@@ -22,7 +22,7 @@ from bloomcli.checks.table_statistics import transformed
 from bloomcli.datasets.spark_session import is_running
 from bloomcli.errors import UnknownColumn, UnsupportedError, UsageError
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
-from bloomcli.tables.base import TableSnapshot
+from bloomcli.tables.base import Leaf, TableSnapshot
 from bloomcli.tables.columns import column_hint
 from bloomcli.tables.libraries import settings
 from bloomcli.values import calendar
@@ -67,19 +67,6 @@ _MIRRORED: Final[dict[type[exp.Expr], type[exp.Expr]]] = {
     exp.GTE: exp.LTE,
 }
 _SHOWN: Final = 100
-
-
-class Leaf(Protocol):
-    """A leaf column of a table that isn't in a list or map."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def scale(self) -> int: ...
-    @property
-    def kind(self) -> Kind | None: ...
 
 
 class Range(NamedTuple):

@@ -25,8 +25,10 @@ from support.cli import Bloom
 
 import bloomcli
 from bloomcli.errors import BloomError, UsageError, install
+from bloomcli.model.table_statistics import Kind
+from bloomcli.tables.base import Leaf
 from bloomcli.tables.conditions import Condition
-from bloomcli.tables.delta.statistics import CHAR, Leaf, statistics_of
+from bloomcli.tables.delta.statistics import CHAR, statistics_of
 from bloomcli.tables.opening import open_snapshot
 
 _ALONE = """
@@ -264,7 +266,7 @@ def test_what_is_no_condition_or_can_t_be_evaluated_is_refused_by_name(table: st
 
 
 def test_bounds_of_old_timestamps_may_be_a_minute_off_and_texts_of_char_are_not_compared(table: str) -> None:
-    at = Leaf("at", ("at",), "timestamp", 0)
+    at = Leaf("at", "timestamp", Kind.INSTANT, names=("at",))
     for year, kept in (("1890", True), ("2026", False)):
         said = {"numRecords": 1, "nullCount": {"at": 0}, "minValues": {"at": f"{year}-01-01T10:00:58.000Z"},
                 "maxValues": {"at": f"{year}-01-01T10:00:58.000Z"}}  # fmt: skip
@@ -272,13 +274,13 @@ def test_bounds_of_old_timestamps_may_be_a_minute_off_and_texts_of_char_are_not_
         where = f"at = timestamp'{year}-01-01 10:00:00Z'"
         assert Condition(where, open_snapshot(table), [at]).may_be_met(file) is kept
     (wrong,) = statistics_of(
-        {"partitionValues": {"n": "1e999999999"}}, [Leaf("n", ("n",), "long", 0)], ["n"]
+        {"partitionValues": {"n": "1e999999999"}}, [Leaf("n", "long", Kind.NUMBER, names=("n",))], ["n"]
     ).partition
     assert wrong.problem is not None
     with pytest.raises(UsageError, match="it has instants"):
         Condition("at = timestamp'2026-01-01 10:00:00'", open_snapshot(table), [at])
     with pytest.raises(UsageError, match="the column c, of the type char, with 'a'"):
-        Condition("c = 'a'", open_snapshot(table), [Leaf("c", ("c",), CHAR, 0)])
+        Condition("c = 'a'", open_snapshot(table), [Leaf("c", CHAR, Kind.TEXT)])
 
 
 def test_an_iceberg_table_is_read_without_spark(tmp_path: Path) -> None:

@@ -21,11 +21,12 @@ from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, PartitionValue
 from bloomcli.model.table_statistics import Kind as Type
 from bloomcli.storage.names import partition_of
+from bloomcli.tables.base import Leaf
 from bloomcli.tables.delta.jvm import Jvm
 from bloomcli.tables.delta.log import actions_in
 from bloomcli.tables.delta.schema import names_of
 from bloomcli.tables.delta.snapshot import full_path
-from bloomcli.tables.delta.statistics import Leaf, has_no_zone, leaves_of, statistics_of
+from bloomcli.tables.delta.statistics import has_no_zone, leaves_of, statistics_of
 from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText
 
 _LOG: Final = "_delta_log/"
@@ -277,7 +278,7 @@ def _columns(metadata: Sequence[Mapping[str, Any]], column: str, name: str) -> l
     for one in metadata:
         one = {**one, "configuration": one.get("configuration") or {}}
         names = names_of(one)
-        leaf = next((leaf for leaf in leaves_of(one) if leaf.path == column), Leaf(column, (), "string", 0))
+        leaf = next((leaf for leaf in leaves_of(one) if leaf.path == column), Leaf(column, "string", Type.TEXT))
         if column in one["partitionColumns"] and not leaf.names:
             raise UnsupportedError(f"{column} is, or was, a partition column of a type that isn't known", path=name)
         for own in names.columns:

@@ -21,6 +21,7 @@ PHYSICAL: Final = "delta.columnMapping.physicalName"
 ID: Final = "delta.columnMapping.id"
 """The key of a field's id in files."""
 _NESTED_IDS: Final = "delta.columnMapping.nested.ids"
+_DECLARED: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _VARIANT: Final = "variant"
 """A group of two leaves in files. Values can't be looked up in it, so it isn't among the leaf columns."""
 
@@ -35,32 +36,43 @@ _NO_FILTERS: Final = ("boolean",)
 """Types for which Parquet's writer makes no filters."""
 
 
-class Leaf(NamedTuple):
+class Column(NamedTuple):
     """A leaf column."""
 
     path: str
     """The table's dotted path."""
-    physical: str
-    """The path in files, without the groups around elements, keys and values."""
+    names: tuple[str, ...]
+    """The names in files of the column and of those around it, without the groups around elements and entries."""
     in_file: str
     """The path in the files that Delta's own writers write."""
     type: str
     field_id: int | None
+    declared: str = ""
+    """The type of a text that the schema declares as ``char(9)`` or ``varchar(9)``."""
+    plain: bool = True
+    """The column is in no array, map or user-defined type."""
+
+    @property
+    def physical(self) -> str:
+        """The dotted path in files."""
+        return ".".join(self.names)
 
 
-def _leaves(field: Mapping[str, Any], mapped: bool) -> Iterator[Leaf]:
-    """The leaves of a field of a struct."""
-    metadata: Mapping[str, Any] = field.get("metadata") or {}
-    name = field["name"]
-    physical = metadata.get(PHYSICAL, name) if mapped else name
-    nested: Mapping[str, int] = (metadata.get(_NESTED_IDS) or {}) if mapped else {}
-    yield from _leaves_of(
-        field["type"], Leaf(name, physical, physical, "", metadata.get(ID)), nested, physical, mapped
-    )
+def _leaves(fields: Sequence[Any], mapped: bool, above: Column | None = None) -> Iterator[Column]:
+    """Yield the leaves of the fields of a struct, or of the schema."""
+    for field in fields:
+        metadata: Mapping[str, Any] = field.get("metadata") or {}
+        own = metadata.get(PHYSICAL, field["name"]) if mapped else field["name"]
+        at = Column(field["name"], (own,), own, "", metadata.get(ID), str(metadata.get(_DECLARED, "")))
+        if above is not None:
+            path, in_file = f"{above.path}." + field["name"], f"{above.in_file}.{own}"
+            at = at._replace(path=path, names=(*above.names, own), in_file=in_file, plain=above.plain)
+        nested: Mapping[str, int] = (metadata.get(_NESTED_IDS) or {}) if mapped else {}
+        yield from _below(field["type"], at, nested, own, mapped)
 
 
-def _leaves_of(kind: Any, at: Leaf, nested: Mapping[str, int], nested_at: str, mapped: bool) -> Iterator[Leaf]:
-    """The leaves of a type.
+def _below(kind: Any, at: Column, nested: Mapping[str, int], nested_at: str, mapped: bool) -> Iterator[Column]:
+    """Yield the leaves of a type.
 
     Args:
         kind: the type, in the schema's JSON.
@@ -74,25 +86,20 @@ def _leaves_of(kind: Any, at: Leaf, nested: Mapping[str, int], nested_at: str, m
             yield at._replace(type=kind)
         return
     if kind["type"] == "struct":
-        for field in kind["fields"]:
-            for leaf in _leaves(field, mapped):
-                yield leaf._replace(
-                    path=f"{at.path}.{leaf.path}",
-                    physical=f"{at.physical}.{leaf.physical}",
-                    in_file=f"{at.in_file}.{leaf.in_file}",
-                )
+        yield from _leaves(kind["fields"], mapped, at)
         return
     parts = {
         "array": (("element", "list.element", "elementType"),),
         "map": (("key", "key_value.key", "keyType"), ("value", "key_value.value", "valueType")),
     }.get(kind["type"])
     if parts is None:  # a user-defined type
-        yield from _leaves_of(kind["sqlType"], at, nested, nested_at, mapped)
+        yield from _below(kind["sqlType"], at._replace(plain=False), nested, nested_at, mapped)
         return
     for name, in_file, inner in parts:
-        below = f"{nested_at}.{name}"
-        part = Leaf(f"{at.path}.{name}", f"{at.physical}.{name}", f"{at.in_file}.{in_file}", "", nested.get(below))
-        yield from _leaves_of(kind[inner], part, nested, below, mapped)
+        below, path = f"{nested_at}.{name}", f"{at.path}.{name}"
+        field_id = nested.get(below)
+        part = Column(path, (*at.names, name), f"{at.in_file}.{in_file}", "", field_id, plain=False)
+        yield from _below(kind[inner], part, nested, below, mapped)
 
 
 def mapping_mode(metadata: Mapping[str, Any]) -> str:
@@ -100,14 +107,13 @@ def mapping_mode(metadata: Mapping[str, Any]) -> str:
     return str(metadata["configuration"].get(_MODE, "none"))
 
 
-def leaves_of(metadata: Mapping[str, Any]) -> list[Leaf]:
+def leaves_of(metadata: Mapping[str, Any]) -> list[Column]:
     """The leaf columns, in the order of the schema.
 
     Args:
         metadata: the log's ``metaData``.
     """
-    mapped = mapping_mode(metadata) != "none"
-    return [leaf for field in json.loads(metadata["schemaString"])["fields"] for leaf in _leaves(field, mapped)]
+    return list(_leaves(json.loads(metadata["schemaString"])["fields"], mapping_mode(metadata) != "none"))
 
 
 def names_of(metadata: Mapping[str, Any]) -> ColumnNames:

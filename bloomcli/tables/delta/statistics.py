@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
-from bloomcli.tables.delta.schema import PHYSICAL, mapping_mode
+from bloomcli.tables.base import Leaf
+from bloomcli.tables.delta import schema
 from bloomcli.values import calendar
 from bloomcli.values.keys import parse_key
 
 CHAR: Final = "char"
 """The type of texts that Spark pads with spaces. The schema has it in a field's metadata."""
-_CHAR_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _INTEGERS: Final = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _FLOATS: Final = {"float": 4, "double": 8}
 _KINDS: Final = {
@@ -43,41 +43,15 @@ _SHORT: Final = re.compile(r"(?<!\d)(\d)(?!\d)")
 _ZONE: Final = re.compile(r"(Z|UTC|[+-]\d{2}:?\d{2})$")
 
 
-class Leaf(NamedTuple):
-    """A leaf column that isn't in an array or map."""
-
-    path: str
-    names: tuple[str, ...]
-    """The physical names of the column and of those around it, from the outside."""
-    type: str
-    """Without parameters: ``decimal``."""
-    scale: int
-    """Of a decimal."""
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of its values."""
-        return _KINDS[self.type]
-
-
 def leaves_of(metadata: Mapping[str, Any]) -> list[Leaf]:
     """The leaf columns outside of arrays and maps. `metadata` is the log's ``metaData``."""
-    mapped = mapping_mode(metadata) != "none"
-    return list(_leaves(json.loads(metadata["schemaString"])["fields"], mapped, "", ()))
-
-
-def _leaves(fields: Sequence[Any], mapped: bool, above: str, names: tuple[str, ...]) -> Iterator[Leaf]:
-    for field in fields:
-        kind, path = field["type"], above + field["name"]
-        own = (field.get("metadata") or {}).get(PHYSICAL, field["name"]) if mapped else field["name"]
-        if isinstance(kind, str):
-            declared = str((field.get("metadata") or {}).get(_CHAR_TYPE, ""))
-            name = CHAR if declared.startswith(f"{CHAR}(") else kind.partition("(")[0]
-            if name in _KINDS:
-                scale = _SCALE.search(kind)
-                yield Leaf(path, (*names, own), name, int(scale[1]) if scale else 0)
-        elif kind["type"] == "struct":
-            yield from _leaves(kind["fields"], mapped, f"{path}.", (*names, own))
+    found = []
+    for leaf in schema.leaves_of(metadata):
+        name = CHAR if leaf.declared.startswith(f"{CHAR}(") else leaf.type.partition("(")[0]
+        if name in _KINDS and leaf.plain:
+            scale = _SCALE.search(leaf.type)
+            found.append(Leaf(leaf.path, name, _KINDS[name], int(scale[1]) if scale else 0, leaf.names))
+    return found
 
 
 def statistics_of(entry: Mapping[str, Any], leaves: Sequence[Leaf], partitions: Sequence[str]) -> FileStatistics:
@@ -134,7 +108,7 @@ def _column(leaf: Leaf, stats: Mapping[str, Any], tight: bool) -> ColumnStatisti
         greatest += _MILLI if fraction is None or len(fraction[1]) <= _MILLI_DIGITS else 0
     return ColumnStatistics(
         path=leaf.path,
-        kind=leaf.kind,
+        kind=_KINDS[leaf.type],
         nulls=int(nulls) if nulls is not None and nulls.isdecimal() else None,
         low=least,
         high=greatest,
@@ -157,7 +131,7 @@ def _key(text: str | None, leaf: Leaf) -> Key | None:
     if text is None or leaf.type == "binary":
         return None
     try:
-        return parse_key(text, leaf.kind, float_bytes=_FLOATS.get(leaf.type))
+        return parse_key(text, _KINDS[leaf.type], float_bytes=_FLOATS.get(leaf.type))
     except (ValueError, ArithmeticError):
         return None
 
@@ -179,7 +153,7 @@ def _partition(leaf: Leaf, text: str | None) -> PartitionValue:
     comparable = text is None or (key is not None and not has_no_zone(leaf, text))
     return PartitionValue(
         path=leaf.path,
-        kind=leaf.kind,
+        kind=_KINDS[leaf.type],
         value=key,
         text="null" if text is None else text,
         transform="identity" if comparable else "unknown",

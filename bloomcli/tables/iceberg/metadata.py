@@ -32,13 +32,13 @@ from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage import avro
 from bloomcli.storage.registry import open_source, store_of
 from bloomcli.storage.table_json import read_object
-from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, check_place, valid
+from bloomcli.tables.base import DataFile, FilterRequest, Leaf, TableSnapshot, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
 from bloomcli.tables.iceberg.properties import filter_requests
 from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
-from bloomcli.tables.iceberg.statistics import Leaf, leaves_of, rewriting, statistics_of
+from bloomcli.tables.iceberg.statistics import leaves_of, rewriting, statistics_of
 
 _HINT: Final = "version-hint.text"
 _NUMBERED: Final = re.compile(r"v?(\d+)(?:-[0-9a-fA-F-]{36})?(?:\.gz)?\.metadata\.json(?:\.gz)?")

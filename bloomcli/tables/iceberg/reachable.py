@@ -20,10 +20,10 @@ from typing import Any, Final, TypeVar
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, Key
-from bloomcli.tables.base import valid
+from bloomcli.tables.base import Leaf, valid
 from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
-from bloomcli.tables.iceberg.statistics import Leaf, decode, leaves_of
+from bloomcli.tables.iceberg.statistics import decode, leaves_of
 from bloomcli.tables.java import java_errors
 from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText, without_scheme
 

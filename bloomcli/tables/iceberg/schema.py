@@ -14,6 +14,8 @@ NAME_MAPPING: Final = "schema.name-mapping.default"
 _WITHOUT_LEAF: Final = ("variant", "unknown")
 """Types whose columns aren't one leaf of a file: a variant is a group, and an unknown column isn't written."""
 
+_PARTS: Final = {"list": ("element",), "map": ("key", "value")}
+
 _WIDE: Final = {"double": "DOUBLE", "timestamp": "TIMESTAMP", "timestamp_ns": "TIMESTAMP"}
 """`ColumnName.wide` of types. Source: the specification, "Schema Evolution": from floats to doubles, and in version 3
 from dates to timestamps without a zone."""
@@ -29,35 +31,32 @@ def column_names(schema: Mapping[str, Any], mapping: list[Any] | None) -> Column
         mapping: the JSON of the name mapping; None if the table has none.
     """
     mapped = dict(_mapped(mapping or [], ()))
-    leaves = _leaves(schema["fields"], "")
     return ColumnNames(
         columns=tuple(
             ColumnName(path=path, field_id=field_id, physical=mapped.get(field_id, ()), wide=_WIDE.get(kind))
-            for path, field_id, kind in leaves
+            for path, field_id, kind, _ in walked(schema["fields"])
+            if kind not in _WITHOUT_LEAF
         )
     )
 
 
-def _leaves(fields: list[Any], above: str) -> Iterator[tuple[str, int, str]]:
+def walked(fields: list[Any], above: str = "", *, repeated: bool = False) -> Iterator[tuple[str, int, str, bool]]:
+    """Yield the leaves of fields in a schema's JSON: path, field id, type, and whether it is in a list or map."""
     for field in fields:
-        yield from _below(field["type"], above + field["name"], field["id"])
+        yield from _below(field["type"], above + field["name"], field["id"], repeated)
 
 
-def _below(kind: Any, path: str, field_id: int) -> Iterator[tuple[str, int, str]]:
-    """The leaves of a column, or the column itself, with their types. Primitive types are strings, nested types are
-    objects."""
+def _below(kind: Any, path: str, field_id: int, repeated: bool) -> Iterator[tuple[str, int, str, bool]]:
+    """Yield the leaves of a column, or the column itself. Primitive types are texts, nested types are objects."""
     if isinstance(kind, str):
-        if kind not in _WITHOUT_LEAF:
-            yield path, field_id, kind
+        yield path, field_id, kind, repeated
     elif kind["type"] == "struct":
-        yield from _leaves(kind["fields"], f"{path}.")
-    elif kind["type"] == "list":
-        yield from _below(kind["element"], f"{path}.element", kind["element-id"])
-    elif kind["type"] == "map":
-        yield from _below(kind["key"], f"{path}.key", kind["key-id"])
-        yield from _below(kind["value"], f"{path}.value", kind["value-id"])
-    elif kind["type"] not in _WITHOUT_LEAF:
-        yield path, field_id, kind["type"]
+        yield from walked(kind["fields"], f"{path}.", repeated=repeated)
+    elif kind["type"] in _PARTS:
+        for part in _PARTS[kind["type"]]:
+            yield from _below(kind[part], f"{path}.{part}", kind[f"{part}-id"], True)
+    else:
+        yield from _below(kind["type"], path, field_id, repeated)
 
 
 def _mapped(fields: list[Any], above: _Names) -> Iterator[tuple[int, _Names]]:

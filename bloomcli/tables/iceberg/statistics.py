@@ -14,13 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
-from bloomcli.tables.base import DataFile
+from bloomcli.tables.base import DataFile, Leaf
 from bloomcli.tables.iceberg.java import ICEBERG, Java, Methods
 from bloomcli.tables.iceberg.scans import FILE, STRING, Tasks
+from bloomcli.tables.iceberg.schema import walked
 from bloomcli.tables.java import java_errors
 from bloomcli.values import calendar
 from bloomcli.values.keys import parse_key
@@ -57,34 +58,15 @@ _OF_NUMBER: Final = ("bucket", "year", "month", "hour")
 _TRANSFORMS: Final = ("identity", "truncate", "day", *_OF_NUMBER)
 
 
-class Leaf(NamedTuple):
-    """A leaf column that isn't in a list or map: engines skip files by the statistics of such columns alone."""
-
-    path: str
-    type: str
-    """Without parameters: ``decimal``."""
-    scale: int
-    """Of a decimal."""
-
-    @property
-    def kind(self) -> Kind | None:
-        """The kind of its values; None if they have no order."""
-        return _KINDS.get(self.type)
-
-
 def leaves_of(schema: Mapping[str, Any]) -> dict[int, Leaf]:
     """The leaf columns outside of lists and maps, by field id. `schema` is the JSON of SchemaParser."""
-    return dict(_leaves(schema["fields"], ""))
-
-
-def _leaves(fields: Sequence[Any], above: str) -> Iterator[tuple[int, Leaf]]:
-    for field in fields:
-        kind, path = field["type"], above + field["name"]
-        if isinstance(kind, str):
-            name, *numbers = re.findall(r"\w+", kind)
-            yield field["id"], Leaf(path, name, int(numbers[1]) if name == "decimal" else 0)
-        elif kind["type"] == "struct":
-            yield from _leaves(kind["fields"], f"{path}.")
+    found = {}
+    for path, number, kind, repeated in walked(schema["fields"]):
+        if repeated:
+            continue
+        name, *numbers = re.findall(r"\w+", kind)
+        found[number] = Leaf(path, name, _KINDS.get(name), int(numbers[1]) if name == "decimal" else 0)
+    return found
 
 
 def read_statistics(java: Java, schema: Any, files: Sequence[DataFile], name: str) -> Iterator[FileStatistics]:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Kind
+from bloomcli.tables.base import Leaf
 from bloomcli.tables.delta.reachable import _text, _value
-from bloomcli.tables.delta.statistics import Leaf, corrected, leaves_of, statistics_of
+from bloomcli.tables.delta.statistics import corrected, leaves_of, statistics_of
 
 
 def field(name: str, kind: Any, **metadata: Any) -> dict[str, Any]:
@@ -186,7 +187,7 @@ def test_corrections_replace_what_an_entry_has_and_keep_the_digits_of_all_else()
 
 @pytest.mark.parametrize(("text", "value"), [("a\u0001", b"a\x01"), ("\ufffd", b"\xef\xbf\xbd"), ("\ud800", b"?")])
 def test_a_partition_of_bytes_has_those_that_java_makes_of_its_text(text: str, value: bytes) -> None:
-    found = _value(Leaf("raw", ("raw",), "binary", 0), text, {})
+    found = _value(Leaf("raw", "binary", Kind.BYTES, names=("raw",)), text, {})
     assert found is not None
     assert found.value == value
 

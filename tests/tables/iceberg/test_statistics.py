@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind
-from bloomcli.tables.iceberg.statistics import Leaf, corrected_entry, decode, encode, leaves_of, statistics_of
+from bloomcli.tables.base import Leaf
+from bloomcli.tables.iceberg.statistics import corrected_entry, decode, encode, leaves_of, statistics_of
 
 DAY = 86_400 * 10**9
 SCHEMA = {
@@ -32,6 +33,12 @@ SCHEMA = {
     ],
 }
 LEAVES = leaves_of(SCHEMA)
+
+
+def leaf_of(kind: str) -> Leaf:
+    """The leaf of a column; decimals have two digits after the point."""
+    name = "decimal(9, 2)" if kind == "decimal" else kind
+    return leaves_of({"fields": [{"id": 1, "name": "c", "type": name}]})[1]
 
 
 def entry(**more: Any) -> dict[str, Any]:
@@ -100,7 +107,7 @@ def test_counts_and_bounds_belong_to_columns_by_their_field_ids() -> None:
     ],
 )
 def test_a_bound_is_read_in_the_type_that_it_was_written_in(kind: str, encoded: bytes, key: Key | None) -> None:
-    assert decode(encoded, Leaf("c", kind, 2)) == key
+    assert decode(encoded, leaf_of(kind)) == key
 
 
 @pytest.mark.parametrize(
@@ -114,7 +121,7 @@ def test_a_bound_that_is_no_value_is_a_problem_and_fails_queries_of_pyiceberg(ki
     class_name = {"int": "Integer", "timestamptz": "Timestamptz"}.get(kind, kind.title())
     with pytest.raises(struct.error):
         from_bytes(getattr(types, f"{class_name}Type")(), encoded)
-    leaf = {1: Leaf("c", kind, 0)}
+    leaf = {1: leaf_of(kind)}
     for bounds in ("lower_bounds", "upper_bounds"):
         (found,) = statistics_of(entry(**{bounds: by_id(_1=encoded.hex())}), leaf, []).columns
         size = "0 bytes" if not encoded else "1 byte" if len(encoded) == 1 else "3 bytes"
@@ -174,15 +181,15 @@ def test_partition_values_are_those_of_columns_and_transforms_that_can_be_comput
     ],
 )
 def test_a_corrected_bound_is_read_as_the_value_that_it_was_made_of(kind: str, key: Key) -> None:
-    leaf = Leaf("c", kind, 2)
+    leaf = leaf_of(kind)
     encoded = encode(key, leaf)
     assert encoded is not None
     assert decode(encoded, leaf) == key
 
 
 def test_a_value_that_the_column_s_type_cannot_have_is_no_bound() -> None:
-    assert encode(1 << 40, Leaf("c", "int", 0)) is None
-    assert encode(1e300, Leaf("c", "float", 0)) is None
+    assert encode(1 << 40, leaf_of("int")) is None
+    assert encode(1e300, leaf_of("float")) is None
 
 
 def test_corrections_replace_what_an_entry_has_and_add_nothing() -> None:
