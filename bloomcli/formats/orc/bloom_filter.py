@@ -24,8 +24,9 @@ from typing import Any, Final, NamedTuple
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.orc import hashes, spec, statistics
+from bloomcli.formats.orc import hashes, spec
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
+from bloomcli.formats.orc.row_index import RowIndex
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType, literal_column
 from bloomcli.formats.orc.values import TEXTS, TIMESTAMPS, why_zone_unknown
 from bloomcli.hints import removing
@@ -247,39 +248,9 @@ class Filters:
             return None
         return sizes.pop() if len(sizes) == 1 else None
 
-    def row_index(self, streams: StripeFooter, column: int) -> list[Any]:
-        """The statistics of each of `Footer.units`; None for all where there is no (readable) row index."""
-        found = [entry.statistics for entry in self.index_entries(streams, column)]
-        return found or [None] * len(self.footer.units(streams.stripe))
-
-    def index_entries(self, streams: StripeFooter, column: int) -> Sequence[Any]:
-        """The row index entry of each row group of a column. Empty if there is no row index that can be used."""
-        entries, _ = self.stored_index(streams, column)  # statistics are optional
-        statistics.believe((e.statistics for e in entries), self.footer.types[column], self.footer.created_by)
-        return entries
-
-    def stored_index(self, streams: StripeFooter, column: int) -> tuple[Sequence[Any], str | None]:
-        """The row index entries of a column as they are, one for each row group; and why there are none, if readers
-        can't use those in the file. With another number of entries than the stripe has row groups, statistics and
-        positions are of other rows."""
-        stream = streams.find("ROW_INDEX", column)
-        if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
-            return (), None  # the index of an encrypted column describes its mask
-        try:
-            entries = self.stored_entries(streams, stream)
-        except (CorruptFile, UnsupportedError) as error:
-            return (), f"the row index can't be read: {error.reason}"
-        count, wanted = len(entries), self.footer.row_groups(streams.stripe)
-        if count != wanted:
-            named = "entry" if count == 1 else "entries"
-            return (), f"the row index has {count} {named} for {counted(wanted, 'row group')}"
-        return entries, None
-
-    def stored_entries(self, streams: StripeFooter, stream: Stream) -> Sequence[Any]:
-        """The entries of a row index as it is. Raises CorruptFile, UnsupportedError."""
-        data = self.footer.read_index(stream, streams.stripe)
-        index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
-        return list(index.entry)
+    def statistics(self, streams: StripeFooter, column: int) -> Sequence[Any | None]:
+        """A column's statistics in each of a stripe's `Footer.units`, as `RowIndex.believed`."""
+        return RowIndex(self.footer, streams, self.footer.types[column]).believed
 
     @cached_property
     def unfilterable(self) -> dict[int, str]:

@@ -160,7 +160,7 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
     orc = filters.footer.types[loaded.stream.column]
     ignored = holds_lengths(filters.footer, orc)
     typed = literal_column(orc)
-    index = filters.row_index(location.streams, orc.id)
+    index = filters.statistics(location.streams, orc.id)
     for group, (bits, stats) in enumerate(zip(loaded.filters, index, strict=False)):  # no filters without a stride
         finding = partial(_finding, filters, location, row_group=group)
         count = stats.number_of_values if stats is not None else 0

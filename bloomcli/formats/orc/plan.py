@@ -374,7 +374,7 @@ class AddPlan(Change):
         streams = self.footer.stripe_footer(stripe)
         packers = {kind: Packer(self.footer.codec) for kind in self._kinds[orc.id]}
         rate, count, size = 0.0, 0, self.sizes[orc.id]
-        index = self.filters.row_index(streams, orc.id)
+        index = self.filters.statistics(streams, orc.id)
         hasher = hashes.column_hasher(self.footer, streams, orc, stop)
         for group, rows in enumerate(self.footer.units(stripe)):
             bits = KirschMitzenmacherFilter.empty(size.bits, size.functions)
@@ -385,7 +385,8 @@ class AddPlan(Change):
                     bits.insert_hashes(hashes.zero_hashes(), 2)
                 bits.insert_hashes(batch.other_hashes, len(batch.other_hashes) // 8)
                 count += batch.count
-            claimed = 0 if index[group] is None else index[group].number_of_values
+            stats = index[group]
+            claimed = 0 if stats is None else stats.number_of_values
             if count == before and claimed:
                 reason = f"row group {group} holds no value of {orc.label}, and its statistics count {claimed}"
                 raise NoValues(reason, column=orc.path, **self.footer.place(stripe))
