@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from bloomcli.commands.columns import kind_of
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
-from bloomcli.formats.base import FilterFile
-from bloomcli.formats.index_input import HashedValues
+from bloomcli.formats.base import FilterFile, HashedValues
 from bloomcli.formats.registry import hash_for_index
 from bloomcli.model.file import Column
 

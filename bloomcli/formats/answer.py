@@ -27,8 +27,8 @@ trusted where the filter contradicts them: in row 10 for a unit with only nulls,
 hold the unit's own minimum or maximum.
 
 A dictionary is read only in rows 6, 8 and 10, where statistics don't exclude the value, and only where every value of
-the unit is one of its entries. If the unit's own minimum or maximum isn't an entry, the dictionary or
-the statistics are wrong, and the dictionary isn't used. If it can't be read, the reason says why.
+the unit is one of its entries, which the format proves. If the unit's own minimum or maximum isn't an entry, the
+dictionary or the statistics are wrong, and the dictionary isn't used. If it can't be read, the reason says why.
 
 The format decides whether statistics exclude the value (`stats_skip`), except: None in rows 1 and 3, where no
 statistics can be read; True for a unit without values or with only nulls, unless row 2 decides.
@@ -36,6 +36,7 @@ statistics can be read; True for a unit without values or with only nulls, unles
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -92,9 +93,43 @@ class Lookup(NamedTuple):
     """The reason in an answer without a filter: Parquet says why no filter could answer, other formats give none."""
 
 
+_HASH_BYTES: Final = 8
+
 DictionaryLookup = Callable[[Lookup], bool | None]
 """Returns whether the dictionary excludes a value; None if the dictionary isn't read or is known to be wrong.
 Raises CorruptFile, UnsupportedError."""
+
+
+class DictionaryEntries:
+    """The hashes of a dictionary's entries. Values with the same hash count as equal: the answer is then maybe."""
+
+    def __init__(self, hashes: bytes | bytearray, others: Iterable[int] = ()) -> None:
+        """`hashes` are uint64s in native order, `others` are added to them."""
+        self._hashes = hashes
+        self._others = frozenset(others)
+
+    def check(self, value: int) -> bool:
+        """Whether an entry has this hash. A search is faster than making a set: few values are looked up."""
+        wanted = value.to_bytes(_HASH_BYTES, sys.byteorder)
+        at = -1
+        while (at := self._hashes.find(wanted, at + 1)) >= 0:
+            if at % _HASH_BYTES == 0:  # else parts of two hashes
+                return True
+        return value in self._others
+
+
+class ReadBudget:
+    """The bytes of dictionaries that may still be read from a file. A larger dictionary isn't read."""
+
+    def __init__(self, size: int) -> None:
+        self._remaining = size
+
+    def take(self, size: int) -> bool:
+        """Return whether a dictionary of `size` bytes may be read; if so, deduct them."""
+        if size > self._remaining:
+            return False
+        self._remaining -= size
+        return True
 
 
 class UnitFacts(NamedTuple):

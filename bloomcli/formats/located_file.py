@@ -10,6 +10,7 @@ They call modules that have the same functions in each format's folder, and are 
     index_input    row_groups, sources
     plan           AddPlan, RemovePlan, and FoldPlan where filters can be folded
     sampling       extents, unit_values
+    search         Search
     splice         differs_only_in_filters
 
 Each format defines its own types of locations and loaded filters; the operations only pass them on.
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, Tick, Tree
+from bloomcli.formats.base import BitsSource, DeepCheck, FilterFile, FilterProblem, Plan, RowGroupBits, Tick, Tree
 from bloomcli.formats.registry import format_named
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import NAME, adding
@@ -33,7 +34,7 @@ from bloomcli.model.file import Column, FilterFacts
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
-    from bloomcli.formats.index_input import BitsSource, RowGroupBits
+    from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.inspect import FilterDump
     from bloomcli.model.schema import SchemaNode
@@ -209,6 +210,11 @@ class LocatedFile(FilterFile):
     ) -> Iterator[UnitValues]:
         """The values of leaf columns in one of `units`."""
         yield from self.part("sampling").unit_values(self.filters, columns, unit, rates, least, stop)
+
+    def search(self, column: Column) -> ColumnSearch:
+        """The search for rows by a column's values."""
+        found: ColumnSearch = self.part("search").Search(self, column)
+        return found
 
     def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import CorruptFile, UnknownFormat, UnsupportedError
-from bloomcli.formats.base import FilterFile
+from bloomcli.formats.base import FilterFile, HashedValues
 from bloomcli.formats.format import Format, Magic, enumerated
 from bloomcli.formats.keys import Keys
 from bloomcli.storage.base import Source
@@ -29,7 +29,6 @@ from bloomcli.storage.registry import open_source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bloomcli.formats.index_input import HashedValues
     from bloomcli.model.file import Column
     from bloomcli.model.schema import ColumnNames
 

@@ -19,8 +19,7 @@ from typing import Final
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
-from bloomcli.formats.answer import DictionaryLookup, Lookup
-from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
+from bloomcli.formats.answer import DictionaryEntries, DictionaryLookup, Lookup, ReadBudget
 from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from bloomcli import kernels, limits
 from bloomcli.errors import LiteralError
-from bloomcli.formats.answer import WRONG, Bits, Contents, Lookup, UnitFacts
+from bloomcli.formats.answer import WRONG, Bits, Contents, Lookup, ReadBudget, UnitFacts
 from bloomcli.formats.base import FilterBounds, FilterProblem
-from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.mosaic import describe, schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters, unfilterable
@@ -20,9 +18,6 @@ from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.model.file import Column, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
-
-if TYPE_CHECKING:
-    from bloomcli.formats.column_search import ColumnSearch
 
 
 class MosaicFile(LocatedFile):
@@ -85,20 +80,13 @@ class MosaicFile(LocatedFile):
         groups = [g for g in self.footer.row_groups if units is None or g.ordinal in units]
         self.source.will_read(self.filters.ranges_to_look_up(column.index, hashed, groups))
         for group in groups:
-            yield self._unit(group, len(hashed), mosaic)._replace(
+            yield self.unit(group, mosaic, len(hashed))._replace(
                 lookups=lookups,
                 stats_skip=statistics.skips(group, literals, mosaic, typed),
                 dictionary_excludes=dictionary.lookup_of(self.footer, group, mosaic, budget),
             )
 
-    def search(self, column: Column) -> ColumnSearch:
-        """The search for rows by a column's filters, statistics and dictionaries."""
-        from bloomcli.formats.mosaic.search import MosaicSearch
-
-        mosaic = self.footer.columns[column.index]
-        return MosaicSearch(self, self.filters, column, partial(self._unit, mosaic=mosaic))
-
-    def _unit(self, group: RowGroup, hashes: int, mosaic: MosaicColumn) -> UnitFacts:
+    def unit(self, group: RowGroup, mosaic: MosaicColumn, hashes: int) -> UnitFacts:
         """The facts of a row group, for lookups of a number of hashes. A column's bytes are those of its bucket."""
         location, own = self.filters.preferred(group, mosaic.index), statistics.bound_hashes(group, mosaic)
         bits: Bits | None = None

@@ -11,9 +11,8 @@ from typing import Final
 from bloomcli.concurrency.threads import Stop
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats import arrays, index_bits
-from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.base import BitsSource, FilterProblem, RowGroupBits
 from bloomcli.formats.index_bits import BitsMaker
-from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.mosaic import schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters
 from bloomcli.formats.mosaic.footer import RowGroup

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,44 +13,39 @@ import pyarrow.compute as pc
 from bloomcli.errors import UsageError
 from bloomcli.formats import arrays, wanted_values
 from bloomcli.formats.answer import UnitFacts
-from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_search import Candidates, ColumnSearch, FoundRows, Matches, is_nan
 from bloomcli.formats.mosaic import schema, values
-from bloomcli.formats.mosaic.bloom_filter import Filters
-from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal
 
+if TYPE_CHECKING:
+    from bloomcli.formats.mosaic.file import MosaicFile
+
 _ROWS_AT_ONCE = 8192
 
 
-class MosaicSearch(ColumnSearch):
+class Search(ColumnSearch):
     """The search of a column in an open file.
 
     Args:
         file: the open file.
-        filters: its filters.
         column: one of its columns.
-        facts_of: returns the facts of a row group, for a number of values.
 
     Raises:
         UsageError: the column is a list or a map.
     """
 
-    _file: FilterFile
+    _file: MosaicFile
 
-    def __init__(
-        self, file: FilterFile, filters: Filters, column: Column, facts_of: Callable[[RowGroup, int], UnitFacts]
-    ) -> None:
-        self._mosaic = filters.footer.columns[column.index]
+    def __init__(self, file: MosaicFile, column: Column) -> None:
+        self._footer = file.footer
+        self._mosaic = self._footer.columns[column.index]
         typed = schema.literal_column(self._mosaic)
         if self._mosaic.kind == "DECIMAL":  # the same form for all precisions
             typed = replace(typed, physical="BYTE_ARRAY")
         super().__init__(file, column, typed)
-        self._filters = filters
-        self._facts_of = facts_of
         if self._mosaic.kind in COMPOUND:
             raise UsageError(
                 f"column {column.path} is a {self._mosaic.kind.lower()}, and has no values to find",
@@ -71,8 +67,8 @@ class MosaicSearch(ColumnSearch):
     def bounded_units(self, count: int) -> Iterator[UnitFacts]:
         """The column's row groups. The bounds of small decimals are INT64s, and are compared like those of others."""
         small = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None
-        for group in self._filters.footer.row_groups:
-            facts = self._facts_of(group, count)
+        for group in self._footer.row_groups:
+            facts = self._file.unit(group, self._mosaic, count)
             low, high = (end if end is None or not small else end[::-1] for end in (facts.low, facts.high))
             yield facts._replace(low=low, high=high)
 
@@ -97,26 +93,23 @@ class MosaicSearch(ColumnSearch):
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as paimon-mosaic reads them."""
-        with closing(values.ColumnReader(self._filters.footer, self._in_order(columns))) as reader:
+        with closing(values.ColumnReader(self._footer, self._in_order(columns))) as reader:
             return reader.no_rows()
 
     def _in_order(self, columns: Sequence[str] | None) -> list[MosaicColumn]:
         """Columns in the order that the writer was given."""
-        footer = self._filters.footer
-        order = [footer.columns[index] for index in footer.schema.order]
+        order = [self._footer.columns[index] for index in self._footer.schema.order]
         return [column for column in order if columns is None or column.name in columns]
 
     def scanned_bytes(self, columns: Sequence[str] | None) -> int:
         """Compressed bytes of the buckets of the searched column and of these columns."""
         if columns is None:
             return self._file.total_bytes()
-        footer = self._filters.footer
-        buckets = {c.bucket for c in footer.columns if c.name in columns} | {self._mosaic.bucket}
-        return sum(group.bucket_bytes(bucket) for group in footer.row_groups for bucket in buckets)
+        buckets = {c.bucket for c in self._footer.columns if c.name in columns} | {self._mosaic.bucket}
+        return sum(group.bucket_bytes(bucket) for group in self._footer.row_groups for bucket in buckets)
 
     def _decoded(self, ordinal: int, columns: Sequence[MosaicColumn]) -> pa.RecordBatch:
-        footer = self._filters.footer
-        group = footer.row_groups[ordinal]
-        self._file.source.will_read(self._filters.value_ranges(group, {c.index for c in columns}))
-        with closing(values.ColumnReader(footer, columns)) as reader:
+        group = self._footer.row_groups[ordinal]
+        self._file.source.will_read(self._file.filters.value_ranges(group, {c.index for c in columns}))
+        with closing(values.ColumnReader(self._footer, columns)) as reader:
             return reader.decoded(group)

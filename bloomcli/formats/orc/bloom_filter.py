@@ -8,8 +8,8 @@ and whether readers may use them.
 Only this module decides whether a filter can be used. Readers must ignore some well-formed filters;
 `why_untrusted` says why (orc-core's StripePlanner and RecordReaderImpl, BloomFilterIO).
 
-`FilterStream` writes a stream: it encodes and compresses each row group's filter as soon as it is built. protobuf's
-classes would hold every filter of the stripe in memory twice.
+A stream is written row group by row group: `encoded` filters are parts of the stream's message that follow each
+other, so that no message holds every filter of the stripe.
 
 Source: orc_proto.proto.
 """
@@ -21,13 +21,12 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
-from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.orc import hashes, spec, statistics
-from bloomcli.formats.orc.compression import Codec, Packer
+from bloomcli.formats.orc import hashes, spec
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
+from bloomcli.formats.orc.row_index import RowIndex
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType, literal_column
 from bloomcli.formats.orc.values import TEXTS, TIMESTAMPS, why_zone_unknown
 from bloomcli.hints import removing
@@ -249,39 +248,9 @@ class Filters:
             return None
         return sizes.pop() if len(sizes) == 1 else None
 
-    def row_index(self, streams: StripeFooter, column: int) -> list[Any]:
-        """The statistics of each of `Footer.units`; None for all where there is no (readable) row index."""
-        found = [entry.statistics for entry in self.index_entries(streams, column)]
-        return found or [None] * len(self.footer.units(streams.stripe))
-
-    def index_entries(self, streams: StripeFooter, column: int) -> Sequence[Any]:
-        """The row index entry of each row group of a column. Empty if there is no row index that can be used."""
-        entries, _ = self.stored_index(streams, column)  # statistics are optional
-        statistics.believe((e.statistics for e in entries), self.footer.types[column], self.footer.created_by)
-        return entries
-
-    def stored_index(self, streams: StripeFooter, column: int) -> tuple[Sequence[Any], str | None]:
-        """The row index entries of a column as they are, one for each row group; and why there are none, if readers
-        can't use those in the file. With another number of entries than the stripe has row groups, statistics and
-        positions are of other rows."""
-        stream = streams.find("ROW_INDEX", column)
-        if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
-            return (), None  # the index of an encrypted column describes its mask
-        try:
-            entries = self.stored_entries(streams, stream)
-        except (CorruptFile, UnsupportedError) as error:
-            return (), f"the row index can't be read: {error.reason}"
-        count, wanted = len(entries), self.footer.row_groups(streams.stripe)
-        if count != wanted:
-            named = "entry" if count == 1 else "entries"
-            return (), f"the row index has {count} {named} for {counted(wanted, 'row group')}"
-        return entries, None
-
-    def stored_entries(self, streams: StripeFooter, stream: Stream) -> Sequence[Any]:
-        """The entries of a row index as it is. Raises CorruptFile, UnsupportedError."""
-        data = self.footer.read_index(stream, streams.stripe)
-        index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
-        return list(index.entry)
+    def statistics(self, streams: StripeFooter, column: int) -> Sequence[Any | None]:
+        """A column's statistics in each of a stripe's `Footer.units`, as `RowIndex.believed`."""
+        return RowIndex(self.footer, streams, self.footer.types[column]).believed
 
     @cached_property
     def unfilterable(self) -> dict[int, str]:
@@ -353,15 +322,6 @@ class Filters:
         return sum(self.bytes_to_check(s, column) for s in stripes for column in self.to_check(s, columns, proven))
 
 
-_ENTRY: Final = b"\x0a"
-"""BloomFilterIndex.bloomFilter, a message."""
-_FUNCTIONS: Final = b"\x08"
-"""BloomFilter.numHashFunctions."""
-_LONG: Final = 0x11
-"""BloomFilter.bitset, one of its longs."""
-_UTF8_BITS: Final = b"\x1a"
-"""BloomFilter.utf8bitset."""
-_LONGS_AT_A_TIME: Final = 8192
 _FRAME: Final = 32
 """Maximum bytes of an entry without its bits."""
 
@@ -386,33 +346,13 @@ class NewStream(NamedTuple):
         return sum(map(len, self.packed))
 
 
-class FilterStream:
-    """Writes one filter stream, row group by row group."""
-
-    def __init__(self, kind: str, column: int, codec: Codec) -> None:
-        self._kind = kind
-        self._column = column
-        self._packer = Packer(codec)
-
-    def add(self, bits: KirschMitzenmacherFilter) -> None:
-        """Append the next row group's filter."""
-        size = len(bits.bitset)
-        head = _FUNCTIONS + kernels.encoded_varint(bits.k)
-        if self._kind == UTF8:
-            head += _UTF8_BITS + kernels.encoded_varint(size)
-            self._packer.write(_ENTRY + kernels.encoded_varint(len(head) + size) + head)
-            self._packer.write(bits.bitset)
-            return
-        self._packer.write(_ENTRY + kernels.encoded_varint(len(head) + size // 8 * 9) + head)
-        view = memoryview(bits.bitset)
-        for at in range(0, size, _LONGS_AT_A_TIME * 8):
-            part = bytes(view[at : at + _LONGS_AT_A_TIME * 8])
-            longs = bytearray([_LONG]) * (len(part) // 8 * 9)
-            for byte in range(8):
-                longs[byte + 1 :: 9] = part[byte::8]
-            self._packer.write(longs)
-
-    def finish(self) -> NewStream:
-        """The stream, after every filter is added."""
-        packed = self._packer.finish()
-        return NewStream(self._kind, self._column, packed, self._packer.checksum)
+def encoded(kind: str, bits: KirschMitzenmacherFilter) -> bytes:
+    """A row group's filter as a stream of a kind has it, after the filters of the row groups before."""
+    index = spec.message("BloomFilterIndex")()
+    item = index.bloom_filter.add(num_hash_functions=bits.k)
+    if kind == UTF8:
+        item.utf8bitset = bytes(bits.bitset)
+    else:
+        item.bitset.extend(memoryview(bits.bitset).cast("Q"))
+    found: bytes = index.SerializeToString()
+    return found

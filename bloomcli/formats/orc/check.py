@@ -1,7 +1,4 @@
-"""Checks an ORC file's filters: structure and trust by the metadata, and bits by the values.
-
-Where a filter lacks bits, its column is read again, value by value, to find the missing values.
-"""
+"""Checks an ORC file's filters: structure and trust by the metadata, and bits by the values."""
 
 from __future__ import annotations
 
@@ -36,76 +33,64 @@ from bloomcli.formats.orc.bloom_filter import (
     Location,
     holds_lengths,
 )
-from bloomcli.formats.orc.footer import Footer, StripeFooter
-from bloomcli.formats.orc.hashes import ColumnHasher, HashBatch, column_hasher
+from bloomcli.formats.orc.footer import StripeFooter
+from bloomcli.formats.orc.hashes import ColumnHasher, HashBatch
 from bloomcli.formats.orc.measured import Measured
 from bloomcli.formats.orc.measured import memory as measured_memory
 from bloomcli.formats.orc.schema import OrcType, literal_column
-from bloomcli.formats.orc.values import FLOATS, Counted, ValueReader, why_zone_unknown
+from bloomcli.formats.orc.values import FLOATS, Counted, ValueReader, Values, why_zone_unknown
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES
 from bloomcli.values.literals import render
 from bloomcli.words import are, counted
 
-
-class MissingValueReader:
-    """Reads a column of a stripe again, row group by row group, in order."""
-
-    def __init__(self, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> None:
-        from bloomcli.formats.orc.arrow_forms import texts_of
-
-        self._units = footer.units(streams.stripe)
-        self._hasher = column_hasher(footer, streams, orc, stop, repeats=True)
-        self._texts = texts_of(self._hasher.leaf)
-        self._next = 0
-
-    def check(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[_FilterCheck]:
-        """Check filters of a row group, value by value."""
-        for rows in self._units[self._next : group]:
-            deque(self._hasher.take(rows), maxlen=0)
-        checks = [_FilterCheck(bits) for bits in filters]
-        for batch in self._hasher.take(self._units[group]):
-            for check in checks:
-                check.take(batch, self._texts(batch.values))
-        self._next = group + 1
-        return checks
+Texts = Callable[[Values], Callable[[int], str]]
+"""Returns, for values, the function that returns a value's text."""
 
 
 class _FilterCheck:
-    """Checks one filter for the values that it should hold.
+    """Compares one filter with the values of its row group.
 
     Attributes:
-        count: values that no reader finds: neither their own hashes nor those of other readers are in the filter.
-        missing: the texts of the first missing values.
+        count: the values.
+        lost: values that no reader finds: neither their own hashes nor those of other readers are in the filter.
+        missing: the texts of the first lost values.
+        comparison: the filter, and one of the values that it holds.
     """
 
-    def __init__(self, bits: KirschMitzenmacherFilter) -> None:
-        self._bits = bits
-        self._comparison = FilterComparison(bits)
-        self.count = 0
+    def __init__(self, bits: KirschMitzenmacherFilter, zeros: Sequence[int], texts: Callable[[], Texts]) -> None:
+        self._bits, self._texts = bits, texts
+        self.comparison = FilterComparison(bits, zeros)
+        self.count = self.lost = 0
         self.missing: list[str] = []
 
-    def take(self, batch: HashBatch, text: Callable[[int], str]) -> None:
+    def take(self, batch: HashBatch) -> None:
         """Check the next values."""
+        self.count += batch.count
+        # comparing the bits is faster than looking each value up, unless the filter is large for the values
+        together = not batch.other_hashes and len(self._bits.bitset) <= _COMPARED_BYTES * batch.count
+        if together:
+            self.comparison.insert(batch.hashes, batch.count, has_zero=batch.has_zero)
+            if not self.comparison.has_missing_bits():
+                return
         flags = bytearray(batch.count)
         self._bits.check_hashes(batch.hashes, batch.count, flags)
-        found = array("Q", compress(memoryview(batch.hashes).cast("Q"), flags))
-        self._comparison.insert(bytearray(found.tobytes()), len(found), has_zero=False)
-        self._comparison.allow(batch.other_hashes)
-        held = bytearray(len(batch.other_hashes) // 8)
-        self._bits.check_hashes(batch.other_hashes, len(held), held)
-        for owner in compress(memoryview(batch.owners).cast("q"), held):
-            flags[owner] = 1
-        self.count += flags.count(0)
-        add_missing(self.missing, flags, text)
-
-    @property
-    def stray(self) -> int:
-        """Bits that no value sets; 0 if values are missing."""
-        return 0 if self.count else self._comparison.stray_bits()
+        if not together:
+            found = array("Q", compress(memoryview(batch.hashes).cast("Q"), flags))
+            self.comparison.insert(bytearray(found.tobytes()), len(found), has_zero=batch.has_zero)
+            self.comparison.allow(batch.other_hashes)
+            held = bytearray(len(batch.other_hashes) // 8)
+            self._bits.check_hashes(batch.other_hashes, len(held), held)
+            for owner in compress(memoryview(batch.owners).cast("q"), held):
+                flags[owner] = 1
+        if lost := flags.count(0):
+            self.lost += lost
+            add_missing(self.missing, flags, self._texts()(batch.values))
 
 
+_COMPARED_BYTES: Final = 8
+"""Bytes of a filter for each value that is looked up, up to which comparing the filter's bits is faster."""
 _COPIES: Final = 3
 """The number of copies of a filter stream's bytes in memory: the stream, its filters, and the rebuilt filters."""
 _ALL_LOST: Final = "a reader loses all of them"
@@ -175,7 +160,7 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
     orc = filters.footer.types[loaded.stream.column]
     ignored = holds_lengths(filters.footer, orc)
     typed = literal_column(orc)
-    index = filters.row_index(location.streams, orc.id)
+    index = filters.statistics(location.streams, orc.id)
     for group, (bits, stats) in enumerate(zip(loaded.filters, index, strict=False)):  # no filters without a stride
         finding = partial(_finding, filters, location, row_group=group)
         count = stats.number_of_values if stats is not None else 0
@@ -351,25 +336,30 @@ def _row_groups(
 ) -> tuple[list[DeepCheck], Measured | None]:
     """Read a column of a stripe once, and compare it with its filters, and with its statistics if they are
     `proven`."""
-    filters, footer, stop = check.filters, check.filters.footer, check.stop
+    filters, footer = check.filters, check.filters.footer
     checks: list[DeepCheck] = []
     zeros = memoryview(hashes.zero_hashes()).cast("Q") if orc.kind in FLOATS else ()
-    again = cache(partial(MissingValueReader, footer, streams, orc, stop))
-    reader = ValueReader(footer, streams, orc, Counted, stop)
+    reader = ValueReader(footer, streams, orc, Counted, check.stop)
     column = proof.ColumnProof(filters, streams, orc, reader) if proven else None
     hasher = None
     if found:
-        hasher = ColumnHasher(reader, entries=None if column is None else column.entries())
+        hasher = ColumnHasher(reader, repeats=True, entries=None if column is None else column.entries())
     elif column is not None:
         deque(column.entries() or (), maxlen=0)
+
+    @cache
+    def texts() -> Texts:
+        from bloomcli.formats.orc.arrow_forms import texts_of
+
+        return texts_of(reader.leaf)
+
     for group, rows in enumerate(footer.units(streams.stripe)):
         if column is not None:
             checks += (DeepCheck(finding=one) for one in column.begin(group))
-        rebuilt = [FilterComparison(loaded.filters[group], zeros) for loaded in found]
+        compared = [_FilterCheck(loaded.filters[group], zeros, texts) for loaded in found]
         for batch in hasher.take(rows) if hasher is not None else ():
-            for one in rebuilt:
-                one.insert(batch.hashes, batch.count, has_zero=batch.has_zero)
-                one.allow(batch.other_hashes)
+            for one in compared:
+                one.take(batch)
             if column is not None:
                 column.take(batch.values)
         for values, _ in reader.take(rows) if hasher is None else ():
@@ -377,35 +367,28 @@ def _row_groups(
                 column.take(values)
         if column is not None:
             checks += (DeepCheck(finding=one) for one in column.end(group))
-        short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.has_missing_bits()]
-        results = iter(again().check(group, short) if short else ())
-        for loaded, one in zip(found, rebuilt, strict=True):
-            finding = partial(_finding, filters, Location(streams, loaded.stream), row_group=group)
-            lost = next(results) if one.has_missing_bits() else None
-            if lost is not None and lost.count:
-                missed = _missing_finding(filters, orc, lost, one.count, finding)
-                checks.append(DeepCheck(values=one.count, finding=missed))
-                continue
-            stray = one.stray_bits() if lost is None else lost.stray
-            checks.append(
-                DeepCheck(
-                    values=one.count,
-                    finding=finding("filter-stray-bits", stray_bits_message(stray)) if stray else None,
-                    negative_zero=finding("reader-negative-zero", NEGATIVE_ZERO)
-                    if lost is None and one.negative_zero
-                    else None,
-                )
-            )
+        for loaded, one in zip(found, compared, strict=True):
+            checks.append(_result(filters, orc, Location(streams, loaded.stream), group, one))
     if column is None:
         return checks, None
     checks += (DeepCheck(finding=one) for one in column.of_stripe())
     return checks, column.measured
 
 
-def _missing_finding(
-    filters: Filters, orc: OrcType, lost: _FilterCheck, count: int, finding: Callable[..., Finding]
-) -> Finding:
-    if not holds_lengths(filters.footer, orc):
-        return finding("value-missing", missing_values_message(lost.count, count), missing=lost.missing)
-    message = f"{lost.count} of {counted(count, 'length')} {are(lost.count)} not in their filter: {_NOT_LOOKED_UP}"
-    return finding("value-missing", message, severity=Severity.NOTE, missing=lost.missing)
+def _result(filters: Filters, orc: OrcType, location: Location, group: int, one: _FilterCheck) -> DeepCheck:
+    """The result of comparing a filter with the values of its row group."""
+    finding = partial(_finding, filters, location, row_group=group)
+    if one.lost and holds_lengths(filters.footer, orc):
+        message = f"{one.lost} of {counted(one.count, 'length')} {are(one.lost)} not in their filter"
+        message = f"{message}: {_NOT_LOOKED_UP}"
+        missed = finding("value-missing", message, severity=Severity.NOTE, missing=one.missing)
+    elif one.lost:
+        missed = finding("value-missing", missing_values_message(one.lost, one.count), missing=one.missing)
+    else:
+        stray, zero = one.comparison.stray_bits(), one.comparison.negative_zero
+        return DeepCheck(
+            values=one.count,
+            finding=finding("filter-stray-bits", stray_bits_message(stray)) if stray else None,
+            negative_zero=finding("reader-negative-zero", NEGATIVE_ZERO) if zero else None,
+        )
+    return DeepCheck(values=one.count, finding=missed)

@@ -1,27 +1,31 @@
-"""What reports show: the facts of each filter, summed up by column and merged by stripe; a column's streams, and its
-statistics and storage over all stripes."""
+"""What reports show: the facts of each filter, summed up by column and merged by stripe; a column's streams, the
+entries of its row index, and its statistics and storage over all stripes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final, TypeVar
 
 from bloomcli.errors import BloomError
 from bloomcli.filters.kirsch_mitzenmacher import requested_fpp
-from bloomcli.formats.answer import ENCRYPTED
+from bloomcli.formats.answer import ENCRYPTED, WRONG
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, merged_bounds
+from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec, statistics
 from bloomcli.formats.orc.bloom_filter import UTF8, Filters, LoadedStream, Location
-from bloomcli.formats.orc.footer import INDEX_KINDS, Footer
+from bloomcli.formats.orc.footer import INDEX_KINDS, Footer, Stripe
+from bloomcli.formats.orc.row_index import RowIndex
 from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
 from bloomcli.formats.orc.statistics import missing_bounds
 from bloomcli.formats.orc.values import STRINGS, TEXTS, TIMESTAMPS
-from bloomcli.model.file import FilterFacts, MergedFilter, PageFacts
+from bloomcli.model.file import FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.model.inspect import FilterSummary
 from bloomcli.rules.writer_table import Part
+from bloomcli.values.literals import bound_text
 
 T = TypeVar("T")
 
@@ -182,6 +186,74 @@ def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
                 encoding=encoding,
                 problem=ENCRYPTED if column in footer.encrypted_columns else None,
             )
+
+
+def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
+    """Yield the entries of the column's row index, stripe by stripe.
+
+    Bounds that the row group's filter contradicts aren't shown.
+    """
+    footer = filters.footer
+    orc = footer.types[column]
+    listed = 0
+    filters.source.will_read(_index_ranges(filters, column))
+    for stripe in footer.stripes:
+        try:
+            for entry in _index_entries(filters, stripe, orc):
+                if listed == orc_limits.ENTRIES_LISTED_MAX:
+                    reason = f"not listed: entries after the first {listed:,}"
+                    yield IndexEntry(row_group=entry.row_group, stripe=stripe.ordinal, problem=reason)
+                    return
+                listed += 1
+                yield entry
+        except BloomError as error:
+            yield IndexEntry(row_group=0, stripe=stripe.ordinal, problem=error.reason)
+
+
+def _index_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of what `index` reads of each stripe: the row index, and the filters."""
+    filters.footer.will_read_stripes()
+    for stripe in filters.footer.stripes:
+        with suppress(BloomError):  # reading the index reports it
+            yield from filters.ranges_to_look_up(column, [stripe])
+
+
+def _index_entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[IndexEntry]:
+    footer = filters.footer
+    found = footer.stripe_footer(stripe)
+    if orc.id in footer.encrypted_columns:
+        yield IndexEntry(row_group=0, stripe=stripe.ordinal, problem=ENCRYPTED)
+        return
+    if found.find("ROW_INDEX", orc.id) is None:
+        return
+    entries = RowIndex(footer, found, orc).stored()
+    loaded, _ = filters.usable(stripe, orc)
+    statistics.believe((entry.statistics for entry in entries), orc, footer.created_by)
+    for row_group, entry in enumerate(entries):
+        yield _index_entry(orc, stripe.ordinal, row_group, entry, loaded)
+
+
+def _index_entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: LoadedStream | None) -> IndexEntry:
+    stats = entry.statistics if entry.HasField("statistics") else None
+    typed = literal_column(orc)
+    low, high = (None, None) if stats is None or orc.fault is not None else statistics.bounds(stats, orc)
+    problem = None
+    if loaded is not None and row_group < len(loaded.filters):
+        bits = loaded.filters[row_group]
+        if any(missing_bounds(stats, orc, typed, bits)):
+            low = high = None
+            problem = f"min/max not shown: {WRONG}"
+    known = stats is not None and stats.HasField("number_of_values")
+    return IndexEntry(
+        row_group=row_group,
+        stripe=stripe,
+        values=int(stats.number_of_values) if known and stats is not None else None,
+        has_nulls=bool(stats.has_null) if stats is not None and stats.HasField("has_null") else None,
+        min=bound_text(low, typed),
+        max=bound_text(high, typed),
+        positions=tuple(map(int, entry.positions)),
+        problem=problem,
+    )
 
 
 CONTRADICTED: Final = "no filter has the file's own minimum or maximum: the filters or the statistics are wrong"

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
-from bloomcli.formats.answer import DictionaryLookup, Lookup
-from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
+from bloomcli.formats.answer import DictionaryEntries, DictionaryLookup, Lookup, ReadBudget
 from bloomcli.formats.orc import statistics
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import StripeFooter

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from bloomcli import limits
 from bloomcli.errors import UnsupportedError
-from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
+from bloomcli.formats.answer import WRONG, Contents, Lookup, ReadBudget, UnitFacts
 from bloomcli.formats.base import FilterBounds, FooterEntry
-from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.orc import describe, hashes, statistics
 from bloomcli.formats.orc.bloom_filter import PROBED, Filters, LoadedStream, Location, kinds_of_option
@@ -23,7 +22,6 @@ from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
-    from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.model.inspect import FilterSummary
     from bloomcli.model.schema import ColumnNames
 
@@ -78,7 +76,7 @@ class OrcFile(LocatedFile):
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The entries of the row index."""
-        yield from self.part("row_index").index(self.filters, column.index)
+        return describe.index(self.filters, column.index)
 
     def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
         """The filters of each stripe, merged bit by bit."""
@@ -103,13 +101,6 @@ class OrcFile(LocatedFile):
     def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
         """By column and kind."""
         return describe.summary(facts)
-
-    def search(self, column: Column) -> ColumnSearch:
-        """The search for rows by a column's filters, statistics, dictionaries and row index. Raises UnsupportedError
-        for a file of an unknown version, and for a column of an unknown type."""
-        from bloomcli.formats.orc.search import OrcSearch
-
-        return OrcSearch(self, self.filters, column)
 
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
@@ -138,7 +129,7 @@ class OrcFile(LocatedFile):
         for stripe in stripes:
             streams = self.footer.stripe_footer(stripe)
             loaded, problem = self.filters.usable(stripe, orc)
-            index = self.filters.row_index(streams, orc.id)
+            index = self.filters.statistics(streams, orc.id)
             dictionary = StripeDictionary(self.filters, streams, orc, budget)
             chunk = sum(s.length for s in self.filters.value_streams(streams, orc.id))
             for group, (rows, stats) in enumerate(zip(self.footer.units(stripe), index, strict=True)):
@@ -201,7 +192,7 @@ class OrcFile(LocatedFile):
         orc = self.footer.types[column.index]
         for streams, stream in self.filters.locations({column.index}):
             if stream is self.filters.preferred(streams, orc.id):
-                for group, found in enumerate(self.filters.row_index(streams, orc.id)):
+                for group, found in enumerate(self.filters.statistics(streams, orc.id)):
                     if found is not None:
                         yield FilterBounds(group, streams.stripe.ordinal, *statistics.bounds(found, orc))
 

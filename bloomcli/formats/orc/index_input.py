@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats import index_bits, wanted_values
+from bloomcli.formats.base import BitsSource, RowGroupBits
 from bloomcli.formats.index_bits import BitsMaker
-from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.arrow_forms import forms_of
 from bloomcli.formats.orc.bloom_filter import Filters

@@ -23,13 +23,14 @@ from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.bloom_filter import (
     KINDS,
     Filters,
-    FilterStream,
     Location,
     NewStream,
     badly_hashed,
+    encoded,
     kinds_of_option,
     most_bytes,
 )
+from bloomcli.formats.orc.compression import Packer
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import Layout, rebuild
@@ -150,12 +151,8 @@ class Change(Plan):
         again.will_read_stripes()
         if len(again.stripes) != len(self.footer.stripes) or again.rows != self.footer.rows:
             raise WriteError("the footer that was written isn't the one that was planned")
-        for old, stripe, (offset, new) in zip(self.footer.stripes, again.stripes, layout.stripes, strict=True):
-            if (stripe.offset, stripe.index_length, stripe.data_length) != (
-                offset,
-                new.index_length,
-                new.data_length,
-            ):
+        for old, stripe, planned_stripe in zip(self.footer.stripes, again.stripes, layout.stripes, strict=True):
+            if stripe != planned_stripe:
                 raise WriteError(f"stripe {stripe.ordinal} isn't where it was planned")
             removed = self.removed.get(stripe.ordinal, set())
             before = self.footer.stripe_footer(old)
@@ -369,15 +366,15 @@ class AddPlan(Change):
     def _memory(self, stripe: Stripe, orc: OrcType) -> int:
         """Bytes that building a column's filters in a stripe takes."""
         size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
-        one = self.sizes[orc.id].bits // 8
+        one = 3 * self.sizes[orc.id].bits // 8  # the filter, its message, and the message's bytes
         return size * len(self._kinds[orc.id]) + one + hashes.memory(self.footer.stripe_footer(stripe), orc)
 
     def _build(self, stripe: Stripe, orc: OrcType, stop: Stop) -> _NewFilters:
         """Decode a column of a stripe and build its filters."""
         streams = self.footer.stripe_footer(stripe)
-        new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds[orc.id]]
+        packers = {kind: Packer(self.footer.codec) for kind in self._kinds[orc.id]}
         rate, count, size = 0.0, 0, self.sizes[orc.id]
-        index = self.filters.row_index(streams, orc.id)
+        index = self.filters.statistics(streams, orc.id)
         hasher = hashes.column_hasher(self.footer, streams, orc, stop)
         for group, rows in enumerate(self.footer.units(stripe)):
             bits = KirschMitzenmacherFilter.empty(size.bits, size.functions)
@@ -388,16 +385,18 @@ class AddPlan(Change):
                     bits.insert_hashes(hashes.zero_hashes(), 2)
                 bits.insert_hashes(batch.other_hashes, len(batch.other_hashes) // 8)
                 count += batch.count
-            claimed = 0 if index[group] is None else index[group].number_of_values
+            stats = index[group]
+            claimed = 0 if stats is None else stats.number_of_values
             if count == before and claimed:
                 reason = f"row group {group} holds no value of {orc.label}, and its statistics count {claimed}"
                 raise NoValues(reason, column=orc.path, **self.footer.place(stripe))
             rate = max(rate, bits.fpp)
-            for stream in new:
-                stream.add(bits)
+            for kind, packer in packers.items():
+                packer.write(encoded(kind, bits))
         missed = size.reports_misses and rate > size.fpp
         change = replace(self._planned[stripe.ordinal, orc.id], values=count, fpp=rate, misses_target=missed)
-        return _NewFilters([stream.finish() for stream in new], change)
+        new = [NewStream(kind, orc.id, packer.finish(), packer.checksum) for kind, packer in packers.items()]
+        return _NewFilters(new, change)
 
 
 class RemovePlan(Change):

@@ -21,10 +21,11 @@ from typing import Any, Final
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.geospatial import BOX, Claims
-from bloomcli.formats.orc import row_index, spec, statistics, zones
+from bloomcli.formats.orc import spec, statistics, zones
 from bloomcli.formats.orc.bloom_filter import Filters
-from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.measured import Extremes, Measured, Measuring, key_of
+from bloomcli.formats.orc.row_index import RowIndex
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import (
     FLOATS,
@@ -310,69 +311,50 @@ def _located(fault: Finding, footer: Footer, orc: OrcType, stripe: int | None = 
     return replace(fault, column=orc.label, offset=offset, stripe=stripe)
 
 
-class Index:
-    """The row index of a column in a stripe, as stored. `problem` says why readers can't use it.
+def _of_index(index: RowIndex, fault: Finding, row_group: int | None = None) -> Finding:
+    """The finding about a fault of a row index."""
+    offset = None if index.stream is None else index.stream.offset
+    stripe = index.streams.stripe.ordinal
+    return replace(fault, column=index.orc.label, offset=offset, stripe=stripe, row_group=row_group)
+
+
+def _unusable(index: RowIndex) -> Iterator[Finding]:
+    """The finding about a row index that readers can't use."""
+    if index.problem is not None:
+        yield _of_index(index, _fault(POSITIONS, Severity.ERROR, index.problem))
+
+
+def _misplaced(index: RowIndex, group: int, parts: Mapping[str, SeekableStream] | None) -> Iterator[Finding]:
+    """The findings about a row group's positions.
 
     Args:
-        filters: the file's filters, with its footer.
-        streams: the stripe's footer.
-        orc: the column.
+        index: the row index of the column.
+        group: the row group.
+        parts: the column's streams, whose readers have read the row groups before; None: the positions must only lie
+            within the streams.
     """
-
-    def __init__(self, filters: Filters, streams: StripeFooter, orc: OrcType) -> None:
-        self._streams, self._orc = streams, orc
-        self.stream: Stream | None = streams.find("ROW_INDEX", orc.id)
-        self.entries, self.problem = filters.stored_index(streams, orc.id)
-        footer, columns = filters.footer, streams.message.columns
-        self._compressed = footer.codec.name != "NONE"
-        self._lengths = {stream.kind: stream.length for stream in streams.of_column(orc.id)}
-        self._layout = None
-        if orc.id < len(columns) and footer.version_error is None:  # other versions have other streams
-            encoding = spec.name_of("EncodingKind", columns[orc.id].kind)
-            self._layout = row_index.layout_of(streams, orc, encoding)
-        self._wanted = row_index.numbers(self._layout or (), compressed=self._compressed)
-
-    def finding(self, fault: Finding, row_group: int | None) -> Finding:
-        """A finding about the row index."""
-        offset = None if self.stream is None else self.stream.offset
-        stripe = self._streams.stripe.ordinal
-        return replace(fault, column=self._orc.label, offset=offset, stripe=stripe, row_group=row_group)
-
-    def statistics(self, group: int) -> Any | None:
-        """The statistics of a row group; None if there are none."""
-        if group < len(self.entries) and self.entries[group].HasField("statistics"):
-            return self.entries[group].statistics
-        return None
-
-    def misplaced(self, group: int, parts: Mapping[str, SeekableStream] | None) -> Iterator[Finding]:
-        """The findings about a row group's positions.
-
-        Args:
-            group: the row group.
-            parts: the column's streams, whose readers have read the row groups before; None: the positions must only
-                lie within the streams.
-        """
-        layout = self._layout
-        if group >= len(self.entries) or layout is None:
-            return
-        entry = self.entries[group].positions
-        if not group and not entry:  # orc-core's for texts that weren't put into a dictionary; no reader goes there
-            return
-        fault = partial(_fault, POSITIONS, Severity.ERROR)
-        if len(entry) < self._wanted:
-            message = f"the row index has {counted(len(entry), 'number')} for the row group's place in the streams"
-            yield self.finding(fault(f"{message}, which take {self._wanted}"), group)
-            return
-        found = row_index.positions(layout, entry, compressed=self._compressed)
-        for kind, position in (found or {}).items():
-            part = None if parts is None else parts.get(kind)
-            if position.chunk > self._lengths.get(kind, 0):
-                yield self.finding(fault(f"the row group's position in {kind} lies behind the stream's end"), group)
-            elif part is not None and not part.lands(position):
-                message = f"the row group's position in {kind} isn't where its values begin: readers that skip to it"
-                yield self.finding(fault(f"{message} read others or fail"), group)
-        if found is None:
-            yield self.finding(fault("the row group's position has more than 7 bits in a byte"), group)
+    wanted = index.numbers
+    if group >= len(index.entries) or wanted is None:
+        return
+    count = len(index.entries[group].positions)
+    if not group and not count:  # orc-core's for texts that weren't put into a dictionary; no reader goes there
+        return
+    fault = partial(_fault, POSITIONS, Severity.ERROR)
+    if count < wanted:
+        message = f"the row index has {counted(count, 'number')} for the row group's place in the streams"
+        yield _of_index(index, fault(f"{message}, which take {wanted}"), group)
+        return
+    found = index.positions(group)
+    for kind, position in (found or {}).items():
+        part = None if parts is None else parts.get(kind)
+        stream = index.streams.find(kind, index.orc.id)
+        if position.chunk > (0 if stream is None else stream.length):
+            yield _of_index(index, fault(f"the row group's position in {kind} lies behind the stream's end"), group)
+        elif part is not None and not part.lands(position):
+            message = f"the row group's position in {kind} isn't where its values begin: readers that skip to it"
+            yield _of_index(index, fault(f"{message} read others or fail"), group)
+    if found is None:
+        yield _of_index(index, fault("the row group's position has more than 7 bits in a byte"), group)
 
 
 def by_metadata(filters: Filters, columns: set[int], units: Container[int] | None = None) -> Iterator[Finding]:
@@ -389,14 +371,13 @@ def by_metadata(filters: Filters, columns: set[int], units: Container[int] | Non
             streams = footer.stripe_footer(stripe)
             offsets = offsets_of([streams], orc)
             of_stripe = footer.stripe_statistics(stripe, column)
-            index = Index(filters, streams, orc)
-            if index.problem is not None:
-                yield index.finding(_fault(POSITIONS, Severity.ERROR, index.problem), None)
+            index = RowIndex(footer, streams, orc)
+            yield from _unusable(index)
             groups = [index.statistics(group) for group in range(len(index.entries))]
             for group, found in enumerate(groups):
-                yield from index.misplaced(group, None)
+                yield from _misplaced(index, group, None)
                 for fault in _contradictions(found, of_stripe, orc, (GROUP, STRIPE), offsets):
-                    yield index.finding(fault, group)
+                    yield _of_index(index, fault, group)
             for fault in _contradictions(of_stripe, whole, orc, (STRIPE, FILE), offsets):
                 yield _located(fault, footer, orc, stripe.ordinal)
             for fault in _sums(groups, of_stripe, ("the row groups'", "the stripe's")):
@@ -422,9 +403,7 @@ def of_indexes_above(filters: Filters, streams: StripeFooter, columns: set[int])
     """Findings about row indexes above these columns in a stripe that can't be used: readers that skip rows by the
     columns need them, too, that of the file's root included."""
     for orc in above(filters.footer, columns) if streams.stripe.rows else ():
-        index = Index(filters, streams, orc)
-        if index.problem is not None:
-            yield index.finding(_fault(POSITIONS, Severity.ERROR, index.problem), None)
+        yield from _unusable(RowIndex(filters.footer, streams, orc))
 
 
 def of_section(footer: Footer, columns: set[int]) -> Iterator[Finding]:
@@ -521,8 +500,8 @@ def uncounted_nulls(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
     above = [each for each in above if (found := footer.statistics(each.id)) is None or found.has_null]
     for stripe in footer.stripes if above else ():
         streams = footer.stripe_footer(stripe)
-        structs = [Index(filters, streams, each) for each in above]
-        index = Index(filters, streams, orc)
+        structs = [RowIndex(footer, streams, each) for each in above]
+        index = RowIndex(footer, streams, orc)
         for group in range(len(index.entries)):
             found = index.statistics(group)
             if found is None or not found.number_of_values or not found.HasField("has_null") or found.has_null:
@@ -556,7 +535,7 @@ class ColumnProof:
         self._offsets = offsets_of([streams], orc)
         types = [*filters.footer.ancestors(orc), orc]
         self._levels = [
-            (Index(filters, streams, each), own)
+            (RowIndex(filters.footer, streams, each), own)
             for each, own in zip(types, reader.parts, strict=True)
             if own or each is orc
         ]
@@ -571,7 +550,7 @@ class ColumnProof:
     def begin(self, group: int) -> Iterator[Finding]:
         """Findings about the positions of the next row group, before it is read."""
         for index, parts in self._levels:
-            yield from index.misplaced(group, parts)
+            yield from _misplaced(index, group, parts)
 
     def take(self, values: Values) -> None:
         """Measure the next values."""
@@ -585,18 +564,17 @@ class ColumnProof:
         found = index.statistics(group)
         if found is not None:
             for fault in faults(measured, found, self._orc, GROUP, self._offsets):
-                yield index.finding(fault, group)
+                yield _of_index(index, fault, group)
         self.measured.add(measured)
 
     def of_stripe(self) -> Iterator[Finding]:
         """Findings about the row index as a whole, and about the stripe's statistics."""
         index = self._levels[-1][0]
-        if index.problem is not None:
-            yield index.finding(_fault(POSITIONS, Severity.ERROR, index.problem), None)
+        yield from _unusable(index)
         stripe = self._streams.stripe
         if not self.measured.complete:
             message = "the statistics' bounds aren't compared with the values: the dictionary is too large"
-            yield index.finding(_fault(BOUNDS, Severity.NOTE, message), None)
+            yield _of_index(index, _fault(BOUNDS, Severity.NOTE, message))
         if self._measuring.differ:
             yield not_checked(self._orc, "readers read some of the timestamps differently", stripe.ordinal)
         found = self._footer.stripe_statistics(stripe, self._orc.id)

@@ -26,7 +26,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
     filters.source.will_read(index.range for index in indexes if index is not None)
     for stripe in footer.stripes:
         streams = footer.stripe_footer(stripe)
-        index = filters.row_index(streams, orc.id)
+        index = filters.statistics(streams, orc.id)
         chunk = sum(s.length for s in filters.value_streams(streams, orc.id))
         used = filters.preferred(streams, orc.id)
         for rows, found in zip(footer.units(stripe), index, strict=True):

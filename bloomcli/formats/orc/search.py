@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +19,6 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats import answer, wanted_values
 from bloomcli.formats.arrays import int64s
-from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_search import (
     SCOPE,
     Candidates,
@@ -30,17 +29,21 @@ from bloomcli.formats.column_search import (
     each_row,
     is_nan,
 )
-from bloomcli.formats.orc import arrow_forms, hashes, row_index
+from bloomcli.formats.orc import arrow_forms, hashes
 from bloomcli.formats.orc.arrow_forms import MOMENT, Numbered, RowForms, forms_of, forms_of_arrow, indexes_of
 from bloomcli.formats.orc.bloom_filter import KINDS, Filters
 from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.records import Records
+from bloomcli.formats.orc.row_index import RowIndex, end_before
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.formats.orc.streams import Position
 from bloomcli.formats.orc.values import TIMESTAMPS, ValueReader
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal
+
+if TYPE_CHECKING:
+    from bloomcli.formats.orc.file import OrcFile
 
 
 def _union_values(top: pa.Array, path: Sequence[OrcType]) -> RowForms:
@@ -145,32 +148,25 @@ class StripeColumn:
 
     def _is_whole(self, group: int, count: int) -> bool:
         """Whether as many values were read as the row index counts. If not, its positions may be wrong."""
-        stats = self._entries[-1][group].statistics
-        return not stats.HasField("number_of_values") or bool(stats.number_of_values == count)
+        stats = self._indexes[-1].believed[group]
+        return stats is None or not stats.HasField("number_of_values") or bool(stats.number_of_values == count)
 
     @cached_property
-    def _entries(self) -> list[Sequence[Any]]:
+    def _indexes(self) -> list[RowIndex]:
         """The row indexes of all types from the root down to the column."""
         streams = (self._stripe.find("ROW_INDEX", t.id) for t in self._types)
         self._filters.source.will_read(s.range for s in streams if s is not None)
-        return [self._filters.index_entries(self._stripe, t.id) for t in self._types]
+        return [RowIndex(self._filters.footer, self._stripe, t) for t in self._types]
 
     def _positions(self, group: int) -> list[dict[str, Position]] | None:
         """The positions of a row group in the streams of each type; None if some are unknown."""
-        compressed = self._filters.footer.codec.name != "NONE"
-        columns = self._stripe.message.columns
         found: list[dict[str, Position]] = []
-        for orc, entries, parts in zip(self._types, self._entries, self._reader.parts, strict=True):
-            if not parts:
-                found.append({})
-                continue
-            if group >= len(entries) or orc.id >= len(columns):
-                return None
-            encoding = "DICTIONARY" if orc is self._orc and self.dictionary is not None else "DIRECT"
-            layout, entry = row_index.layout_of(self._stripe, orc, encoding), entries[group].positions
-            if layout is None or len(entry) != row_index.numbers(layout, compressed=compressed):
-                return None
-            here = row_index.positions(layout, entry, compressed=compressed)
+        for index, parts in zip(self._indexes, self._reader.parts, strict=True):
+            here: dict[str, Position] | None = {}
+            if parts:
+                if group >= len(index.entries) or len(index.entries[group].positions) != index.numbers:
+                    return None
+                here = index.positions(group)
             if here is None:
                 return None
             found.append(here)
@@ -183,7 +179,7 @@ class StripeColumn:
                 part.read_until(None if behind is None else self._end(behind[at][kind]))
 
     def _end(self, behind: Position) -> int:
-        return row_index.end_before(behind, compressed=self._filters.footer.codec.name != "NONE")
+        return end_before(behind, compressed=self._filters.footer.codec.name != "NONE")
 
     def _seek(self, group: int) -> bool:
         """Go to a row group, and announce the ranges to read for it. Returns False if its positions can't be used."""
@@ -211,24 +207,24 @@ class StripeColumn:
         return True
 
 
-class OrcSearch(ColumnSearch):
+class Search(ColumnSearch):
     """The search of a column in an open file.
 
     Args:
         file: the open file.
-        filters: its filters.
         column: one of its columns.
 
     Raises:
         UsageError: the column is a list, a map or a union.
+        UnsupportedError: the file has an unknown version, or the column an unknown type.
     """
 
-    _file: FilterFile
+    _file: OrcFile
 
-    def __init__(self, file: FilterFile, filters: Filters, column: Column) -> None:
+    def __init__(self, file: OrcFile, column: Column) -> None:
+        self._filters = filters = file.filters
         self._orc = filters.footer.types[column.index]
         super().__init__(file, column, literal_column(self._orc))
-        self._filters = filters
         orc = self._orc
         if orc.kind in COMPOUND:
             leaves = [t.path for t in filters.footer.types[orc.id + 1 : orc.last + 1] if t.kind not in COMPOUND]

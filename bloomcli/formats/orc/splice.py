@@ -22,28 +22,15 @@ from bloomcli.formats.orc.footer import ENCRYPTED_INDEX, INDEX_KINDS, Footer, St
 from bloomcli.storage.base import KeptRange, Piece
 
 
-@dataclass(slots=True)
-class NewStripe:
-    """A stripe of the new file."""
-
-    index_length: int
-    data_length: int
-    footer_length: int
-
-    @property
-    def length(self) -> int:
-        """Bytes of the whole stripe."""
-        return self.index_length + self.data_length + self.footer_length
-
-
 def rebuild(
     footer: Footer,
     old: StripeFooter,
     removed: set[int],
     columns: Sequence[int],
     built: Callable[[int], Sequence[NewStream]],
-) -> Generator[Piece, None, NewStripe]:
+) -> Generator[Piece, None, Stripe]:
     """Yield a stripe's pieces: without the streams at the positions in `removed`, and with new ones for `columns`.
+    Returns the stripe with its new lengths.
 
     `columns` are ascending ids. `built` is called for each, in this order, when its new streams are needed.
     """
@@ -92,7 +79,7 @@ def rebuild(
     _set_encodings(message, {old.streams[p].column for p in removed}, written)
     packed = footer.codec.compress(message.SerializeToString())
     yield packed
-    return NewStripe(index_length, data_length, len(packed))
+    return stripe._replace(index_length=index_length, data_length=data_length, footer_length=len(packed))
 
 
 def _set_encodings(message: Any, removed: set[int], written: set[int]) -> None:
@@ -113,7 +100,7 @@ class Layout:
     software_version: str | None = None
     """The field's value in the new footer; None keeps the old one."""
     position: int = 0
-    stripes: list[tuple[int, NewStripe]] = field(default_factory=list)
+    stripes: list[Stripe] = field(default_factory=list)
     _consumed: int = 0
     """Bytes of the original that are copied or left out so far."""
 
@@ -124,11 +111,11 @@ class Layout:
         self.position += gap.length
         return [gap] if gap.length else []
 
-    def add(self, pieces: Generator[Piece, None, NewStripe]) -> Generator[Piece, None, None]:
+    def add(self, pieces: Generator[Piece, None, Stripe]) -> Generator[Piece, None, None]:
         """Yield the next stripe's pieces, and record its location."""
         stripe = yield from pieces
-        self.stripes.append((self.position, stripe))
-        self.position += stripe.length
+        self.stripes.append(stripe._replace(offset=self.position))
+        self.position = self.stripes[-1].end
 
     def tail(self) -> list[Piece]:
         """Return the pieces after the last stripe: the rest of the body, metadata, new footer and postscript."""
@@ -136,8 +123,8 @@ class Layout:
         rest = KeptRange(self._consumed, footer.footer_at - self._consumed)
         message = spec.message("Footer")()
         message.CopyFrom(footer.message)
-        for info, (offset, stripe) in zip(message.stripes, self.stripes, strict=True):
-            info.offset = offset
+        for info, stripe in zip(message.stripes, self.stripes, strict=True):
+            info.offset = stripe.offset
             info.index_length = stripe.index_length
             info.data_length = stripe.data_length
             info.footer_length = stripe.footer_length

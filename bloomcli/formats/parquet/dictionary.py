@@ -12,8 +12,7 @@ from typing import Final
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.answer import DictionaryLookup, Lookup
-from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
+from bloomcli.formats.answer import DictionaryEntries, DictionaryLookup, Lookup, ReadBudget
 from bloomcli.formats.parquet import statistics
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page, read_pages

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError, UsageError
-from bloomcli.formats.answer import Contents, Lookup, UnitFacts
+from bloomcli.formats.answer import Contents, Lookup, ReadBudget, UnitFacts
 from bloomcli.formats.base import FilterBounds, FilterFile, FooterEntry, Plan, Repair
-from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.parquet import describe, sampling, statistics, values

@@ -16,7 +16,7 @@ from bloomcli.errors import BloomError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import WRONG
-from bloomcli.formats.index_input import BitsSource, RowGroupBits
+from bloomcli.formats.base import BitsSource, RowGroupBits
 from bloomcli.formats.parquet import codecs, sampling, statistics, values
 from bloomcli.formats.parquet.bloom_filter import Filters, unfilterable
 from bloomcli.formats.parquet.footer import OFFSET_INDEX, Footer

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import Lookup
-from bloomcli.formats.index_input import HashedValues
+from bloomcli.formats.base import HashedValues
 from bloomcli.formats.parquet.bloom_filter import draft_hash
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal, kind_of

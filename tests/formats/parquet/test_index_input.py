@@ -11,7 +11,7 @@ import pytest
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop, Stopped
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.index_input import RowGroupBits
+from bloomcli.formats.base import RowGroupBits
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
 
