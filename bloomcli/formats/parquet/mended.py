@@ -17,7 +17,7 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import MeasuredColumn
-from bloomcli.formats.parquet import geospatial, page_index, sealing, spec
+from bloomcli.formats.parquet import geospatial, page_index, sealing
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
@@ -37,7 +37,7 @@ from bloomcli.formats.parquet.proof import (
     names_only_dictionaries,
 )
 from bloomcli.formats.parquet.row_order import sorting_columns
-from bloomcli.formats.parquet.spec import ENUMS, I32, STRUCT, Field, zigzag
+from bloomcli.formats.parquet.spec import ENUMS
 from bloomcli.formats.parquet.splice import Part, Value
 from bloomcli.formats.parquet.statistics import has_floats
 from bloomcli.kernels import ChunkMetadata
@@ -90,10 +90,9 @@ class Orders:
         return self.of(column) == _TOTAL_ORDER
 
     @property
-    def encoded(self) -> Field:
-        """The list of the type's order for each column."""
-        order = spec.struct({1: spec.structure({})})
-        return spec.listed(STRUCT, [order] * self._footer.column_count)
+    def type_orders(self) -> Value:
+        """The type's order for each column."""
+        return [{_TYPE_ORDER: {}}] * self._footer.column_count
 
 
 def _chunks(footer: Footer) -> Iterator[ChunkMetadata]:
@@ -328,13 +327,13 @@ class Maker:
             bits |= sum(1 << number for name, number in ENUMS["Encoding"].items() if name in known)
             if names_only_dictionaries(bits):
                 bits ^= PLAIN_DICTIONARY
-            numbers = (number for number in range(_OTHER_ENCODINGS) if bits >> number & 1)
-            self._values |= {ENCODINGS: None, "encodings": spec.listed(I32, map(zigzag, numbers))}
+            numbers = [number for number in range(_OTHER_ENCODINGS) if bits >> number & 1]
+            self._values |= {ENCODINGS: None, "encodings": numbers}
         elif structure == ROWS:
             action, reason = "keep", _UNMENDED
         elif structure == SORTING and self._sorted_by:
             by = sorting_columns(self._filters.footer, self._work.key.row_group)[: self._sorted_by]
-            self._values[SORTING] = spec.listed(STRUCT, (one.encoded for one in by))
+            self._values[SORTING] = [one.encoded for one in by]
         else:
             action, self._values[structure] = "remove", None
         self._changes.append(change(self._work.chunk, structure, action, problems, reason=reason))

@@ -26,19 +26,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, data_pages, read_page
-from bloomcli.formats.parquet.spec import (
-    BINARY,
-    BOOLEAN_FALSE,
-    BOOLEAN_TRUE,
-    I32,
-    I64,
-    STRUCT,
-    binary,
-    i32,
-    listed,
-    struct,
-    zigzag,
-)
+from bloomcli.formats.parquet.spec import I32, I64, encoded, zigzag
 from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
 from bloomcli.kernels import ColumnIndex, OffsetIndex
 from bloomcli.model.file import Column, ColumnChunk, IndexEntry, PageFacts
@@ -595,23 +583,22 @@ def encoded_column_index(pages: Sequence[IndexedPage], order: int) -> bytes:
         pages: the data pages, in order.
         order: the boundary order.
     """
+    nulls, nans = [page.nulls for page in pages], [page.nans for page in pages]
     fields = {
-        1: listed(BOOLEAN_TRUE, [bytes([BOOLEAN_TRUE if page.low is None else BOOLEAN_FALSE]) for page in pages]),
-        2: listed(BINARY, [binary(page.low or b"")[1] for page in pages]),
-        3: listed(BINARY, [binary(page.high or b"")[1] for page in pages]),
-        4: i32(order),
+        "null_pages": [page.low is None for page in pages],
+        "min_values": [page.low or b"" for page in pages],
+        "max_values": [page.high or b"" for page in pages],
+        "boundary_order": order,
+        "null_counts": None if None in nulls else nulls,
+        "nan_counts": None if None in nans else nans,
     }
-    for number, counts in ((5, [page.nulls for page in pages]), (8, [page.nans for page in pages])):
-        known = [zigzag(count) for count in counts if count is not None]
-        if len(known) == len(pages):
-            fields[number] = listed(I64, known)
-    return struct(fields)
+    return encoded("ColumnIndex", fields)
 
 
 def encoded_offset_index(places: Iterable[tuple[int, int, int]]) -> bytes:
     """Encode an OffsetIndex of the data pages' (offset, size with the header, first row)."""
     pages = [_PLACE % (zigzag(offset), zigzag(size), zigzag(first)) for offset, size, first in places]
-    return struct({1: listed(STRUCT, pages)})
+    return encoded("OffsetIndex", {"page_locations": pages})
 
 
 def boundary_order(pages: Sequence[IndexedPage], key: Callable[[bytes], Any]) -> int:

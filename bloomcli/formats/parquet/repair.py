@@ -232,7 +232,7 @@ class RepairPlan(Change):
                     yield from self.put_index(Part(structure, one.key), one.indexes[structure])
         self.values |= {one.key: one.values for one in made if one.values}
         if self._orders.added and any(one.values or COLUMN_INDEX in one.indexes for one in made):
-            self.values[None] = {COLUMN_ORDERS: self._orders.encoded}
+            self.values[None] = {COLUMN_ORDERS: self._orders.type_orders}
         if self._rows is not None:
             self.values[None] = {ROWS: self._rows}
         changes = (*(change for one in made for change in one.changes), *self._left)

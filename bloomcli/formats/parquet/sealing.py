@@ -127,7 +127,7 @@ def _sealed_chunk(old: Struct, new: Struct, stored: Struct, cipher: Cipher) -> b
     values: dict[str, Value | None] = {name: new.integer(name) for name in OF_CHUNK}
     edits = []
     if chunk.span("encrypted_column_metadata") is None:
-        values["meta_data"] = (spec.STRUCT, _raw(metadata))
+        values["meta_data"] = _raw(metadata)
     elif _raw(metadata) != _raw(before):
         values["encrypted_column_metadata"] = cipher.encrypt(_raw(metadata), Kind.COLUMN_METADATA)
         shortened = chunk.struct("meta_data", "ColumnMetaData")

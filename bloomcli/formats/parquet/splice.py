@@ -32,9 +32,9 @@ The earlier file ends with the first PAR1 after the body. It may itself have bee
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, WriteError
 from bloomcli.formats.parquet import spec
@@ -49,7 +49,7 @@ from bloomcli.formats.parquet.footer import (
     read_footer,
     regions,
 )
-from bloomcli.formats.parquet.spec import Field, Struct, zigzag
+from bloomcli.formats.parquet.spec import Struct, zigzag
 from bloomcli.storage.base import Fingerprint, Source
 
 OFFSET: Final = "bloom_filter_offset"
@@ -69,8 +69,8 @@ _MENDED: Final = (
 """The fields of a chunk that `repair` changes."""
 _SHORT_MAX: Final = 15
 
-Value = int | bytes | Field
-"""The value of a field: a number or a boolean, bytes, or a field that is encoded already."""
+Value = int | bytes | Sequence[Any]
+"""The value of a field, as `spec.field` takes it: a number or a boolean, bytes, a list, or an encoded structure."""
 
 Values = Mapping[str, Value | None]
 """New values of fields by name; None removes a field."""
@@ -131,18 +131,6 @@ def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -
     return bytes([kind]) + zigzag(number)
 
 
-def _encoded(struct: str, field: str, value: Value) -> Field:
-    """A field with the wire type that the IDL gives it."""
-    if isinstance(value, tuple):
-        return value
-    if isinstance(value, bytes):
-        return spec.binary(value)
-    kind = spec.FIELDS[struct][field][1]
-    if kind == "bool":
-        return spec.truth(bool(value))
-    return spec.i64(value) if kind == "i64" else spec.i32(value)
-
-
 def set_fields(struct: Struct, values: Values) -> list[Edit]:
     """Edits that set fields of a structure; None removes a field.
 
@@ -151,7 +139,7 @@ def set_fields(struct: Struct, values: Values) -> list[Edit]:
     """
     ids = spec.field_ids(struct.name)
     wanted = {
-        ids[name]: None if value is None else _encoded(struct.name, name, value) for name, value in values.items()
+        ids[name]: None if value is None else spec.field(struct.name, name, value) for name, value in values.items()
     }
     if all(value is None and number not in struct.spans for number, value in wanted.items()):
         return []
@@ -230,7 +218,7 @@ def _edits_of(footer: Footer, key: ChunkKey | None, values: Values) -> list[Edit
         edits += set_fields(statistics, of_statistics)
     elif any(value is not None for value in of_statistics.values()):
         empty = Struct("Statistics", b"\0", 0, metadata.location.at(STATISTICS))
-        of_metadata[STATISTICS] = (spec.STRUCT, apply_edits(b"\0", set_fields(empty, of_statistics)))
+        of_metadata[STATISTICS] = apply_edits(b"\0", set_fields(empty, of_statistics))
     return edits + set_fields(metadata, of_metadata)
 
 
