@@ -39,10 +39,10 @@ from bloomcli.formats.answer import WRONG, Bits
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.parquet import codecs, spec, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.hints import removing
-from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import are, counted
 
@@ -520,9 +520,7 @@ class Filters:
         """Ordinals of the columns that have a filter in any row group."""
         return {key.column for key in self.filter_keys(None)}
 
-    def proven(
-        self, columns: set[int] | None, units: Container[int] | None
-    ) -> Iterator[tuple[ChunkKey, ColumnChunk]]:
+    def proven(self, columns: set[int] | None, units: Container[int] | None) -> Iterator[ColumnChunk]:
         """Yield the chunks of these columns (None: of those with a filter anywhere) in the row groups `units`, whose
         values prove the filters and the other metadata by which readers skip: those of a path in a VARIANT prove
         nothing without the null count of its values of other types."""
@@ -530,11 +528,11 @@ class Filters:
         chosen = chosen | {c.untyped for c in self.footer.columns if c.index in chosen and c.untyped is not None}
         for key in self.footer.chunk_keys(chosen):
             if units is None or key.row_group in units:
-                yield key, self.footer.chunk(key)
+                yield self.footer.chunk(key)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of the chunks that `proven` yields."""
-        return sum(chunk.compressed_bytes for _, chunk in self.proven(columns, units))
+        return sum(chunk.compressed_bytes for chunk in self.proven(columns, units))
 
     @cached_property
     def unwritten_lengths(self) -> dict[ChunkKey, int]:

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 from bloomcli.errors import UnsupportedError, UsageError, needed
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet.spec import Struct
+from bloomcli.model.file import ChunkKey
 from bloomcli.words import counted
 
 LENGTH_BYTES: Final = 4
@@ -201,8 +202,8 @@ class Encryption:
     """What the file calls the footer's key."""
     footer_cipher: Cipher | None
     """None: the footer's key isn't known, and a signature isn't verified."""
-    ciphers: dict[tuple[int, int], Cipher]
-    """Of the chunks that are encrypted and whose key is known, by row group and column."""
+    ciphers: dict[ChunkKey, Cipher]
+    """The ciphers of the chunks that are encrypted and whose key is known."""
     key_ids: dict[str, str | None]
     """What the file calls the keys of the encrypted columns, by the columns' paths."""
     closed: dict[int, str]
@@ -219,7 +220,7 @@ class Encryption:
         own = self.footer_cipher
         if own is None or self.plaintext_footer or self.algorithm.name != "AES_GCM_V1":
             return frozenset()
-        return frozenset(column for (_, column), cipher in self.ciphers.items() if cipher.key == own.key)
+        return frozenset(key.column for key, cipher in self.ciphers.items() if cipher.key == own.key)
 
     def details(self) -> tuple[tuple[str, str], ...]:
         """The facts for `bloom inspect`: the algorithm, the footer, and which column is under which key."""

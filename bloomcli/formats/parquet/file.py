@@ -206,7 +206,7 @@ class ParquetFile(LocatedFile):
     def is_encrypted(self, column: Column) -> bool:
         """Whether a column is encrypted by a key that is known."""
         encryption = self.footer.encryption
-        return encryption is not None and any(index == column.index for _, index in encryption.ciphers)
+        return encryption is not None and any(key.column == column.index for key in encryption.ciphers)
 
     def properties(self, column: Column) -> frozenset[str]:
         """What not every reader copes with in a leaf: encryption, ALP, a place in a VARIANT."""

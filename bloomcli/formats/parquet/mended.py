@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
@@ -19,7 +19,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.parquet import geospatial, page_index, sealing
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.page_index import IndexedPage, boundary_order
@@ -117,59 +117,6 @@ def lacks_statistics(found: ChunkMetadata, *, bounds: bool) -> bool:
     return bounds and found.null_count != found.num_values and None in found.bounds(True, False)
 
 
-class Work(NamedTuple):
-    """A chunk, and its structures that are added or judged."""
-
-    key: ChunkKey
-    chunk: ColumnChunk
-    found: ChunkMetadata
-    structures: frozenset[str]
-
-    @property
-    def decodes(self) -> bool:
-        """Whether the chunk's values are read, and not only its page headers."""
-        return self.structures != {OFFSET_INDEX}
-
-    @property
-    def bytes_to_decode(self) -> int:
-        """Compressed bytes of the values that are read."""
-        return self.chunk.compressed_bytes if self.decodes else 0
-
-
-def may_lack(work: Work) -> bool:
-    """Whether none of the structures that are added may have a right value: those that an earlier repair left out are
-    missing still."""
-    column, found = work.chunk.column, work.found
-    if STATISTICS in work.structures and found.null_count is None:
-        return False
-    if OFFSET_INDEX in work.structures and not column.max_repetition_level:
-        return False  # a row begins with each value, and so with each page
-    without_bytes = column.physical == "BYTE_ARRAY" and kind_of(column) == "DECIMAL"  # values of it may be
-    return OFFSET_INDEX in work.structures or has_floats(column) or without_bytes
-
-
-class Made(NamedTuple):
-    """The new structures of a chunk."""
-
-    key: ChunkKey
-    changes: list[StructureChange]
-    values: dict[str, Value | None]
-    """Fields of the chunk's metadata; None removes one."""
-    indexes: dict[str, bytes]
-    """New page indexes by kind."""
-    decoded: int
-    """Compressed bytes that were read for them."""
-    measured: MeasuredColumn | None = None
-    """The chunk's values, if they were read."""
-    rows: int | None = None
-    """The rows of the chunk's pages, if they were read to mend it and are counted."""
-
-    @property
-    def held(self) -> int:
-        """Bytes of memory."""
-        return sum(map(len, self.indexes.values()))
-
-
 def rows_change(row_group: int | None, stated: int, rows: int | None) -> StructureChange:
     """The change of a number of rows, of the file if `row_group` is None. `rows`: the right one; None if it isn't
     known."""
@@ -208,45 +155,96 @@ _NO_NUMBER: Final = "its least or greatest value is a decimal without bytes, whi
 
 
 class Maker:
-    """Makes the structures of one chunk.
+    """Makes new structures of one chunk: those that it lacks, or those that its values contradict.
 
     Args:
         filters: the file's filters.
         orders: the orders of its columns.
-        work: the chunk.
+        chunk: the chunk.
+        structures: its structures that are added or judged.
         stop: ends the reading of values.
+
+    Attributes:
+        found: the chunk's metadata as they are in the footer.
+        decodes: the chunk's values are read, and not only its page headers.
+        changes: what was made, and what was left as it is.
+        values: new fields of the chunk's metadata; None removes one.
+        indexes: new page indexes by kind.
+        of_column: the chunk's values, if they were read.
+        rows: the rows of the chunk's pages, if they were read to mend it and are counted.
     """
 
-    def __init__(self, filters: Filters, orders: Orders, work: Work, stop: Stop) -> None:
+    def __init__(
+        self, filters: Filters, orders: Orders, chunk: ColumnChunk, structures: set[str], stop: Stop
+    ) -> None:
         self._filters = filters
         self._orders = orders
-        self._work = work
-        self._column = work.chunk.column
-        self._key = key_of(self._column, orders.of(self._column))
-        self._lists_all = sealing.cipher_of(filters.footer, Part(OFFSET_INDEX, work.key)) is not None
-        """Whether indexes have the pages without values, too: readers number a chunk's encrypted pages by them."""
+        self.chunk, self.key = chunk, chunk.key
+        self.found = filters.footer.metadata(self.key)
+        self.structures = structures
         self._stop = stop
-        self._values: dict[str, Value | None] = {}
-        self._indexes: dict[str, bytes] = {}
-        self._changes: list[StructureChange] = []
-        self._rows: int | None = None
+        self._column = chunk.column
+        self._key_of = key_of(self._column, orders.of(self._column))
+        self._lists_all = sealing.cipher_of(filters.footer, Part(OFFSET_INDEX, self.key)) is not None
+        """Whether indexes have the pages without values, too: readers number a chunk's encrypted pages by them."""
+        self.decodes = structures != {OFFSET_INDEX}
+        self.changes: list[StructureChange] = []
+        self.values: dict[str, Value | None] = {}
+        self.indexes: dict[str, bytes] = {}
+        self.of_column: MeasuredColumn | None = None
+        self.rows: int | None = None
         self._sorted_by = 0
         """The number of sorting columns in whose order the rows are, if they aren't in that of all."""
         self._without: dict[str, str] = {}
         """The page indexes that have no right value, with the reasons."""
 
+    @property
+    def held(self) -> int:
+        """Bytes of memory of what was made."""
+        return sum(map(len, self.indexes.values()))
+
+    @property
+    def bytes_to_decode(self) -> int:
+        """Compressed bytes of the values that are read."""
+        return self.chunk.compressed_bytes if self.decodes else 0
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether none of the structures that are added may have a right value: those that an earlier repair left out
+        are missing still."""
+        if STATISTICS in self.structures and self.found.null_count is None:
+            return False
+        if OFFSET_INDEX in self.structures and not self._column.max_repetition_level:
+            return False  # a row begins with each value, and so with each page
+        without_bytes = self._column.physical == "BYTE_ARRAY" and kind_of(self._column) == "DECIMAL"  # values may be
+        return OFFSET_INDEX in self.structures or has_floats(self._column) or without_bytes
+
+    def run(self, *, adds: bool) -> Maker:
+        """Make the structures, without keeping what was measured. Raises CorruptFile, UnsupportedError; Stopped soon
+        after `stop` is set."""
+        if adds:
+            for structure in STRUCTURES:
+                if structure in self.structures:
+                    self._make(structure, "add")
+        else:
+            self._mend()
+        if self.decodes:
+            self.of_column = self.measured.of_column(self._column)
+            del self.measured
+        return self
+
     @cached_property
     def measured(self) -> MeasuredChunk:
-        """The chunk, measured. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set."""
-        return self._measured(self._work.chunk)
+        """The chunk, measured."""
+        return self._measured(self.chunk)
 
     def _measured(self, chunk: ColumnChunk) -> MeasuredChunk:
-        return measured(self._filters, chunk, measure_of(self._filters, self._work.key, chunk), self._stop)
+        return measured(self._filters, chunk, measure_of(self._filters.footer, chunk), self._stop)
 
     def _count(self) -> None:
         """Set a wrong `num_values` right. The pages prove the right one if they fill the chunk and have together the
         rows of the row group."""
-        chunk = self._work.chunk
+        chunk = self.chunk
         rows = self._filters.footer.row_group(chunk.row_group).rows
         try:
             found = self.measured
@@ -264,38 +262,31 @@ class Maker:
         found = self._measured(right)
         if (found.values, found.rows) != (counted_here, rows):
             return
-        self._work = self._work._replace(chunk=right)
+        self.chunk = right
         self.measured = found
-        self._values["num_values"] = counted_here
+        self.values["num_values"] = counted_here
         problem = f"num_values is {chunk.num_values}, and the pages have {counted(counted_here, 'value')}"
-        self._changes.append(change(chunk, ROWS, "replace", (problem,)))
+        self.changes.append(change(chunk, ROWS, "replace", (problem,)))
 
-    def mend(self) -> None:
+    def _mend(self) -> None:
         """Make new structures in place of those that the values contradict."""
         self._count()
-        work, self._rows = self._work, self.measured.rows
+        self.rows = self.measured.rows
         wrong: dict[str, list[str]] = {}
-        for fault in faults(self._filters, work.key, work.chunk, self.measured, self._stop):
+        for fault in faults(self._filters, self.chunk, self.measured, self._stop):
             if fault.is_open:
                 continue
             wrong.setdefault(fault.structure, []).append(fault.message)
             self._sorted_by = max(self._sorted_by, fault.proven)
-        if OFFSET_INDEX in wrong and COLUMN_INDEX in stored(work.found):
+        if OFFSET_INDEX in wrong and COLUMN_INDEX in stored(self.found):
             wrong.setdefault(COLUMN_INDEX, ["its pages are those of the offset index"])
-        if self.measured.values == work.chunk.num_values:
+        if self.measured.values == self.chunk.num_values:
             wrong.pop(ROWS, None)  # the numbers of rows of all columns decide
         for structure in STRUCTURES:
             if structure in wrong:
-                self.make(structure, "replace", tuple(wrong[structure]))
+                self._make(structure, "replace", tuple(wrong[structure]))
 
-    def made(self) -> Made:
-        """The structures that were made."""
-        work = self._work
-        found = self.measured.of_column(self._column) if work.decodes else None
-        decoded = work.bytes_to_decode
-        return Made(work.key, self._changes, self._values, self._indexes, decoded, found, self._rows)
-
-    def make(self, structure: str, action: str, problems: tuple[str, ...] = ()) -> None:
+    def _make(self, structure: str, action: str, problems: tuple[str, ...] = ()) -> None:
         """Make a structure. What has no right value isn't added, or is taken out if it is wrong (has `problems`)."""
         if structure not in {COLUMN_INDEX, OFFSET_INDEX}:
             self._make_fields(structure, action, problems)
@@ -305,43 +296,43 @@ class Maker:
         except _NoRightValue as why:
             action = "remove" if problems else "keep"
             self._without[structure] = str(why)
-            self._changes.append(change(self._work.chunk, structure, action, problems, reason=str(why)))
+            self.changes.append(change(self.chunk, structure, action, problems, reason=str(why)))
             return
-        self._indexes[structure] = data
+        self.indexes[structure] = data
         facts = {"bytes": len(data), "pages": len(sizes), "page_bytes": sum(sizes), "lookup_bytes": read}
-        self._changes.append(change(self._work.chunk, structure, action, problems, **facts))
+        self.changes.append(change(self.chunk, structure, action, problems, **facts))
 
     def _make_fields(self, structure: str, action: str, problems: tuple[str, ...]) -> None:
         reason: str | None = None
         if structure == STATISTICS:
             reason = self._put_statistics(mends=bool(problems))
-            action = action if self._values else "keep"
+            action = action if self.values else "keep"
         elif structure == GEOSPATIAL:
-            claimed = geospatial.claims(self._filters.footer.meta_struct(self._work.key), self._column)
+            claimed = geospatial.claims(self._filters.footer.meta_struct(self.key), self._column)
             if claimed is not None and self.measured.shapes is not None:
-                self._values[GEOSPATIAL], reason = claimed.mended(self.measured.shapes)
-            action = "remove" if self._values[GEOSPATIAL] is None else action
+                self.values[GEOSPATIAL], reason = claimed.mended(self.measured.shapes)
+            action = "remove" if self.values[GEOSPATIAL] is None else action
         elif structure == ENCODINGS:  # readers that find none look at all encodings of the chunk
             known = {page.encoding for page in self.measured.pages}
-            bits = self._work.found.encodings
+            bits = self.found.encodings
             bits |= sum(1 << number for name, number in ENUMS["Encoding"].items() if name in known)
             if names_only_dictionaries(bits):
                 bits ^= PLAIN_DICTIONARY
             numbers = [number for number in range(_OTHER_ENCODINGS) if bits >> number & 1]
-            self._values |= {ENCODINGS: None, "encodings": numbers}
+            self.values |= {ENCODINGS: None, "encodings": numbers}
         elif structure == ROWS:
             action, reason = "keep", _UNMENDED
         elif structure == SORTING and self._sorted_by:
-            by = sorting_columns(self._filters.footer, self._work.key.row_group)[: self._sorted_by]
-            self._values[SORTING] = [one.encoded for one in by]
+            by = sorting_columns(self._filters.footer, self.key.row_group)[: self._sorted_by]
+            self.values[SORTING] = [one.encoded for one in by]
         else:
-            action, self._values[structure] = "remove", None
-        self._changes.append(change(self._work.chunk, structure, action, problems, reason=reason))
+            action, self.values[structure] = "remove", None
+        self.changes.append(change(self.chunk, structure, action, problems, reason=reason))
 
     def _put_statistics(self, *, mends: bool) -> str | None:
         """Set the fields of the statistics that are missing, or all of them if this `mends` the statistics. Returns
         why there are no bounds; None if there are some."""
-        found, there, column = self.measured, self._work.found, self._column
+        found, there, column = self.measured, self.found, self._column
         fields: dict[str, Value | None] = {}
         if mends or there.null_count is None:
             fields["null_count"] = found.nulls
@@ -356,26 +347,25 @@ class Maker:
             fields["nan_count"] = found.nans
         if mends:  # the old bounds have another order for some types, and readers don't need them
             fields |= {"min": None, "max": None, "distinct_count": found.distinct}
-        self._values |= {f"{STATISTICS}.{name}": value for name, value in fields.items()}
+        self.values |= {f"{STATISTICS}.{name}": value for name, value in fields.items()}
         return reason
 
     def _offset_index(self) -> tuple[bytes, Sequence[int], None]:
         """The offset index, the sizes of its pages, and None. Raises _NoRightValue."""
-        work = self._work
-        if work.decodes:
+        if self.decodes:
             rows = self.measured.rows if all(page.begins for page in self.measured.pages) else None
             pages = [*map(_place, self._full())]
         else:
             try:
                 found, rows = page_index.pages_in(
-                    self._filters.source, work.chunk, self._filters.footer.start, self._stop, empty=self._lists_all
+                    self._filters.source, self.chunk, self._filters.footer.start, self._stop, empty=self._lists_all
                 )
                 pages = [(page.offset, page.length, page.first_row) for page in found]
             except (CorruptFile, UnsupportedError) as error:
                 raise _NoRightValue(error.reason) from None
         if rows is None:
             raise _NoRightValue("a page begins within a row, and the format has no offset index for such pages")
-        wanted = self._filters.footer.row_group(work.key.row_group).rows
+        wanted = self._filters.footer.row_group(self.chunk.row_group).rows
         if rows != wanted:
             raise _NoRightValue(f"its pages have {counted(rows, 'row')}, and the row group {wanted}")
         return page_index.encoded_offset_index(pages), [size for _, size, _ in pages], None
@@ -389,12 +379,12 @@ class Maker:
             raise _NoRightValue(reason)
         pages = self._listed()
         indexed = self._indexed(pages)
-        data = page_index.encoded_column_index(indexed, boundary_order(indexed, self._key))
+        data = page_index.encoded_column_index(indexed, boundary_order(indexed, self._key_of))
         return (
             data,
             [page.size for page in pages],
             lookup_bytes(
-                (self._key(page.low), self._key(page.high), place.size)
+                (self._key_of(page.low), self._key_of(page.high), place.size)
                 for page, place in zip(indexed, pages, strict=True)
                 if page.low is not None and page.high is not None
             ),
@@ -407,7 +397,7 @@ class Maker:
         if reason is None and any(part.low is None and part.nulls < part.values for part in parts):
             reason = only_nan
         bounds = (bound for part in parts for bound in (part.low, part.high))
-        if reason is None and any(bound is not None and self._key(bound) is None for bound in bounds):
+        if reason is None and any(bound is not None and self._key_of(bound) is None for bound in bounds):
             reason = _NO_NUMBER  # a bound isn't a value of the column's type
         return reason
 
@@ -418,11 +408,11 @@ class Maker:
     def _listed(self) -> Sequence[MeasuredPage]:
         """The pages that the offset index has, the new one or the stored one. Raises _NoRightValue."""
         full = self._full()
-        if OFFSET_INDEX in self._indexes:
+        if OFFSET_INDEX in self.indexes:
             return full
         if OFFSET_INDEX in self._without:
             raise _NoRightValue(self._without[OFFSET_INDEX])
-        index = page_index.offset_index(self._filters.source, self._filters.footer, self._work.key)
+        index = page_index.offset_index(self._filters.source, self._filters.footer, self.key)
         listed = [] if index is None else index.page_locations
         for pages in (full, self.measured.pages):
             if list(map(_place, pages)) == listed:
@@ -433,9 +423,7 @@ class Maker:
         """The pages' facts as the column index has them."""
         total = self._orders.is_total(self._column) and has_floats(self._column)
         # writers count the entries of empty lists as nulls or don't: two counts that differ contradict each other
-        agree = (
-            self._work.found.null_count in {None, self.measured.nulls} or f"{STATISTICS}.null_count" in self._values
-        )
+        agree = self.found.null_count in {None, self.measured.nulls} or f"{STATISTICS}.null_count" in self.values
         return [
             IndexedPage(
                 None if page.low is None else self._shown(page.low, cut_low),

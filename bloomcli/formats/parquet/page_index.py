@@ -24,12 +24,12 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, data_pages, read_page
 from bloomcli.formats.parquet.spec import I32, I64, encoded, zigzag
 from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
 from bloomcli.kernels import ColumnIndex, OffsetIndex
-from bloomcli.model.file import Column, ColumnChunk, IndexEntry, PageFacts
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import bound_text, decode_bound
 from bloomcli.words import plural
@@ -128,21 +128,14 @@ class Selection(NamedTuple):
     left_out: int
 
 
-def select(
-    source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk, has_within: HasWithin | None
-) -> Selection | None:
-    """The pages of a chunk that may have one of some values; None without a usable index.
-
-    Args:
-        source, footer: the file and its footer.
-        key, chunk: the chunk.
-        has_within: whether one of the values lies between a page's bounds; None: every page may have a value.
-    """
-    places = pages_of(source, footer, key, chunk)
+def select(source: Source, footer: Footer, chunk: ColumnChunk, has_within: HasWithin | None) -> Selection | None:
+    """The pages of a chunk that may have one of some values; None without a usable index. `has_within`: whether one
+    of the values lies between a page's bounds; None: every page may have a value."""
+    places = pages_of(source, footer, chunk)
     if places is None:
         return None
     try:
-        index = column_index(source, footer, key)
+        index = column_index(source, footer, chunk.key)
     except (CorruptFile, UnsupportedError):
         index = None
     if index is None:
@@ -159,10 +152,10 @@ def select(
     return Selection(kept, len(places) - len(kept))
 
 
-def pages_of(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) -> Sequence[PagePlace] | None:
+def pages_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Sequence[PagePlace] | None:
     """All pages of a chunk in its offset index; None without a usable one."""
     try:
-        return _places(source, footer, key, chunk)
+        return _places(source, footer, chunk)
     except (CorruptFile, UnsupportedError):
         return None
 
@@ -253,7 +246,7 @@ def worth(pages: Sequence[PagePlace], chunk: ColumnChunk) -> bool:
     return 2 * sum(page.length for page in pages) < chunk.compressed_bytes
 
 
-def _places(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) -> list[PagePlace] | None:
+def _places(source: Source, footer: Footer, chunk: ColumnChunk) -> list[PagePlace] | None:
     """The pages of a chunk's offset index in order; None without an index, or if it contradicts the chunk: pages that
     don't fill the chunk, pages without rows, first rows that don't ascend from 0.
 
@@ -263,14 +256,14 @@ def _places(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) -
 
     Raises: as `offset_index`.
     """
-    index = offset_index(source, footer, key)
+    index = offset_index(source, footer, chunk.key)
     numbers = None if index is None else index.page_locations
     if not numbers:
         return None
     before, end = numbers[0][0] - chunk.data_offset, chunk.data_offset + chunk.compressed_bytes
     if before < 0 or numbers[0][2] != 0 or (chunk.dictionary_bytes or before) != before:
         return None
-    ends = [first for _, _, first in numbers[1:]] + [footer.row_group(key.row_group).rows]
+    ends = [first for _, _, first in numbers[1:]] + [footer.row_group(chunk.row_group).rows]
     places = [
         PagePlace(offset, length, first, last - first, before)
         for (offset, length, first), last in zip(numbers, ends, strict=True)

@@ -21,7 +21,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import geospatial, page_index, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage
 from bloomcli.formats.parquet.page_index import PageBounds
@@ -29,7 +29,7 @@ from bloomcli.formats.parquet.row_order import compared, sorting_columns
 from bloomcli.formats.parquet.spec import I64, enum_name
 from bloomcli.hints import MENDS, repairing
 from bloomcli.kernels import Bounds, ColumnIndex, OffsetIndex
-from bloomcli.model.file import Column, ColumnChunk, Severity
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES
 from bloomcli.storage.base import Source
@@ -102,7 +102,6 @@ class Fault(NamedTuple):
 
 def faults(
     filters: Filters,
-    key: ChunkKey,
     chunk: ColumnChunk,
     measured: MeasuredChunk,
     stop: Stop | None = None,
@@ -110,23 +109,23 @@ def faults(
 ) -> list[Fault]:
     """The faults of a chunk's metadata, by its values; `orders`: the order of rows in other measured columns. Raises
     CorruptFile for statistics that can't be walked; Stopped soon after `stop` is set."""
-    return list(_Proof(filters, key, chunk, measured, stop or Stop(), orders))
+    return list(_Proof(filters, chunk, measured, stop or Stop(), orders))
 
 
-def contradictions(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> list[Fault]:
+def contradictions(filters: Filters, chunk: ColumnChunk) -> list[Fault]:
     """The faults of a chunk's metadata that these show by themselves, without its values."""
-    return list(_Metadata(filters, key, chunk).contradictions())
+    return list(_Metadata(filters, chunk).contradictions())
 
 
-def measure_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> Measure:
+def measure_of(footer: Footer, chunk: ColumnChunk) -> Measure:
     """A measure of what the chunk's metadata speak about."""
-    by = sorting_columns(filters.footer, key.row_group)
-    claimed = geospatial.claims(filters.footer.meta_struct(key), chunk.column)
+    by = sorting_columns(footer, chunk.row_group)
+    claimed = geospatial.claims(footer.meta_struct(chunk.key), chunk.column)
     return Measure(
         chunk,
-        filters.footer.order(chunk.column),
-        tracked=any(one.column == key.column for one in by),
-        distinct=filters.footer.metadata(key).distinct_count is not None,
+        footer.order(chunk.column),
+        tracked=any(one.column == chunk.column.index for one in by),
+        distinct=footer.metadata(chunk.key).distinct_count is not None,
         shapes=None if claimed is None else claimed.shapes(),
     )
 
@@ -170,20 +169,18 @@ def _text(value: bytes, column: Column) -> str:
 class _Metadata:
     """The metadata of a chunk from which readers conclude which values are there."""
 
-    def __init__(self, filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> None:
-        self.footer, self.key, self.chunk = filters.footer, key, chunk
-        self.source = filters.source
-        self.filters = filters
+    def __init__(self, filters: Filters, chunk: ColumnChunk) -> None:
+        self.filters, self.footer = filters, filters.footer
+        self.chunk, self.key = chunk, chunk.key
         self.column = chunk.column
-        self.raw = self.footer.metadata(key)
+        self.raw = self.footer.metadata(self.key)
         self.order = self.footer.order(self.column)
         self.key_of = key_of(self.column, self.order)
         self.flat = not self.column.max_repetition_level
-        self.rows = self.footer.row_group(key.row_group).rows
-        meta = self.footer.meta_struct(key)
-        self.meta = meta
-        self.statistics = meta.struct("statistics", "Statistics")
-        self.claimed = geospatial.claims(meta, self.column)
+        self.rows = self.footer.row_group(chunk.row_group).rows
+        self.meta = self.footer.meta_struct(self.key)
+        self.statistics = self.meta.struct("statistics", "Statistics")
+        self.claimed = geospatial.claims(self.meta, self.column)
         self.indexes: list[Fault] = []
         """Why an index can't be read."""
         self.column_index = self._index(COLUMN_INDEX, _PAGE_BOUNDS, page_index.column_index)
@@ -191,7 +188,7 @@ class _Metadata:
 
     def _index(self, name: str, rule: str, read: Callable[[Source, Footer, ChunkKey], _Index]) -> _Index | None:
         try:
-            return read(self.source, self.footer, self.key)
+            return read(self.filters.source, self.footer, self.key)
         except (CorruptFile, UnsupportedError) as error:
             self.indexes.append(self.fault(rule, name, error.reason))
             return None
@@ -282,13 +279,12 @@ class _Proof(_Metadata):
     def __init__(
         self,
         filters: Filters,
-        key: ChunkKey,
         chunk: ColumnChunk,
         measured: MeasuredChunk,
         stop: Stop,
         orders: Mapping[int, Bounds],
     ) -> None:
-        super().__init__(filters, key, chunk)
+        super().__init__(filters, chunk)
         self.orders = orders
         self.measured = measured
         self.stop = stop

@@ -15,6 +15,7 @@ values show whether there is anything to write.
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from typing import Final, TypeVar
@@ -27,15 +28,16 @@ from bloomcli.formats.parquet import mended, sealing
 from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, extension_remarks
-from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
+from bloomcli.formats.parquet.mended import STRUCTURES, Maker, Orders
 from bloomcli.formats.parquet.page_index import pages_in
 from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.plan import Change, decoding_bytes, key_missing, refuse_signed, slices
 from bloomcli.formats.parquet.proof import ENCODINGS, ROWS, SORTING, STATISTICS
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Struct
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
+from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.change import PAGE_INDEX, StructureChange
-from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Pieces
 from bloomcli.values.short_bounds import BOUND_BYTES
 
@@ -69,14 +71,15 @@ class RepairPlan(Change):
         self.filters = filters
         self._orders = Orders(filters.footer, adds=bool(repair.add))
         self._work = list(self._choose())
-        self._mended: list[Made] | None = None
-        if not repair.add or all(map(mended.may_lack, self._work)):
-            filters.source.will_read(self.reads())
-            self._mended = list(self._made(repair.threads, lambda _: None, ()))
-            self.measured = of_columns(made.measured for made in self._mended if made.measured is not None)
+        self._planned = not repair.add or all(maker.may_lack for maker in self._work)
+        """Whether the structures are made already."""
+        if self._planned:
+            filters.source.will_read(map(chunk_range, (maker.chunk for maker in self._work)))
+            deque(self._made(repair.threads, lambda _: None, ()), 0)
+            self.measured = of_columns(made.of_column for made in self._work if made.of_column is not None)
             if not repair.add:
-                self._mend_rows(self._mended)
-        changes = [(made.key, one) for made in self._mended or () for one in made.changes]
+                self._mend_rows()
+        changes = [(made.key, one) for made in self._work for one in made.changes]
         gone = {Part(one.structure, key) for key, one in changes if one.structure in _INDEXES and one.problems}
         super().__init__(filters, set(), puts=bool(self._work), appends=appends, indexes=gone)
         if self._work:
@@ -84,7 +87,7 @@ class RepairPlan(Change):
         self._estimated = ()
         self.bytes_to_decode = sum(one.bytes_to_decode for one in self._work)  # to mend, they were read already
 
-    def _choose(self) -> Iterator[Work]:
+    def _choose(self) -> Iterator[Maker]:
         """Yield the chunks in which something is added or judged. Raises CorruptFile, UnsupportedError."""
         footer = self.filters.footer
         for key in footer.chunk_keys():
@@ -93,18 +96,20 @@ class RepairPlan(Change):
             empty = not footer.row_group(key.row_group).rows or not (chunk.num_values or chunk.encrypted)
             if self._add and empty:
                 continue
-            work = Work(key, chunk, found, frozenset())
-            structures = self._missing(work) if self._add else self._there(work)
-            structures = self._readable(work, structures)
+            chosen = self._columns is None or key.column in self._columns
+            structures = set(STRUCTURES) if chosen else set()
+            if self._add:
+                structures = self._missing(chunk, found, chosen=chosen)
+            structures = self._readable(chunk, found, structures)
             if structures:
-                yield work._replace(structures=frozenset(structures))
+                yield Maker(self.filters, self._orders, chunk, structures, self._stop)
 
-    def _mend_rows(self, mended_: list[Made]) -> None:
+    def _mend_rows(self) -> None:
         """Set the numbers of rows right that the pages prove: of a row group, those of all its columns; of the file,
         those of all row groups."""
         footer = self.filters.footer
-        by_group: dict[int, list[Made]] = {}
-        for made in mended_:
+        by_group: dict[int, list[Maker]] = {}
+        for made in self._work:
             by_group.setdefault(made.key.row_group, []).append(made)
         total: int | None = 0
         for group in range(footer.row_group_count):
@@ -121,7 +126,7 @@ class RepairPlan(Change):
             self._rows = total
             self._left.append(mended.rows_change(None, footer.rows, total))
 
-    def _rows_of(self, group: int, stated: int, parts: list[Made]) -> int | None:
+    def _rows_of(self, group: int, stated: int, parts: list[Maker]) -> int | None:
         """The rows of a row group, if the pages of columns prove them: of the columns that were read, if the metadata
         agree, else of all columns."""
         found = {made.rows for made in parts}
@@ -143,34 +148,26 @@ class RepairPlan(Change):
                 return None
         return found.pop() if len(found) == 1 else None
 
-    def _chosen(self, column: Column) -> bool:
-        return self._columns is None or column.index in self._columns
-
-    def _there(self, work: Work) -> set[str]:
-        """The structures that are judged."""
-        return set(STRUCTURES) if self._chosen(work.chunk.column) else set()
-
-    def _missing(self, work: Work) -> set[str]:
-        """The structures that are added."""
-        column = work.chunk.column
-        chosen = self._chosen(column)
+    def _missing(self, chunk: ColumnChunk, found: ChunkMetadata, *, chosen: bool) -> set[str]:
+        """The structures that are added. `chosen`: the user has chosen the column."""
+        column = chunk.column
         wanted: set[str] = set()
         if PAGE_INDEX in self._add:
             wanted = {OFFSET_INDEX, COLUMN_INDEX} if chosen else {OFFSET_INDEX}
-            wanted -= mended.stored(work.found)
+            wanted -= mended.stored(found)
         without_bounds = self._orders.why_none(column)
         if COLUMN_INDEX in wanted and without_bounds is not None:
             wanted.remove(COLUMN_INDEX)
-            self._leave(work.chunk, {COLUMN_INDEX}, without_bounds)
+            self._leave(chunk, {COLUMN_INDEX}, without_bounds)
         if chosen and STATISTICS in self._add:
-            lacking = mended.lacks_statistics(work.found, bounds=without_bounds is None)
+            lacking = mended.lacks_statistics(found, bounds=without_bounds is None)
             wanted |= {STATISTICS} if lacking else set()
         return wanted
 
-    def _readable(self, work: Work, structures: set[str]) -> set[str]:
+    def _readable(self, chunk: ColumnChunk, found: ChunkMetadata, structures: set[str]) -> set[str]:
         """The structures without those that need values that can't be read. Raises UnsupportedError for values of a
         column that was chosen by name and is encrypted."""
-        chunk, column = work.chunk, work.chunk.column
+        column = chunk.column
         named = self._columns is not None and column.index in self._columns
         if chunk.encrypted and structures and named:
             raise key_missing(self.filters.footer, chunk)
@@ -178,7 +175,11 @@ class RepairPlan(Change):
         reason = unreadable(self.filters.footer, column) if needing and not named else None
         if reason is None:
             return structures
-        self._leave(chunk, needing if self._add else {STATISTICS, *mended.stored(work.found)}, reason)
+        self._leave(
+            chunk,
+            needing if self._add else {STATISTICS, *mended.stored(found)},
+            reason,
+        )
         return structures - needing
 
     def _leave(self, chunk: ColumnChunk, structures: Iterable[str], reason: str) -> None:
@@ -187,9 +188,9 @@ class RepairPlan(Change):
     @cached_property
     def structures(self) -> tuple[StructureChange, ...]:  # type: ignore[override]
         """The planned changes, and what is left as it is."""
-        if self._mended is not None:
-            return (*(one for made in self._mended for one in made.changes), *self._left)
-        planned = ((work.chunk, one) for work in self._work for one in STRUCTURES if one in work.structures)
+        if self._planned:
+            return (*(one for made in self._work for one in made.changes), *self._left)
+        planned = ((maker.chunk, one) for maker in self._work for one in STRUCTURES if one in maker.structures)
         return (*(mended.change(chunk, one, "add") for chunk, one in planned), *self._left)
 
     @property
@@ -203,29 +204,25 @@ class RepairPlan(Change):
             + (_ORDER_BYTES * footer.column_count if self._orders.added else 0)
             + sealing.overhead(footer, len(self._work))
         )
-        if self._mended is None:
-            return fixed + sum(_CHUNK_BYTES + _index_bound(footer, work) for work in self._work)
+        if not self._planned:
+            return fixed + sum(_CHUNK_BYTES + _index_bound(footer, maker) for maker in self._work)
         rows = 0 if self._rows is None else _CHUNK_BYTES
-        return fixed + rows + sum(_CHUNK_BYTES + made.held for made in self._mended if made.changes)
+        return fixed + rows + sum(_CHUNK_BYTES + made.held for made in self._work if made.changes)
 
     def reads(self) -> Iterator[tuple[int, int]]:
         """The chunks that are decoded, or whose page headers are read; none once they were."""
-        return (chunk_range(work.chunk) for work in self._work if self._mended is None)
+        return iter(()) if self._planned else (chunk_range(maker.chunk) for maker in self._work)
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The body, and then the page indexes; to add them, they are made while the body is copied."""
-        made: list[Made] = self._mended or []
+        made = self._work
         kept = itertools.chain.from_iterable(map(slices, self.kept()))
-        if self._mended is None:
-            self.filters.source.will_read(self.reads())
-            for piece in self._made(threads, tick, kept):
-                if isinstance(piece, Made):
-                    made.append(piece)
-                else:
-                    yield piece
-        else:
+        if self._planned:
             tick(self.bytes_to_decode)
             yield from kept
+        else:
+            self.filters.source.will_read(self.reads())
+            yield from self._made(threads, tick, kept)
         for structure in _INDEXES:
             for one in made:
                 if structure in one.indexes:
@@ -237,11 +234,11 @@ class RepairPlan(Change):
             self.values[None] = {ROWS: self._rows}
         changes = (*(change for one in made for change in one.changes), *self._left)
         remarks = () if self._queue is None else self._queue.remarks
-        yield from self.finish((), sum(one.decoded for one in made), remarks, changes)
+        yield from self.finish((), sum(one.bytes_to_decode for one in made), remarks, changes)
 
-    def _made(self, threads: int, tick: Tick, pieces: Iterable[T]) -> Iterator[Made | T]:
-        """Yield some pieces while `threads` threads make the new structures, and then these, in order."""
-        jobs = (Job(decoding_bytes(work.chunk), partial(self._one, work, tick)) for work in self._work)
+    def _made(self, threads: int, tick: Tick, pieces: Iterable[T]) -> Iterator[T]:
+        """Yield some pieces while `threads` threads make the new structures."""
+        jobs = (Job(decoding_bytes(maker.chunk), partial(self._one, maker, tick)) for maker in self._work)
         with BuildQueue(jobs, threads, lambda made: made.held, self._stop) as queue:
             self._queue = queue
             queue.start_jobs()
@@ -249,34 +246,28 @@ class RepairPlan(Change):
                 yield piece
                 queue.start_jobs()
             while queue:
-                yield queue.take()
+                queue.take()
                 queue.start_jobs()
 
-    def _one(self, work: Work, tick: Tick) -> Made:
-        """Make the structures that a chunk lacks, or those that its values contradict."""
-        maker = Maker(self.filters, self._orders, work, self._stop)
-        if self._add:
-            for structure in STRUCTURES:
-                if structure in work.structures:
-                    maker.make(structure, "add")
-        else:
-            maker.mend()
-        tick(work.bytes_to_decode)
-        return maker.made()
+    def _one(self, maker: Maker, tick: Tick) -> Maker:
+        """Make the structures of one chunk."""
+        maker.run(adds=bool(self._add))
+        tick(maker.bytes_to_decode)
+        return maker
 
 
-def _index_bound(footer: Footer, work: Work) -> int:
+def _index_bound(footer: Footer, maker: Maker) -> int:
     """The upper bound of the bytes of a chunk's new page indexes, if its pages are as many as the footer counts or as
     large as usual."""
-    chunk = work.chunk
-    if not work.structures.intersection(_INDEXES):
+    chunk = maker.chunk
+    if not maker.structures.intersection(_INDEXES):
         return 0
     pages = 1 + max(chunk.num_values // _PAGE_VALUES, chunk.uncompressed_bytes // _PAGE_BYTES)
-    if not chunk.encrypted and work.found.has_encoding_stats:
-        meta = footer.meta_struct(work.key)
+    if not chunk.encrypted and maker.found.has_encoding_stats:
+        meta = footer.meta_struct(maker.key)
         some = (Struct("PageEncodingStats", footer.raw, at, meta.location) for at in meta.list_starts(ENCODINGS)[:-1])
         pages = max(pages, min(sum(max(one.integer("count") or 0, 0) for one in some), chunk.num_values))
     bounds = (
-        2 * (min(width_of(chunk.column) or BOUND_BYTES, BOUND_BYTES) + 2) if COLUMN_INDEX in work.structures else 0
+        2 * (min(width_of(chunk.column) or BOUND_BYTES, BOUND_BYTES) + 2) if COLUMN_INDEX in maker.structures else 0
     )
     return pages * (_ENTRY_BYTES + bounds)

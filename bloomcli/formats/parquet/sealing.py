@@ -39,7 +39,7 @@ def overhead(footer: Footer, filters: int) -> int:
 def cipher_of(footer: Footer, part: Part) -> Cipher | None:
     """The cipher of a chunk's modules; None if the chunk isn't encrypted."""
     encryption = footer.encryption
-    return None if encryption is None else encryption.ciphers.get((part.key.row_group, part.key.column))
+    return None if encryption is None else encryption.ciphers.get(part.key)
 
 
 def sealed_part(footer: Footer, part: Part, data: bytes) -> bytes:
@@ -105,13 +105,13 @@ def _sealed(old: Footer, new: Footer, encryption: Encryption) -> Iterator[bytes]
     and padding."""
     stored = Footer(old.path, old.file_bytes, old.start, encryption.stored)
     at = 0
-    for key, before, kept in zip(new.chunk_keys(), old.chunk_keys(), stored.chunk_keys(), strict=True):
-        cipher = encryption.ciphers.get((key.row_group, key.column))
+    for key in new.chunk_keys():
+        cipher = encryption.ciphers.get(key)
         if cipher is None:
             continue
-        chunk, as_stored = new.chunk_struct(key), stored.chunk_struct(kept)
+        chunk = new.chunk_struct(key)
         yield new.raw[at : chunk.start]
-        yield _sealed_chunk(old.chunk_struct(before), chunk, as_stored, cipher)
+        yield _sealed_chunk(old.chunk_struct(key), chunk, stored.chunk_struct(key), cipher)
         at = chunk.end
     yield new.raw[at : new.top.end]
 

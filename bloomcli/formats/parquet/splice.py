@@ -43,13 +43,13 @@ from bloomcli.formats.parquet.footer import (
     FILTER,
     OFFSET_INDEX,
     PAGES,
-    ChunkKey,
     Footer,
     Region,
     read_footer,
     regions,
 )
 from bloomcli.formats.parquet.spec import Struct, zigzag
+from bloomcli.model.file import ChunkKey
 from bloomcli.storage.base import Fingerprint, Source
 
 OFFSET: Final = "bloom_filter_offset"
@@ -360,7 +360,7 @@ def check(old: Footer, raw: bytes, changed: Changed, moved: bool) -> None:
         left_out: dict[ChunkKey | None, set[str]] = {key: set(names) for key, names in changed.items()}
         for key in old.chunk_keys() if moved else ():
             left_out.setdefault(key, set()).update(_LOCATIONS)
-        same = _without(new, _translated(new, left_out)) == _without(old, left_out)
+        same = _without(new, left_out) == _without(old, left_out)
     except CorruptFile as error:
         raise WriteError(f"the patched footer can't be read: {error.reason}", path=old.path) from error
     if not same:
@@ -380,9 +380,9 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
     if stripped(one) == stripped(other):
         return True
 
-    def kept(footer: Footer) -> list[tuple[int, int, int | None]]:
+    def kept(footer: Footer) -> list[tuple[ChunkKey, int | None]]:
         rest = () if columns is None else set(range(footer.column_count)) - columns
-        return [(key.row_group, key.column, length) for key, _, length, _ in footer.filter_claims(set(rest))]
+        return [(key, length) for key, _, length, _ in footer.filter_claims(set(rest))]
 
     # if filters were cut out, the bytes after them have moved
     one_rest, other_rest = (_without(each, dict.fromkeys(each.chunk_keys(), _LOCATIONS)) for each in (one, other))
@@ -399,13 +399,6 @@ def differs_only_in_structures(one: Footer, other: Footer) -> bool:
         return _without(footer, fields)
 
     return rest(one) == rest(other)
-
-
-def _translated(footer: Footer, fields: Changed) -> Changed:
-    """The same fields under the keys of another footer with the same chunks."""
-    columns = {key.column for key in fields if key is not None}
-    keys = {(key.row_group, key.column): key for key in footer.chunk_keys(columns)}
-    return {None if key is None else keys[key.row_group, key.column]: names for key, names in fields.items()}
 
 
 def movable_start(claims: list[Region], end: int) -> int:
