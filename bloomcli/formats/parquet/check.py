@@ -29,7 +29,6 @@ from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, Filters, LoadedF
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, OFFSET_INDEX, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
-from bloomcli.formats.parquet.row_order import sorting_columns
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.hints import removing, repairing
 from bloomcli.model.file import UNVERIFIED, Column, ColumnChunk, FilterFacts, Severity
@@ -232,7 +231,7 @@ def _sorted_together(filters: Filters, chunks: Iterable[ColumnChunk]) -> Iterato
     """Yield the chunks, those of a row group's sorting columns together, the first sorting column last: the rows are
     compared by all of them."""
     for group, some in groupby(chunks, lambda chunk: chunk.row_group):
-        by = [one.column for one in sorting_columns(filters.footer, group)]
+        by = [one.column for one in proof.sorting_columns(filters.footer, group)]
         together = []
         for chunk in some:
             if chunk.column.index in by:

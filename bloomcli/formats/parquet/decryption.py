@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.keys import Keys
+from bloomcli.formats.keys import Keys, key_hint
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.bloom_filter import plaintext_problem
@@ -40,10 +40,10 @@ from bloomcli.formats.parquet.encryption import (
     Algorithm,
     Cipher,
     Encryption,
+    KeyRing,
     Kind,
     WrongModule,
     algorithm_of,
-    key_hint,
     module_length,
 )
 from bloomcli.formats.parquet.footer import (
@@ -54,7 +54,6 @@ from bloomcli.formats.parquet.footer import (
     Footer,
     regions,
 )
-from bloomcli.formats.parquet.key_material import KeyRing
 from bloomcli.formats.parquet.page_index import offset_index
 from bloomcli.formats.parquet.pages import BAD_CHECKSUM, WINDOW, BadChecksum, PageHeader, parse
 from bloomcli.formats.parquet.spec import Location, Struct

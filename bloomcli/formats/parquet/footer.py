@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError
+from bloomcli.formats.keys import key_hint
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, statistics
 from bloomcli.formats.parquet.schema import key_values, leaf_columns, with_enums_as_text
@@ -173,8 +174,6 @@ class Footer:
         encryption = self.encryption
         if not self.signed or (encryption is not None and encryption.footer_cipher is not None):
             return None
-        from bloomcli.formats.parquet.encryption import key_hint
-
         return UnsupportedError(
             "the footer is signed, and its key isn't given: any change to it breaks the signature",
             path=self.path,
@@ -436,8 +435,6 @@ class Footer:
         )
 
     def _key_hint(self, column: Column) -> str:
-        from bloomcli.formats.parquet.encryption import key_hint
-
         return key_hint(None, column.path) if self.encryption is None else self.encryption.hint(column.path)
 
     def only_dictionary(self, key: ChunkKey, found: ChunkMetadata) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 from operator import add, gt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -55,8 +55,6 @@ _WIDE: Final = 12
 _NAME: Final = b"c"
 _ALP: Final = "ALP"
 _DELTA: Final = "DELTA_BINARY_PACKED"
-_HIDES_CODEC: Final = b"parquet-cpp version 1.5.1-SNAPSHOT"
-"""The writer before Arrow 3.0, whose pages of version 2 Arrow always decompresses."""
 
 
 class RawPage(NamedTuple):
@@ -73,8 +71,6 @@ class RawPage(NamedTuple):
     """The file offset."""
     longest: int
     """The size of the longest value, if values can share bytes; else 0."""
-    hides_codec: bool = False
-    """The header says that the values aren't compressed, and they are (`PageHeader.is_packed`)."""
 
 
 class ChosenPages(NamedTuple):
@@ -225,11 +221,6 @@ class ChunkPages:
         in_row = -(-self.values // max(self.row_count, 1))
         return max(min(_ROWS_AT_ONCE, _TOGETHER_BYTES // max(longest * in_row, 1)), 1)
 
-    @property
-    def hides_codec(self) -> bool:
-        """Whether the header of a page says that its values aren't compressed, and they are."""
-        return any(page.hides_codec for page in self.pages)
-
 
 def decoded(
     source: Source,
@@ -254,9 +245,8 @@ def decoded(
     """
     parts = ((at, part) for at, chosen in enumerate(chunks) for part in _together(source, data_end, chosen))
     most = _CHUNKS_TOGETHER, _TOGETHER_BYTES, _VALUES_TOGETHER
-    for _, alike in groupby(parts, lambda one: one[1].hides_codec):  # a property of the whole file in memory
-        for some in runs(alike, lambda one: (1, one[1].memory, one[1].values), most):
-            yield from _decode(some, typed, unit)
+    for some in runs(parts, lambda one: (1, one[1].memory, one[1].values), most):
+        yield from _decode(some, typed, unit)
 
 
 def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[ChunkPages]:
@@ -409,8 +399,12 @@ def _next(reader: ChunkReader) -> RawPage | None:
         return _plain(reader, at)
     data = bytes(reader.take(header.size + packed))
     longest = pages.longest(reader, header, at)
-    hides_codec = header.is_packed and not header.is_compressed
-    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, hides_codec)
+    head = header.head() if header.is_packed and not header.is_compressed else None
+    if head is not None:  # Arrow doesn't decompress a page whose header says that it isn't compressed
+        fields = {name: head.integer(name) for name in spec.FIELDS[head.name] if name != "is_compressed"}
+        sizes = {"uncompressed_page_size": size, "compressed_page_size": packed, "crc": header.crc}
+        data = encoded("PageHeader", {"type": header.type, **sizes, header.head_field: fields}) + data[header.size :]
+    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest)
 
 
 def _plain(reader: ChunkReader, at: int) -> RawPage:
@@ -576,8 +570,7 @@ def file_of(groups: Sequence[Sequence[ChunkPages]], typed: Footer | None) -> byt
     if typed is None:
         column = groups[0][0].chunk.column
         schema = _schema(*_type(column), column.max_repetition_level, column.max_definition_level)
-        hides_codec = any(group[0].hides_codec for group in groups)
-        fields: dict[str, Any] = {"schema": schema, "created_by": _HIDES_CODEC if hides_codec else None}
+        fields: dict[str, Any] = {"schema": schema}
     else:
         spans = {field: typed.top.span(field) for field in ("schema", "key_value_metadata", "column_orders")}
         fields = {field: typed.for_arrow[span.start : span.end] for field, span in spans.items() if span is not None}

@@ -19,7 +19,7 @@ from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedErro
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet import sealing
 from bloomcli.formats.parquet.file import ParquetFile
-from bloomcli.formats.parquet.mended import Maker
+from bloomcli.formats.parquet.repair import Maker
 from bloomcli.model.file import FilterFacts, Presence
 from bloomcli.storage.local.store import LocalStore
 from bloomcli.storage.registry import open_source
