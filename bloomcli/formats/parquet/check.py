@@ -308,13 +308,10 @@ def _deep_one(filters: Filters, chunk: ColumnChunk, stop: Stop, orders: dict[int
         if not known:
             raise
         return found._replace(proof=tuple(fault.finding(chunk) for fault in known))
-    measured = measure.chunk()
-    if measured.order is not None:
-        orders[chunk.column.index] = measured.order
-    faults = proof.faults(filters, chunk, measured, stop, orders)
-    return found._replace(
-        proof=tuple(fault.finding(chunk) for fault in faults), measured=measured.of_column(chunk.column)
-    )
+    if measure.order is not None:
+        orders[chunk.column.index] = measure.order
+    faults = proof.faults(filters, chunk, measure, stop, orders)
+    return found._replace(proof=tuple(fault.finding(chunk) for fault in faults), measured=measure.of_column())
 
 
 def _unread(chunk: ColumnChunk, why: str, *faults: proof.Fault) -> DeepCheck:

@@ -28,7 +28,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
-from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage, measured, order_of
+from bloomcli.formats.parquet.measured import Measure, MeasuredPage, measured, order_of
 from bloomcli.formats.parquet.page_index import PageBounds
 from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.spec import I64, Struct, enum_name
@@ -108,7 +108,7 @@ class Fault(NamedTuple):
 def faults(
     filters: Filters,
     chunk: ColumnChunk,
-    measured: MeasuredChunk,
+    measured: Measure,
     stop: Stop | None = None,
     orders: Mapping[int, Bounds] = MappingProxyType({}),
 ) -> list[Fault]:
@@ -285,7 +285,7 @@ class _Proof(_Metadata):
         self,
         filters: Filters,
         chunk: ColumnChunk,
-        measured: MeasuredChunk,
+        measured: Measure,
         stop: Stop,
         orders: Mapping[int, Bounds],
     ) -> None:

@@ -34,7 +34,7 @@ from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, extension_remarks
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
-from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, lookup_bytes, measured, order_of
+from bloomcli.formats.parquet.measured import Measure, MeasuredPage, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.page_index import IndexedPage, boundary_order
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, chunk_range, data_pages
 from bloomcli.formats.parquet.plan import Change, decoding_bytes, key_missing, refuse_signed, slices
@@ -244,16 +244,16 @@ class Maker:
         else:
             self._mend()
         if self.decodes:
-            self.of_column = self.measured.of_column(self._column)
+            self.of_column = self.measured.of_column()
             del self.measured
         return self
 
     @cached_property
-    def measured(self) -> MeasuredChunk:
+    def measured(self) -> Measure:
         """The chunk, measured."""
         return self._measured(self.chunk)
 
-    def _measured(self, chunk: ColumnChunk) -> MeasuredChunk:
+    def _measured(self, chunk: ColumnChunk) -> Measure:
         return measured(self._filters, chunk, measure_of(self._filters.footer, chunk), self._stop)
 
     def _count(self) -> None:
@@ -405,7 +405,7 @@ class Maker:
             ),
         )
 
-    def _why_no_bounds(self, parts: Sequence[MeasuredChunk | MeasuredPage], only_nan: str) -> str | None:
+    def _why_no_bounds(self, parts: Sequence[Measure | MeasuredPage], only_nan: str) -> str | None:
         """Why some of these parts of the chunk can't have bounds; None if all can. `only_nan`: the reason if one has
         no other values than NaN."""
         reason = self._orders.why_none(self._column) or (_TOO_LONG if self.measured.unknown else None)
