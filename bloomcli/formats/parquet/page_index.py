@@ -140,7 +140,7 @@ def select(source: Source, footer: Footer, chunk: ColumnChunk, has_within: HasWi
         index = None
     if index is None:
         return Selection(places, 0)
-    pages = PageBounds(index, [place.rows for place in places], chunk, footer)
+    pages = PageBounds(index, [place.first_row for place in places], chunk, footer)
     if pages.problem is not None:
         return None
     flat = not chunk.column.max_repetition_level  # arrow-rs compares the nulls of a repeated column with its rows
@@ -283,7 +283,7 @@ class PageBounds:
 
     Args:
         index: the chunk's column index, which has null_pages.
-        rows: the rows of each page.
+        firsts: the first row of each page, by the offset index.
         chunk: the metadata of the chunk.
         footer: the file's footer, which tells whether the bounds of its writer can be trusted.
 
@@ -294,16 +294,9 @@ class PageBounds:
         bounds: (minimum, maximum) of each page, as `decode_bound` returns them; None if unknown.
     """
 
-    @classmethod
-    def located(
-        cls, index: ColumnIndex, places: Sequence[tuple[int, int, int]], chunk: ColumnChunk, footer: Footer
-    ) -> PageBounds:
-        """The facts about pages at these places in an offset index."""
-        firsts = [first for _, _, first in places]
-        end = footer.row_group(chunk.row_group).rows
-        return cls(index, [after - first for first, after in pairwise([*firsts, end])], chunk, footer)
-
-    def __init__(self, index: ColumnIndex, rows: Sequence[int], chunk: ColumnChunk, footer: Footer) -> None:
+    def __init__(self, index: ColumnIndex, firsts: Sequence[int], chunk: ColumnChunk, footer: Footer) -> None:
+        ends = [*firsts, footer.row_group(chunk.row_group).rows]
+        rows = [after - first for first, after in pairwise(ends)]
         self.only_nulls: Sequence[bool] = index.null_pages or ()
         self._counts = index.null_counts
         lows, highs = index.min_values or (), index.max_values or ()
@@ -442,7 +435,7 @@ def _entries(source: Source, footer: Footer, key: ChunkKey) -> Iterator[IndexEnt
             reason = f"the column index has {plural(len(nulls), 'page')}, the offset index {len(locations):,}"
             yield IndexEntry(row_group=key.row_group, problem=reason)
             return
-        problem = PageBounds.located(pages, locations, footer.chunk(key), footer).problem
+        problem = PageBounds(pages, [first for _, _, first in locations], footer.chunk(key), footer).problem
         if problem is not None:
             yield IndexEntry(row_group=key.row_group, problem=f"the column index isn't used: {problem}")
     order = None if pages is None else pages.boundary_order

@@ -189,23 +189,20 @@ class Change(Plan):
             self.keep = ((0, self._earlier - len(plan.tail)),)
             self.bytes_to_copy = self._earlier - len(plan.tail)
 
-    def put(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
-        """Yield the next filter. With `early`, the body isn't complete yet, and the filter is placed after it."""
-        part, header = Part(FILTER, key), write_header(bits.nbytes, self.variant)
-        stored = sealing.sealed_filter(self.filters.footer, part, header, bits.bitset)
+    def put_filter(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
+        """Yield the next filter, as `put` does."""
+        yield from self.put(Part(FILTER, key), [write_header(bits.nbytes, self.variant), bits.bitset], early=early)
+
+    def put(self, part: Part, plain: Sequence[bytes | bytearray], *, early: bool = False) -> Pieces:
+        """Yield the next part: a filter's header and bits, or a page index. With `early`, the body isn't complete
+        yet, and the part is placed after it."""
+        stored = sealing.sealed(self.filters.footer, part, plain)
         at = self.bytes_to_copy + self._new_bytes
-        self._new[part] = _Digest(sum(map(len, stored)), kernels.xxh64(bits.bitset))
+        self._new[part] = _Digest(sum(map(len, stored)), kernels.xxh64(plain[-1]))
         self._new_bytes += self._new[part].bytes
         for data in stored:
             yield PlacedBytes(at, data) if early else data
             at += len(data)
-
-    def put_index(self, part: Part, data: bytes) -> Pieces:
-        """Yield the next page index."""
-        stored = sealing.sealed_part(self.filters.footer, part, data)
-        self._new[part] = _Digest(len(stored), kernels.xxh64(data))
-        self._new_bytes += len(stored)
-        yield stored
 
     def finish(
         self,
@@ -480,7 +477,7 @@ class AddPlan(Change):
             self._refuse_missing(chunk, built.values)
             changes.append(self._changed(chunk, built.values, bits))
             decoded += built.decoded
-            yield from self.put(chunk.key, bits, early=early)
+            yield from self.put_filter(chunk.key, bits, early=early)
 
         jobs = (self._job(chunk, tick) for chunk in self.chunks)
         with BuildQueue(jobs, threads, lambda built: built.held, self._stop) as queue:
@@ -712,6 +709,6 @@ class FoldPlan(Change):
         yield from self.kept()
         for key in self._folding.sizes:
             bits = self._folding.take(key)
-            yield from self.put(key, bits)
+            yield from self.put_filter(key, bits)
             del bits  # the next one may be as large
         yield from self.finish(self.estimate, 0)

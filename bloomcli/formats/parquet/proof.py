@@ -257,7 +257,8 @@ class _Metadata:
         if located is not None:
             yield self.fault(_LOCATIONS, OFFSET_INDEX, located)
         elif self.column_index is not None and self.offset_index is not None:
-            pages = PageBounds.located(self.column_index, locations, self.chunk, self.footer)
+            firsts = [first for _, _, first in locations]
+            pages = PageBounds(self.column_index, firsts, self.chunk, self.footer)
             if pages.problem is not None:
                 rule = _PAGE_COUNTS if pages.in_counts else _PAGE_BOUNDS
                 yield self.fault(rule, COLUMN_INDEX, pages.problem)

@@ -200,7 +200,7 @@ class Maker:
         self._stop = stop
         self._column = chunk.column
         self._key_of = key_of(self._column, orders.of(self._column))
-        self._lists_all = sealing.cipher_of(filters.footer, Part(OFFSET_INDEX, self.key)) is not None
+        self._lists_all = sealing.cipher_of(filters.footer, self.key) is not None
         """Whether indexes have the pages without values, too: readers number a chunk's encrypted pages by them."""
         self.decodes = structures != {OFFSET_INDEX}
         self.changes: list[StructureChange] = []
@@ -660,7 +660,7 @@ class RepairPlan(Change):
         for structure in _INDEXES:
             for one in made:
                 if structure in one.indexes:
-                    yield from self.put_index(Part(structure, one.key), one.indexes[structure])
+                    yield from self.put(Part(structure, one.key), [one.indexes[structure]])
         self.values |= {one.key: one.values for one in made if one.values}
         if self._orders.added and any(one.values or COLUMN_INDEX in one.indexes for one in made):
             self.values[None] = {COLUMN_ORDERS: self._orders.type_orders}

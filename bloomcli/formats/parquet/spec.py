@@ -257,11 +257,7 @@ class Struct:
 
     def member(self) -> str | None:
         """Return the first known member of a union that is set; None if none is set, or only newer ones."""
-        return next((name for name in field_ids(self.name) if self._has_struct(name)), None)
-
-    def _has_struct(self, field: str) -> bool:
-        span = self.span(field)
-        return span is not None and span.kind == STRUCT
+        return next((name for name in field_ids(self.name) if self._typed(name, STRUCT)), None)
 
     def struct(self, field: str, name: str) -> Struct | None:
         """A field that is a structure, walked."""
