@@ -297,3 +297,10 @@ def _referred(given: str, whose: str) -> str | None:
                 hint=f"a file has base64: or hex: in front of the key: (printf base64:; base64 -w0 {given[1:]})",
             ) from None
     return None
+
+
+def key_hint(key_id: str | None, column: str | None = None) -> str:
+    """The hint with the options by which a key is given: that of a column, or of the footer."""
+    option = ["--footer-key", "env:NAME"] if column is None else ["--column-key", f"{column}=env:NAME"]
+    named = "" if key_id is None else f", or by the file's name for it, {shlex.join(['--key', f'{key_id}=env:NAME'])}"
+    return f"give its key: {shlex.join(option)}{named}"

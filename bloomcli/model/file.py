@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.model.report import Brief
 
@@ -304,6 +304,14 @@ class Column:
         return self.variant_path or self.path
 
 
+class ChunkKey(NamedTuple):
+    """The place of a column chunk in its file."""
+
+    row_group: int
+    column: int
+    """The leaf column's ordinal."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnChunk:
     """The metadata of one column in one row group, including that of its filter."""
@@ -341,3 +349,8 @@ class ColumnChunk:
     """How that key is given."""
     wide_deltas: bool = False
     """Pages in DELTA_BINARY_PACKED may have deltas with more bits than the type, which Arrow refuses."""
+
+    @property
+    def key(self) -> ChunkKey:
+        """The chunk's place."""
+        return ChunkKey(self.row_group, self.column.index)

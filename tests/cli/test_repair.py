@@ -17,7 +17,7 @@ from support.golden import ORC, WRITERS
 from support.thrift import I64, Fields
 from support.wrong_structures import KINDS
 
-from bloomcli.formats.parquet import mended
+from bloomcli.formats.parquet import repair
 from bloomcli.formats.parquet.bloom_filter import Filters
 
 NAN = WRITERS / "polars_1.38.1_nan.parquet"
@@ -104,8 +104,8 @@ def test_each_file_of_many_is_read_once_to_be_mended(
         read.append(Path(filters.source.path).stem)
         return measured(filters, *rest)
 
-    measured = mended.measured
-    monkeypatch.setattr(mended, "measured", counted)
+    measured = repair.measured
+    monkeypatch.setattr(repair, "measured", counted)
     for options, done in ((["--dry-run"], 0), (["-o", tmp_path / "out"], 3), (["--in-place"], 3)):
         assert bloom("repair", lake, *options, "-f", "json").json["done"] == done
         assert sorted(read) == ["a", "b", "c"]

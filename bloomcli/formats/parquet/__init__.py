@@ -4,8 +4,7 @@ Each module imports only modules that stand above it:
 
     limits          ceilings, each with its reason
     spec            Thrift structures by the IDL: walks of fields, with checks, and the encoding of new ones
-    encryption      modules: encrypted and decrypted; how a file is encrypted
-    key_material    the keys for a file: given, or wrapped in its key material
+    encryption      modules: encrypted and decrypted; how a file is encrypted, and its keys: given, or wrapped
     schema          leaf columns, their types, and the paths of shredded VARIANTs
     statistics      which bounds and null counts are believed; which bounds a filter must have
     footer          the footer: row groups, metadata of column chunks, byte ranges, extensions
@@ -19,8 +18,7 @@ Each module imports only modules that stand above it:
     geospatial      bounding boxes and types of geometries, compared with the values and set right
     page_decoder    pages to Arrow arrays, for `find`
     measured        what a chunk's statistics and page index should say, by its values
-    row_order       whether rows are in the order of the sorting columns
-    proof           findings where they say something else, for `validate --deep`
+    proof           findings where they say something else, also of the order of rows, for `validate --deep`
     records         the rows that `find` returns, and the plan of the reads from a store
     lookups         values to the hashes that are looked up
     dictionary      lookups in a chunk's dictionary
@@ -33,8 +31,7 @@ Each module imports only modules that stand above it:
     splice          edits of a footer, and the new file
     sealing         new parts and the footer of an encrypted file, as they are stored
     plan            add, remove and fold
-    mended          statistics and page indexes as they should be
-    repair          the plan that puts them in place
+    repair          statistics and page indexes as they should be, and the plan that puts them in place
     row_lineage     the two columns of Iceberg's row lineage
     search          the search for values, in a file and in the filters of many files like it
     file            a file with all of these; a filter alone in a file

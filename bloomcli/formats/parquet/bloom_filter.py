@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
@@ -39,10 +39,10 @@ from bloomcli.formats.answer import WRONG, Bits
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.parquet import codecs, spec, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.hints import removing
-from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import are, counted
 
@@ -165,29 +165,15 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
         return num_bytes.to_bytes(4, "little") + bytes(8)
     if variant == CURRENT:
         return _FIRST + spec.zigzag(num_bytes) + _REST + b"\x00"
-    idl = spec.structures()
-    header = idl.BloomFilterHeader(
-        numBytes=num_bytes,
-        algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
-        hash=idl.BloomFilterHash(XXHASH=idl.Empty()),  # member 1, which was MURMUR3
+    # member 1 of the hash, which was MURMUR3
+    header = spec.encoded(
+        "BloomFilterHeader", {"numBytes": num_bytes, "algorithm": {"BLOCK": {}}, "hash": {"XXHASH": {}}}
     )
-    if variant == PAGE:
-        header = idl.PageHeader(
-            type=idl.PageType.BLOOM_FILTER_PAGE,
-            uncompressed_page_size=num_bytes,
-            compressed_page_size=num_bytes,
-            bloom_filter_page_header=header,
-        )
-    return _encoded(header)
-
-
-def _encoded(structure: Any) -> bytes:
-    from thriftpy2.protocol.compact import TCompactProtocol
-    from thriftpy2.transport import TMemoryBuffer
-
-    out = TMemoryBuffer()
-    structure.write(TCompactProtocol(out))
-    return bytes(out.getvalue())
+    if variant == HEADER:
+        return header
+    sizes = {"uncompressed_page_size": num_bytes, "compressed_page_size": num_bytes}
+    page = {"type": "BLOOM_FILTER_PAGE", **sizes, "bloom_filter_page_header": header}
+    return spec.encoded("PageHeader", page)
 
 
 def filter_class(variant: str) -> type[SplitBlockFilter]:
@@ -534,9 +520,7 @@ class Filters:
         """Ordinals of the columns that have a filter in any row group."""
         return {key.column for key in self.filter_keys(None)}
 
-    def proven(
-        self, columns: set[int] | None, units: Container[int] | None
-    ) -> Iterator[tuple[ChunkKey, ColumnChunk]]:
+    def proven(self, columns: set[int] | None, units: Container[int] | None) -> Iterator[ColumnChunk]:
         """Yield the chunks of these columns (None: of those with a filter anywhere) in the row groups `units`, whose
         values prove the filters and the other metadata by which readers skip: those of a path in a VARIANT prove
         nothing without the null count of its values of other types."""
@@ -544,11 +528,11 @@ class Filters:
         chosen = chosen | {c.untyped for c in self.footer.columns if c.index in chosen and c.untyped is not None}
         for key in self.footer.chunk_keys(chosen):
             if units is None or key.row_group in units:
-                yield key, self.footer.chunk(key)
+                yield self.footer.chunk(key)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of the chunks that `proven` yields."""
-        return sum(chunk.compressed_bytes for _, chunk in self.proven(columns, units))
+        return sum(chunk.compressed_bytes for chunk in self.proven(columns, units))
 
     @cached_property
     def unwritten_lengths(self) -> dict[ChunkKey, int]:

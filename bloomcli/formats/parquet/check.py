@@ -26,10 +26,9 @@ from bloomcli.formats.deep_check import (
 from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.parquet import page_index, proof, statistics, values
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, Filters, LoadedFilter, is_usual
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, OFFSET_INDEX, ChunkKey, Region, regions
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, OFFSET_INDEX, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
-from bloomcli.formats.parquet.row_order import sorting_columns
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.hints import removing, repairing
 from bloomcli.model.file import UNVERIFIED, Column, ColumnChunk, FilterFacts, Severity
@@ -151,9 +150,9 @@ def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Findi
     """Yield what the statistics and the page indexes of these columns (None: of those with filters) show to be wrong
     by themselves."""
     filters.source.will_read(_index_ranges(filters, columns, None))
-    for key, chunk in filters.proven(columns, None):
+    for chunk in filters.proven(columns, None):
         if not chunk.encrypted:
-            yield from (fault.finding(chunk) for fault in proof.contradictions(filters, key, chunk))
+            yield from (fault.finding(chunk) for fault in proof.contradictions(filters, chunk))
 
 
 def closed(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
@@ -204,8 +203,8 @@ def rows(filters: Filters) -> Iterator[Finding]:
 def _index_ranges(
     filters: Filters, columns: set[int] | None, units: Container[int] | None
 ) -> Iterator[tuple[int, int]]:
-    for key, _ in filters.proven(columns, units):
-        yield from page_index.ranges(filters.footer, key, COLUMN_INDEX, OFFSET_INDEX)
+    for chunk in filters.proven(columns, units):
+        yield from page_index.ranges(filters.footer, chunk.key, COLUMN_INDEX, OFFSET_INDEX)
 
 
 def deep(
@@ -218,7 +217,7 @@ def deep(
         chain(
             filters.ranges(columns),
             _index_ranges(filters, columns, units),
-            (chunk_range(chunk) for _, chunk in filters.proven(columns, units)),
+            map(chunk_range, filters.proven(columns, units)),
         )
     )
     together = _sorted_together(filters, filters.proven(columns, units))
@@ -228,21 +227,19 @@ def deep(
         tick(read)
 
 
-def _sorted_together(
-    filters: Filters, chunks: Iterable[tuple[ChunkKey, ColumnChunk]]
-) -> Iterator[Sequence[tuple[ChunkKey, ColumnChunk]]]:
+def _sorted_together(filters: Filters, chunks: Iterable[ColumnChunk]) -> Iterator[Sequence[ColumnChunk]]:
     """Yield the chunks, those of a row group's sorting columns together, the first sorting column last: the rows are
     compared by all of them."""
-    for group, some in groupby(chunks, lambda one: one[0].row_group):
-        by = [one.column for one in sorting_columns(filters.footer, group)]
+    for group, some in groupby(chunks, lambda chunk: chunk.row_group):
+        by = [one.column for one in proof.sorting_columns(filters.footer, group)]
         together = []
-        for one in some:
-            if one[0].column in by:
-                together.append(one)
+        for chunk in some:
+            if chunk.column.index in by:
+                together.append(chunk)
             else:
-                yield [one]
+                yield [chunk]
         if together:
-            yield sorted(together, key=lambda one: one[0].column == by[0])
+            yield sorted(together, key=lambda chunk: chunk.column.index == by[0])
 
 
 def _text(page: values.HashedPage, column: Column, index: int) -> str:
@@ -269,18 +266,14 @@ class _ChunkCheck(NamedTuple):
         return page.draft_hashes() if self.loaded.header.draft else page.hashes
 
 
-def _deep_some(
-    filters: Filters, chunks: Sequence[tuple[ChunkKey, ColumnChunk]], stop: Stop
-) -> tuple[Sequence[DeepCheck], int]:
+def _deep_some(filters: Filters, chunks: Sequence[ColumnChunk], stop: Stop) -> tuple[Sequence[DeepCheck], int]:
     """Read the values of a row group's chunks once, compare their metadata with them, and return their bytes, too."""
     orders: dict[int, kernels.Bounds] = {}
-    checks = [_deep_one(filters, key, chunk, stop, orders) for key, chunk in chunks]
-    return checks, sum(chunk.compressed_bytes for _, chunk in chunks)
+    checks = [_deep_one(filters, chunk, stop, orders) for chunk in chunks]
+    return checks, sum(chunk.compressed_bytes for chunk in chunks)
 
 
-def _deep_one(
-    filters: Filters, key: ChunkKey, chunk: ColumnChunk, stop: Stop, orders: dict[int, kernels.Bounds]
-) -> DeepCheck:
+def _deep_one(filters: Filters, chunk: ColumnChunk, stop: Stop, orders: dict[int, kernels.Bounds]) -> DeepCheck:
     """Read a chunk's values once, and compare its filter, its statistics and its page indexes with them. `orders`:
     the order of rows in the columns before it; gets that in this column."""
     loaded: LoadedFilter | None = None
@@ -295,7 +288,7 @@ def _deep_one(
     damaged = page_headers(filters, chunk)
     if damaged is not None:
         return found._replace(proof=() if chunk.bloom_filter_offset is not None else (damaged,))
-    measure = proof.measure_of(filters, key, chunk)
+    measure = proof.measure_of(filters.footer, chunk)
     try:
         if loaded is not None:
             found = _compared(_ChunkCheck(filters, chunk, loaded, stop), measure)
@@ -308,20 +301,17 @@ def _deep_one(
     except UnsupportedError as error:
         if loaded is not None:
             raise
-        return _unread(chunk, error.reason, *proof.contradictions(filters, key, chunk))
+        return _unread(chunk, error.reason, *proof.contradictions(filters, chunk))
     except CorruptFile:
         # a num_values that is too high makes the pages of other chunks seem to be this one's
-        known = [fault for fault in proof.contradictions(filters, key, chunk) if fault.structure == proof.ROWS]
+        known = [fault for fault in proof.contradictions(filters, chunk) if fault.structure == proof.ROWS]
         if not known:
             raise
         return found._replace(proof=tuple(fault.finding(chunk) for fault in known))
-    measured = measure.chunk()
-    if measured.order is not None:
-        orders[key.column] = measured.order
-    faults = proof.faults(filters, key, chunk, measured, stop, orders)
-    return found._replace(
-        proof=tuple(fault.finding(chunk) for fault in faults), measured=measured.of_column(chunk.column)
-    )
+    if measure.order is not None:
+        orders[chunk.column.index] = measure.order
+    faults = proof.faults(filters, chunk, measure, stop, orders)
+    return found._replace(proof=tuple(fault.finding(chunk) for fault in faults), measured=measure.of_column())
 
 
 def _unread(chunk: ColumnChunk, why: str, *faults: proof.Fault) -> DeepCheck:

@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.keys import Keys
+from bloomcli.formats.keys import Keys, key_hint
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.bloom_filter import plaintext_problem
@@ -40,10 +40,10 @@ from bloomcli.formats.parquet.encryption import (
     Algorithm,
     Cipher,
     Encryption,
+    KeyRing,
     Kind,
     WrongModule,
     algorithm_of,
-    key_hint,
     module_length,
 )
 from bloomcli.formats.parquet.footer import (
@@ -51,14 +51,13 @@ from bloomcli.formats.parquet.footer import (
     FILTER,
     PAGES,
     UNSIGNED_HINT,
-    ChunkKey,
     Footer,
     regions,
 )
-from bloomcli.formats.parquet.key_material import KeyRing
 from bloomcli.formats.parquet.page_index import offset_index
 from bloomcli.formats.parquet.pages import BAD_CHECKSUM, WINDOW, BadChecksum, PageHeader, parse
 from bloomcli.formats.parquet.spec import Location, Struct
+from bloomcli.model.file import ChunkKey
 from bloomcli.storage.base import KeptRange, Pieces, Source
 from bloomcli.storage.sources import CountingSource
 from bloomcli.words import counted
@@ -186,7 +185,7 @@ def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Foot
             continue
         ordinal = footer.group_struct(key.row_group).integer("ordinal")
         cipher = Cipher(found, encryption.algorithm, (key.row_group if ordinal is None else ordinal, key.column))
-        encryption.ciphers[key.row_group, key.column] = cipher
+        encryption.ciphers[key] = cipher
     return with_plain_columns(footer, encryption)
 
 
@@ -200,7 +199,7 @@ def with_plain_columns(footer: Footer, encryption: Encryption) -> Footer:
     parts: list[bytes] = []
     at = 0
     for key in footer.chunk_keys():
-        cipher = encryption.ciphers.get((key.row_group, key.column))
+        cipher = encryption.ciphers.get(key)
         if cipher is not None:
             chunk = footer.chunk_struct(key)
             parts += footer.raw[at : chunk.start], _plain_chunk(chunk, cipher, _path_of(footer, key))
@@ -392,9 +391,9 @@ class PlainSource(CountingSource):
                 footer, encryption = self._footer, self._footer.encryption
                 ciphers = {} if encryption is None else encryption.ciphers
                 self._found = [
-                    _Region(*one, ciphers[one.key.row_group, one.key.column], footer.columns[one.key.column].path)
+                    _Region(*one, ciphers[one.key], footer.columns[one.key.column].path)
                     for one in regions(footer, self._unwritten)
-                    if (one.key.row_group, one.key.column) in ciphers
+                    if one.key in ciphers
                 ]
                 self._starts = [one.start for one in self._found]
             return self._found

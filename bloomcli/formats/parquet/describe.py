@@ -12,9 +12,9 @@ from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.column_facts import NO_BOUNDS, ColumnFacts, merged_bounds
 from bloomcli.formats.parquet import spec, statistics
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, FilterHeader, Filters, LoadedFilter
-from bloomcli.formats.parquet.footer import ChunkKey, Claim, Footer, first_page
+from bloomcli.formats.parquet.footer import Claim, Footer, first_page
 from bloomcli.kernels import ChunkMetadata
-from bloomcli.model.file import Column, ColumnChunk, FilterFacts
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk, FilterFacts
 
 _MOST_BYTES: Final = 1 << 20
 """The largest filter that `facts_of_claim` measures. Reading a larger one takes most of the time anyway."""
@@ -139,11 +139,10 @@ _OTHER: Final = 63
 
 def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFacts]:
     """Yield the facts of these columns (None: of all), in schema order. Raises CorruptFile."""
-    groups = footer.complete_groups()
+    footer.check_groups()
     for column in footer.columns:
         if columns is None or column.index in columns:
-            keys = [ChunkKey(group.ordinal, column.index, group.chunks[column.index]) for group in groups]
-            yield _column_facts(footer, column, keys)
+            yield _column_facts(footer, column, list(footer.chunk_keys({column.index})))
 
 
 def _column_facts(footer: Footer, column: Column, keys: Sequence[ChunkKey]) -> ColumnFacts:

@@ -31,6 +31,7 @@ from bloomcli.formats.parquet.bloom_filter import (
     unknown_kind,
     unreadable,
 )
+from bloomcli.formats.parquet.dictionary import lookup_of
 from bloomcli.formats.parquet.footer import Footer, extension_of, first_page, read_stored
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
@@ -85,7 +86,7 @@ class ParquetFile(LocatedFile):
         encryption = self.footer.encryption
         if encryption is None or not encryption.external_material:
             return None
-        from bloomcli.formats.parquet.key_material import material_path
+        from bloomcli.formats.parquet.encryption import material_path
 
         return material_path(self.source.path), material_path(output)
 
@@ -205,7 +206,7 @@ class ParquetFile(LocatedFile):
     def is_encrypted(self, column: Column) -> bool:
         """Whether a column is encrypted by a key that is known."""
         encryption = self.footer.encryption
-        return encryption is not None and any(index == column.index for _, index in encryption.ciphers)
+        return encryption is not None and any(key.column == column.index for key in encryption.ciphers)
 
     def properties(self, column: Column) -> frozenset[str]:
         """What not every reader copes with in a leaf: encryption, ALP, a place in a VARIANT."""
@@ -223,8 +224,6 @@ class ParquetFile(LocatedFile):
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
     ) -> Iterator[UnitFacts]:
         """Yield the facts of each chunk of the column."""
-        from bloomcli.formats.parquet.dictionary import lookup_of
-
         lookups = lookups_of(literals, column)
         budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)
         hashed = [value for lookup in lookups for value in lookup.hashes]
@@ -347,12 +346,6 @@ class ParquetFile(LocatedFile):
         yield from check.closed(self.filters, columns)
         yield from check.unverified(self.filters)
         yield from check.rows(self.filters)
-
-    def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
-        """What the statistics and page indexes show to be wrong by themselves."""
-        from bloomcli.formats.parquet import check
-
-        return check.contradictions(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the first page headers of their chunks."""

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError
+from bloomcli.formats.keys import key_hint
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, statistics
 from bloomcli.formats.parquet.schema import key_values, leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
 from bloomcli.kernels import ChunkMetadata
-from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk
 from bloomcli.rules.writer_table import Part, faults, has_fault
 from bloomcli.storage.base import Source
 
@@ -58,20 +59,9 @@ class Tail(NamedTuple):
     magic: bytes
 
 
-class ChunkKey(NamedTuple):
-    """A column chunk: its row group, its column, and the location of its metadata in the footer."""
-
-    row_group: int
-    column: int
-    """The leaf column's ordinal."""
-    start: int
-    """Position of its ColumnChunk in the footer."""
-
-
 class RowGroup(NamedTuple):
     """One row group's row count and compressed bytes, and the positions of its chunks' metadata in the footer."""
 
-    ordinal: int
     rows: int
     chunks: tuple[int, ...]
     compressed_bytes: int | None
@@ -184,8 +174,6 @@ class Footer:
         encryption = self.encryption
         if not self.signed or (encryption is not None and encryption.footer_cipher is not None):
             return None
-        from bloomcli.formats.parquet.encryption import key_hint
-
         return UnsupportedError(
             "the footer is signed, and its key isn't given: any change to it breaks the signature",
             path=self.path,
@@ -223,22 +211,21 @@ class Footer:
                     "the column chunks of all row groups", parquet_limits.CHUNKS_MAX, group.start, "columns"
                 )
             found = self._row_groups[index] = RowGroup(
-                index, group.required_int("num_rows"), tuple(starts[:-1]), group.integer("total_compressed_size")
+                group.required_int("num_rows"), tuple(starts[:-1]), group.integer("total_compressed_size")
             )
         return found
 
-    def complete_groups(self) -> list[RowGroup]:
-        """The row groups. Raises CorruptFile if one doesn't have a chunk for each leaf column."""
-        groups, leaves = [self.row_group(index) for index in range(self.row_group_count)], len(self.columns)
-        for group in groups:
-            if len(group.chunks) != leaves:
+    def check_groups(self) -> None:
+        """Raise CorruptFile if a row group doesn't have a chunk for each leaf column."""
+        leaves = len(self.columns)
+        for index in range(self.row_group_count):
+            chunks = len(self.row_group(index).chunks)
+            if chunks != leaves:
                 raise self.location.fault(
-                    f"row group {group.ordinal} has {words.counted(len(group.chunks), 'column chunk')}, the schema"
-                    f" has {leaves} leaves",
-                    self._groups[group.ordinal],
-                    f"row_groups[{group.ordinal}].columns",
+                    f"row group {index} has {words.counted(chunks, 'column chunk')}, the schema has {leaves} leaves",
+                    self._groups[index],
+                    f"row_groups[{index}].columns",
                 )
-        return groups
 
     def chunk_keys(self, columns: set[int] | None = None, row_group: int | None = None) -> Iterator[ChunkKey]:
         """Yield the keys of chunks in file order: of all columns or of these leaf ordinals, of all row groups or of
@@ -254,7 +241,7 @@ class Footer:
                     f"row_groups[{index}].columns",
                 )
             for ordinal in chosen:
-                yield ChunkKey(index, ordinal, group.chunks[ordinal])
+                yield ChunkKey(index, ordinal)
 
     def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
         """Yield the chunks whose metadata have a filter's offset or length."""
@@ -266,7 +253,11 @@ class Footer:
 
     def chunk_struct(self, key: ChunkKey) -> Struct:
         """One ColumnChunk, walked, to change its bytes or to name a fault in them."""
-        return Struct("ColumnChunk", self.raw, key.start, self._location_of(key))
+        return Struct("ColumnChunk", self.raw, self._start_of(key), self._location_of(key))
+
+    def _start_of(self, key: ChunkKey) -> int:
+        """The position of a chunk's ColumnChunk in the footer."""
+        return self.row_group(key.row_group).chunks[key.column]
 
     def _location_of(self, key: ChunkKey) -> Location:
         return self.location.at(f"row_groups[{key.row_group}].columns[{key.column}]")
@@ -279,7 +270,7 @@ class Footer:
     def metadata(self, key: ChunkKey) -> ChunkMetadata:
         """The metadata of a column chunk as they are in the footer. Raises CorruptFile."""
         try:
-            found = ChunkMetadata(self.raw, key.start, parquet_limits.THRIFT_MAX_DEPTH)
+            found = ChunkMetadata(self.raw, self._start_of(key), parquet_limits.THRIFT_MAX_DEPTH)
         except kernels.CompactError as error:
             raise self._location_of(key).fault(error.reason, error.offset, error.field) from None
         if found.encrypted and not self.signed:
@@ -291,14 +282,14 @@ class Footer:
         chunks = self.row_group(0).chunks if self.row_group_count else ()
         at = kernels.first_encrypted(self.raw, chunks, parquet_limits.THRIFT_MAX_DEPTH)
         if at >= 0 and not self.signed:
-            raise self._unsigned(ChunkKey(0, at, chunks[at]))
+            raise self._unsigned(ChunkKey(0, at))
 
     def _unsigned(self, key: ChunkKey) -> CorruptFile:
         return CorruptFile(
             "a column chunk is encrypted, and the footer has no encryption_algorithm and no signature: they were "
             "taken out, or its writer is faulty",
             path=self.path,
-            offset=self.start + key.start,
+            offset=self.start + self._start_of(key),
             field=self._location_of(key).field,
             hint=UNSIGNED_HINT,
         )
@@ -344,7 +335,7 @@ class Footer:
                     raise self._location_of(key).fault(
                         f"the {index.replace('_', ' ')} lies at {offset} with {words.counted(length, 'byte')}, "
                         "outside the file's data",
-                        key.start,
+                        self._start_of(key),
                         f"{index}_offset",
                     )
                 extents.append((index, offset, length))
@@ -359,7 +350,8 @@ class Footer:
             found = self.metadata(key)
         if len(self.columns) != self.column_count:
             raise self._location_of(key).fault(
-                f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)}", key.start
+                f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)}",
+                self._start_of(key),
             )
         column = self.columns[key.column]
         if not found.has_metadata:
@@ -383,7 +375,7 @@ class Footer:
             raise UnsupportedError(
                 f"the data lies in another file, {found.file_path.decode('utf-8', 'backslashreplace')!r}",
                 path=self.path,
-                offset=self.start + key.start,
+                offset=self.start + self._start_of(key),
                 field=self._location_of(key).field + ".file_path",
                 hint="this is a summary file such as _metadata; give the data files themselves",
             )
@@ -443,8 +435,6 @@ class Footer:
         )
 
     def _key_hint(self, column: Column) -> str:
-        from bloomcli.formats.parquet.encryption import key_hint
-
         return key_hint(None, column.path) if self.encryption is None else self.encryption.hint(column.path)
 
     def only_dictionary(self, key: ChunkKey, found: ChunkMetadata) -> bool:
@@ -517,7 +507,7 @@ class Footer:
         """Compressed bytes of a row group: the sum over its chunks, which a reader can skip."""
         group = self.row_group(index)
         return group.compressed_bytes or sum(
-            self.chunk(ChunkKey(index, ordinal, start)).compressed_bytes for ordinal, start in enumerate(group.chunks)
+            self.chunk(ChunkKey(index, ordinal)).compressed_bytes for ordinal in range(len(group.chunks))
         )
 
 

@@ -7,12 +7,10 @@ Source: the Apache Parquet format, Geospatial.md; parquet.thrift, GeospatialStat
 
 from __future__ import annotations
 
-import struct
-from typing import Final
+from typing import Any, Final
 
 from bloomcli.formats.geospatial import BOX, Claims
-from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.spec import DOUBLE, I32, LIST, STRUCT, Field, Struct, zigzag
+from bloomcli.formats.parquet.spec import I32, Struct, encoded
 from bloomcli.model.file import Column
 from bloomcli.values.literals import kind_of
 from bloomcli.values.wkb import Shapes
@@ -33,27 +31,22 @@ class ChunkClaims(Claims):
         geographic = kind_of(column) == "GEOGRAPHY"
         super().__init__(None if box is None else [box.real(end) for end in BOX], types, geographic=geographic)
 
-    def mended(self, shapes: Shapes) -> tuple[Field | None, str | None]:
+    def mended(self, shapes: Shapes) -> tuple[bytes | None, str | None]:
         """The statistics with what is wrong set right, or taken out with a reason if the right values aren't known.
-        Returns (the statistics; None if nothing is left, the reason)."""
-        fields: dict[int, Field] = {}
+        Returns (the encoded statistics; None if nothing is left, the reason)."""
+        types: Any = self._found.raw("geospatial_types")
+        box: Any = self._found.raw("bbox")
         reason = "some values aren't known WKB" if shapes.unread else None
-        kept = self._found.raw("geospatial_types")
-        if not self.wrong_in_types(shapes):
-            fields |= {} if kept is None else {2: (LIST, kept)}
-        elif reason is None:
-            fields[2] = spec.listed(I32, map(zigzag, sorted(shapes.types)))
-        kept = self._found.raw("bbox")
-        if not self.wrong_in_box(shapes):
-            fields |= {} if kept is None else {1: (STRUCT, kept)}
-            return (spec.structure(fields) if fields else None), reason
-        if self.geographic and any(code % 1000 not in _POINTS for code in shapes.types):
-            reason = reason or "the vertices of a geography don't bound its edges"
-        ends = [end for axis in range(len(BOX) // 2) for end in shapes.extent(axis) or (None, None)]
-        if reason is None and None not in ends[:4]:
-            box = {n: (DOUBLE, struct.pack("<d", end)) for n, end in enumerate(ends, 1) if end is not None}
-            fields[1] = spec.structure(box)
-        return (spec.structure(fields) if fields else None), reason
+        if self.wrong_in_types(shapes):
+            types = sorted(shapes.types) if reason is None else None
+        if self.wrong_in_box(shapes):
+            if self.geographic and any(code % 1000 not in _POINTS for code in shapes.types):
+                reason = reason or "the vertices of a geography don't bound its edges"
+            ends = [end for axis in range(len(BOX) // 2) for end in shapes.extent(axis) or (None, None)]
+            box = dict(zip(BOX, ends, strict=True)) if reason is None and None not in ends[:4] else None
+        if box is None and types is None:
+            return None, reason
+        return encoded("GeospatialStatistics", {"bbox": box, "geospatial_types": types}), reason
 
 
 def claims(meta: Struct, column: Column) -> ChunkClaims | None:

@@ -7,7 +7,7 @@ Source: the Apache Parquet format, parquet.thrift (Statistics, ColumnOrder, Size
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import compress
 from typing import Any, Final, NamedTuple
 
@@ -72,40 +72,6 @@ class MeasuredPage(NamedTuple):
         return self.encoding in DICTIONARY_ENCODINGS
 
 
-class MeasuredChunk(NamedTuple):
-    """A column chunk, measured from its values."""
-
-    pages: Sequence[MeasuredPage]
-    """All data pages in order, also those without values."""
-    values: int
-    nulls: int
-    nans: int
-    rows: int | None
-    """None if a page's rows can't be counted."""
-    low: bytes | None
-    high: bytes | None
-    plain_bytes: int
-    distinct: int | None
-    """The number of distinct values that aren't null, where it is known: all pages have indices of one dictionary."""
-    ordered: bool
-    """The column has a defined order. Without one, there are no bounds."""
-    unknown: bool
-    """A value was too long to be compared: the bounds leave it out."""
-    order: kernels.Bounds | None
-    """How each row compares with the one before it; None if the order of rows wasn't measured."""
-    ends: tuple[bytes | None, bytes | None]
-    """`low` and `high`, of INT96 also where the file defines no order: tables have one for timestamps."""
-    shapes: Shapes | None
-    """The extents of geometries; None if they weren't measured."""
-
-    def of_column(self, column: Column) -> MeasuredColumn:
-        """The measures that all formats have. A decimal without bytes isn't compared."""
-        low, high = (None if end is None else key_of(end, column) for end in self.ends)
-        no_value = self.ordered and (low is None or high is None) and self.low is not None
-        compared = not self.unknown and not no_value
-        return MeasuredColumn(column.index, self.values, self.nulls, self.nans, low, high, compared=compared)
-
-
 def order_of(column: Column, name: str | None) -> int:
     """The kernels' order of a column's values. `name`: the order in the footer, of which only INT96 needs one."""
     kind = kind_of(column)
@@ -121,7 +87,7 @@ def order_of(column: Column, name: str | None) -> int:
 
 
 class Measure:
-    """Measures the pages of a chunk as they are decoded.
+    """What the statistics and the page index of a column chunk should say, measured as its pages are decoded.
 
     Args:
         chunk: the column chunk.
@@ -132,6 +98,13 @@ class Measure:
 
     Attributes:
         bounds: takes the values of pages that aren't dictionary-encoded.
+        pages: all data pages in order, also those without values.
+        values, nulls, nans, plain_bytes: the sums over the pages.
+        rows: the number of rows; None if a page's rows can't be counted.
+        distinct: the number of distinct values that aren't null, where it is known: all pages have indices of one
+            dictionary.
+        ordered: the column has a defined order. Without one, there are no bounds.
+        shapes: the extents of geometries; None if they aren't measured.
     """
 
     def __init__(
@@ -144,16 +117,16 @@ class Measure:
         shapes: Shapes | None = None,
     ) -> None:
         column = chunk.column
-        self._ordered = order_of(column, order) != kernels.NO_ORDER
+        self.ordered = order_of(column, order) != kernels.NO_ORDER
         kind = kernels.INT96 if column.physical == "INT96" else order_of(column, order)
         self._width = _width(column)
         self._column = column
-        self._distinct = distinct
-        self._shapes = shapes
+        self._counts_distinct = distinct
+        self.shapes = shapes
         self._geometries: HashedPage | None = None
         """The dictionary, if it has geometries that are measured."""
         flat = not column.max_repetition_level and chunk.num_values <= parquet_limits.ORDERED_ROWS_MOST
-        self._tracked = tracked and self._ordered and flat
+        self._tracked = tracked and self.ordered and flat
         self.bounds = kernels.Bounds(kind, self._width, self._tracked)
         self._total = kernels.Bounds(kind, self._width)
         self._entries: kernels.Entries | None = None
@@ -164,8 +137,42 @@ class Measure:
         self._unseen = 0
         self._one_form = False
         """Each entry of the dictionary differs from the others."""
-        self._pages: list[MeasuredPage] = []
-        self._row: int | None = 0
+        self.pages: list[MeasuredPage] = []
+        self.values = self.nulls = self.nans = self.plain_bytes = 0
+        self.rows: int | None = 0
+        self.distinct: int | None = None
+
+    @property
+    def ends(self) -> tuple[bytes | None, bytes | None]:
+        """`low` and `high`, of INT96 also where the file defines no order: tables have one for timestamps."""
+        return self._total.least_and_greatest
+
+    @property
+    def low(self) -> bytes | None:
+        """PLAIN bytes of the least value; None without comparable values."""
+        return self.ends[0] if self.ordered else None
+
+    @property
+    def high(self) -> bytes | None:
+        """PLAIN bytes of the greatest value; None without comparable values."""
+        return self.ends[1] if self.ordered else None
+
+    @property
+    def unknown(self) -> bool:
+        """Whether a value was too long to be compared: the bounds leave it out."""
+        return self.bounds.unknown
+
+    @property
+    def order(self) -> kernels.Bounds | None:
+        """How each row compares with the one before it; None if the order of rows wasn't measured."""
+        return self.bounds if self._tracked else None
+
+    def of_column(self) -> MeasuredColumn:
+        """The measures that all formats have. A decimal without bytes isn't compared."""
+        low, high = (None if end is None else key_of(end, self._column) for end in self.ends)
+        no_value = self.ordered and (low is None or high is None) and self.low is not None
+        compared = not self.unknown and not no_value
+        return MeasuredColumn(self._column.index, self.values, self.nulls, self.nans, low, high, compared=compared)
 
     def dictionary(self, page: HashedPage) -> None:
         """Keep a dictionary's entries."""
@@ -177,8 +184,8 @@ class Measure:
             else:
                 data, start = (part.data, part.start) if part.fixed is None else (part.fixed, 0)
                 self._entries.add(data, start, part.hashed)
-        self._geometries = None if self._shapes is None else page
-        self._one_form = self._distinct and len(set(memoryview(page.hashes).cast("Q"))) == page.count
+        self._geometries = None if self.shapes is None else page
+        self._one_form = self._counts_distinct and len(set(memoryview(page.hashes).cast("Q"))) == page.count
 
     def indices(self, page: Page, stop: Stop) -> None:
         """Add the entries that a page uses. Raises CorruptFile."""
@@ -189,13 +196,13 @@ class Measure:
     @property
     def takes_values(self) -> bool:
         """Whether it takes the values themselves, in addition to their bounds."""
-        return self._shapes is not None
+        return self.shapes is not None
 
-    def values(self, page: HashedPage) -> None:
-        """Add values of a page that isn't dictionary-encoded. Their bounds are measured elsewhere."""
-        if self._shapes is not None:
+    def geometries(self, page: HashedPage) -> None:
+        """Add values of a page that isn't dictionary-encoded, if they are geometries that are measured."""
+        if self.shapes is not None:
             for value in _each(page):
-                self._shapes.add(value)
+                self.shapes.add(value)
 
     def booleans(self, page: Page, stop: Stop) -> None:
         """Add the values of a page of a BOOLEAN column, which are like indices of a dictionary. Raises CorruptFile,
@@ -225,25 +232,29 @@ class Measure:
         low, high = bounds.least_and_greatest
         repetition = page.histogram(column, repetition=True)
         rows = None if repetition is None else repetition[0]
-        self._pages.append(
+        self.pages.append(
             MeasuredPage(
                 page.location.base,
                 page.end - page.location.base,
-                self._row,
+                self.rows,
                 rows,
                 not page.num_values or page.begins_row(column),
                 page.num_values,
                 page.num_values - page.non_null,
                 bounds.nans,
-                low if self._ordered else None,
-                high if self._ordered else None,
+                low if self.ordered else None,
+                high if self.ordered else None,
                 bounds.size,
                 repetition,
                 page.histogram(column, repetition=False),
                 page.encoding,
             )
         )
-        self._row = None if self._row is None or rows is None else self._row + rows
+        self.values += page.num_values
+        self.nulls += page.num_values - page.non_null
+        self.nans += bounds.nans
+        self.plain_bytes += bounds.size
+        self.rows = None if self.rows is None or rows is None else self.rows + rows
         for bound in (low, high):
             if bound is not None and self._width:
                 self._total.fixed(bound, 1)
@@ -251,40 +262,24 @@ class Measure:
                 self._total.sized(bound, 0, len(bound).to_bytes(8, "little"), 1)
         bounds.reset()
 
-    def chunk(self) -> MeasuredChunk:
-        """The chunk, whose pages were all added."""
-        pages = self._pages
-        if self._shapes is not None and self._geometries is not None:
+    def finish(self) -> None:
+        """All pages were added."""
+        if self.shapes is not None and self._geometries is not None:
             for value in compress(_each(self._geometries), self._seen):
-                self._shapes.add(value)
+                self.shapes.add(value)
             self._geometries = None
-        low, high = self._total.least_and_greatest
-        one_dictionary = self._one_form and all(page.has_dictionary_indices or page.only_nulls for page in pages)
-        return MeasuredChunk(
-            pages,
-            sum(page.values for page in pages),
-            sum(page.nulls for page in pages),
-            sum(page.nans for page in pages),
-            self._row,
-            low if self._ordered else None,
-            high if self._ordered else None,
-            sum(page.plain_bytes for page in pages),
-            len(self._seen) - self._unseen if one_dictionary else None,
-            self._ordered,
-            self.bounds.unknown,
-            self.bounds if self._tracked else None,
-            (low, high),
-            self._shapes,
-        )
+        if self._one_form and all(page.has_dictionary_indices or page.only_nulls for page in self.pages):
+            self.distinct = len(self._seen) - self._unseen
+        self._entries = None
 
 
-def measured(filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop | None = None) -> MeasuredChunk:
+def measured(filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop | None = None) -> Measure:
     """Measure a chunk whose hashes aren't needed. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is
     set."""
     measure.bounds.alone = not measure.takes_values
     for _ in values_of(filters, chunk, measure, stop):
         pass
-    return measure.chunk()
+    return measure
 
 
 def values_of(
@@ -314,9 +309,10 @@ def values_of(
             measure.indices(page, stop)
         else:
             for found in hasher.pages(page, measure.bounds):
-                measure.values(found)
+                measure.geometries(found)
                 yield found
         measure.page(page)
+    measure.finish()
 
 
 def lookup_bytes(pages: Iterable[tuple[Any, Any, int]]) -> int:

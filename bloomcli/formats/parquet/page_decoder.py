@@ -16,9 +16,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 from operator import add, gt
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,21 +31,7 @@ from bloomcli.formats.parquet.encodings import slices, unread
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_index import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, can_become, read_page, refuse_encrypted
-from bloomcli.formats.parquet.spec import (
-    BINARY,
-    I32,
-    LIST,
-    STRUCT,
-    Field,
-    binary,
-    i32,
-    i64,
-    listed,
-    struct,
-    structure,
-    truth,
-    zigzag,
-)
+from bloomcli.formats.parquet.spec import STRUCT, encoded, listed
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -66,12 +52,9 @@ _CHUNKS_TOGETHER: Final = 1 << 10
 _ROWS_AT_ONCE: Final = 1 << 15
 _WIDE: Final = 12
 """Bytes of an INT96."""
-_REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2  # Parquet's enum
 _NAME: Final = b"c"
 _ALP: Final = "ALP"
 _DELTA: Final = "DELTA_BINARY_PACKED"
-_HIDES_CODEC: Final = b"parquet-cpp version 1.5.1-SNAPSHOT"
-"""The writer before Arrow 3.0, whose pages of version 2 Arrow always decompresses."""
 
 
 class RawPage(NamedTuple):
@@ -88,8 +71,6 @@ class RawPage(NamedTuple):
     """The file offset."""
     longest: int
     """The size of the longest value, if values can share bytes; else 0."""
-    hides_codec: bool = False
-    """The header says that the values aren't compressed, and they are (`PageHeader.is_packed`)."""
 
 
 class ChosenPages(NamedTuple):
@@ -240,11 +221,6 @@ class ChunkPages:
         in_row = -(-self.values // max(self.row_count, 1))
         return max(min(_ROWS_AT_ONCE, _TOGETHER_BYTES // max(longest * in_row, 1)), 1)
 
-    @property
-    def hides_codec(self) -> bool:
-        """Whether the header of a page says that its values aren't compressed, and they are."""
-        return any(page.hides_codec for page in self.pages)
-
 
 def decoded(
     source: Source,
@@ -269,9 +245,8 @@ def decoded(
     """
     parts = ((at, part) for at, chosen in enumerate(chunks) for part in _together(source, data_end, chosen))
     most = _CHUNKS_TOGETHER, _TOGETHER_BYTES, _VALUES_TOGETHER
-    for _, alike in groupby(parts, lambda one: one[1].hides_codec):  # a property of the whole file in memory
-        for some in runs(alike, lambda one: (1, one[1].memory, one[1].values), most):
-            yield from _decode(some, typed, unit)
+    for some in runs(parts, lambda one: (1, one[1].memory, one[1].values), most):
+        yield from _decode(some, typed, unit)
 
 
 def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[ChunkPages]:
@@ -424,8 +399,12 @@ def _next(reader: ChunkReader) -> RawPage | None:
         return _plain(reader, at)
     data = bytes(reader.take(header.size + packed))
     longest = pages.longest(reader, header, at)
-    hides_codec = header.is_packed and not header.is_compressed
-    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, hides_codec)
+    head = header.head() if header.is_packed and not header.is_compressed else None
+    if head is not None:  # Arrow doesn't decompress a page whose header says that it isn't compressed
+        fields = {name: head.integer(name) for name in spec.FIELDS[head.name] if name != "is_compressed"}
+        sizes = {"uncompressed_page_size": size, "compressed_page_size": packed, "crc": header.crc}
+        data = encoded("PageHeader", {"type": header.type, **sizes, header.head_field: fields}) + data[header.size :]
+    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest)
 
 
 def _plain(reader: ChunkReader, at: int) -> RawPage:
@@ -443,10 +422,17 @@ def _plain(reader: ChunkReader, at: int) -> RawPage:
     )
     values = [part.fixed or b"" for part in slices(page, column)]
     data = b"".join([repetition, definition, *values])
-    head = {1: i32(page.num_values), 2: i32(nulls), 3: i32(found[0]), 4: i32(spec.ENUMS["Encoding"]["PLAIN"])}
-    head |= {5: i32(len(definition)), 6: i32(len(repetition)), 7: truth(False)}
-    size = i32(len(data))
-    header = struct({1: i32(spec.ENUMS["PageType"]["DATA_PAGE_V2"]), 2: size, 3: size, 8: structure(head)})
+    head = {
+        "num_values": page.num_values,
+        "num_nulls": nulls,
+        "num_rows": found[0],
+        "encoding": "PLAIN",
+        "definition_levels_byte_length": len(definition),
+        "repetition_levels_byte_length": len(repetition),
+        "is_compressed": False,
+    }
+    sizes = {"uncompressed_page_size": len(data), "compressed_page_size": len(data)}
+    header = encoded("PageHeader", {"type": "DATA_PAGE_V2", **sizes, "data_page_header_v2": head})
     return RawPage(header + data, page.num_values, len(data), False, at, _WIDE)
 
 
@@ -574,7 +560,6 @@ def file_of(groups: Sequence[Sequence[ChunkPages]], typed: Footer | None) -> byt
         groups: pages of chunks of the same columns for each row group of the new file; of one column without `typed`.
         typed: the file's footer, for values of logical types; None for values of the physical type.
     """
-    column, rows = groups[0][0].chunk.column, sum(group[0].row_count for group in groups)
     parts, begin = [spec.MAGIC], len(spec.MAGIC)
     row_groups = []
     for group in groups:
@@ -582,10 +567,16 @@ def file_of(groups: Sequence[Sequence[ChunkPages]], typed: Footer | None) -> byt
         row_groups.append(_row_group(group, typed, begin))
         parts += stored
         begin += sum(map(len, stored))
-    fields = dict(_file_fields(column, typed, rows, row_groups))
-    if typed is None and any(group[0].hides_codec for group in groups):
-        fields[6] = binary(_HIDES_CODEC)
-    footer = struct(fields)
+    if typed is None:
+        column = groups[0][0].chunk.column
+        schema = _schema(*_type(column), column.max_repetition_level, column.max_definition_level)
+        fields: dict[str, Any] = {"schema": schema}
+    else:
+        spans = {field: typed.top.span(field) for field in ("schema", "key_value_metadata", "column_orders")}
+        fields = {field: typed.for_arrow[span.start : span.end] for field, span in spans.items() if span is not None}
+        fields["created_by"] = typed.top.binary("created_by")
+    rows = sum(group[0].row_count for group in groups)
+    footer = encoded("FileMetaData", fields | {"version": 2, "num_rows": rows, "row_groups": row_groups})
     return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), spec.MAGIC])
 
 
@@ -597,70 +588,49 @@ def _row_group(group: Sequence[ChunkPages], typed: Footer | None, begin: int) ->
         found[some.chunk.column.index] = _column_chunk(some, typed, begin + total, packed)
         total += packed
     chunks = [*found.values()] if typed is None else [found.get(at, _UNREAD) for at in range(typed.column_count)]
-    return struct({1: listed(STRUCT, chunks), 2: i64(total), 3: i64(group[0].row_count)})
+    return encoded("RowGroup", {"columns": chunks, "total_byte_size": total, "num_rows": group[0].row_count})
 
 
 def _column_chunk(some: ChunkPages, typed: Footer | None, begin: int, packed: int) -> bytes:
     """The ColumnChunk of pages that begin at an offset of the new file, and take `packed` bytes."""
     column, dictionary = some.chunk.column, some.dictionary
     names = (_NAME,) * max(column.max_definition_level, 1) if typed is None else (column.path.encode(),)
-    kind = _type(column)[0] if typed is None else spec.ENUMS["Type"][column.physical]
-    path = listed(BINARY, [binary(name)[1] for name in names])
     fields = {
-        1: i32(kind),
-        2: listed(I32, [zigzag(0)]),
-        3: path,
-        4: i32(spec.ENUMS["CompressionCodec"][some.chunk.codec]),
-        5: i64(some.values),
-        6: i64(max(sum(page.size for page in some.every), 1)),
-        7: i64(packed),
-        9: i64(begin + (0 if dictionary is None else len(dictionary.data))),
+        "type": _type(column)[0] if typed is None else column.physical,
+        "encodings": ["PLAIN"],
+        "path_in_schema": names,
+        "codec": some.chunk.codec,
+        "num_values": some.values,
+        "total_uncompressed_size": max(sum(page.size for page in some.every), 1),
+        "total_compressed_size": packed,
+        "data_page_offset": begin + (0 if dictionary is None else len(dictionary.data)),
+        "dictionary_page_offset": None if dictionary is None else begin,
     }
-    if dictionary is not None:
-        fields[11] = i64(begin)
-    return struct({2: i64(0), 3: structure(fields)})
-
-
-def _file_fields(
-    column: Column, typed: Footer | None, rows: int, groups: Sequence[bytes]
-) -> Iterator[tuple[int, Field]]:
-    """Yield the fields of FileMetaData, for the column alone or with the file's schema."""
-    yield 1, i32(2)
-    if typed is None:
-        yield 2, _schema(*_type(column), column.max_repetition_level, column.max_definition_level)
-    yield 3, i64(rows)
-    yield 4, listed(STRUCT, groups)
-    kinds = {"schema": LIST, "key_value_metadata": LIST, "created_by": BINARY, "column_orders": LIST}
-    if typed is None:
-        return
-    for field, kind in kinds.items():
-        span = typed.top.span(field)
-        if span is not None:
-            yield spec.field_ids("FileMetaData")[field], (kind, typed.for_arrow[span.start : span.end])
+    return encoded("ColumnChunk", {"file_offset": 0, "meta_data": fields})
 
 
 @lru_cache(maxsize=64)
-def _schema(number: int, length: int | None, repeated: int, defined: int) -> Field:
+def _schema(physical: str, length: int | None, repeated: int, defined: int) -> bytes:
     """The encoded schema of the column alone, from the root to the leaf, with the column's levels.
 
     The repeated fields come first: the order affects neither the values nor their rows.
     """
-    *groups, leaf = [_REPEATED] * repeated + [_OPTIONAL] * (defined - repeated) or [_REQUIRED]
-    name = binary(_NAME)
-    elements = [struct({4: binary(b"schema"), 5: i32(1)})]
-    elements += [struct({3: i32(group), 4: name, 5: i32(1)}) for group in groups]
-    width = {} if length is None else {2: i32(length)}
-    elements.append(struct({1: i32(number), **width, 3: i32(leaf), 4: name}))
-    return listed(STRUCT, elements)
+    *groups, leaf = ["REPEATED"] * repeated + ["OPTIONAL"] * (defined - repeated) or ["REQUIRED"]
+    elements: list[dict[str, Any]] = [
+        {"name": b"schema", "num_children": 1},
+        *({"repetition_type": group, "name": _NAME, "num_children": 1} for group in groups),
+        {"type": physical, "type_length": length, "repetition_type": leaf, "name": _NAME},
+    ]
+    return listed(STRUCT, [encoded("SchemaElement", one) for one in elements])
 
 
-def _type(column: Column) -> tuple[int, int | None]:
-    """The number of the physical type, and its length."""
+def _type(column: Column) -> tuple[str, int | None]:
+    """The physical type, and its length."""
     physical, length = column.physical, column.type_length
     if physical == "INT96":
         physical, length = "FIXED_LEN_BYTE_ARRAY", _WIDE
-    return spec.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
+    return physical, length if physical == "FIXED_LEN_BYTE_ARRAY" else None
 
 
-_UNREAD: Final = struct({2: i64(0)})
+_UNREAD: Final = encoded("ColumnChunk", {"file_offset": 0})
 """The ColumnChunk of a column that isn't read."""

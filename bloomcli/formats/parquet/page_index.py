@@ -24,24 +24,12 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, data_pages, read_page
-from bloomcli.formats.parquet.spec import (
-    BINARY,
-    BOOLEAN_FALSE,
-    BOOLEAN_TRUE,
-    I32,
-    I64,
-    STRUCT,
-    binary,
-    i32,
-    listed,
-    struct,
-    zigzag,
-)
+from bloomcli.formats.parquet.spec import I32, I64, encoded, zigzag
 from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
 from bloomcli.kernels import ColumnIndex, OffsetIndex
-from bloomcli.model.file import Column, ColumnChunk, IndexEntry, PageFacts
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import bound_text, decode_bound
 from bloomcli.words import plural
@@ -140,26 +128,19 @@ class Selection(NamedTuple):
     left_out: int
 
 
-def select(
-    source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk, has_within: HasWithin | None
-) -> Selection | None:
-    """The pages of a chunk that may have one of some values; None without a usable index.
-
-    Args:
-        source, footer: the file and its footer.
-        key, chunk: the chunk.
-        has_within: whether one of the values lies between a page's bounds; None: every page may have a value.
-    """
-    places = pages_of(source, footer, key, chunk)
+def select(source: Source, footer: Footer, chunk: ColumnChunk, has_within: HasWithin | None) -> Selection | None:
+    """The pages of a chunk that may have one of some values; None without a usable index. `has_within`: whether one
+    of the values lies between a page's bounds; None: every page may have a value."""
+    places = pages_of(source, footer, chunk)
     if places is None:
         return None
     try:
-        index = column_index(source, footer, key)
+        index = column_index(source, footer, chunk.key)
     except (CorruptFile, UnsupportedError):
         index = None
     if index is None:
         return Selection(places, 0)
-    pages = PageBounds(index, [place.rows for place in places], chunk, footer)
+    pages = PageBounds(index, [place.first_row for place in places], chunk, footer)
     if pages.problem is not None:
         return None
     flat = not chunk.column.max_repetition_level  # arrow-rs compares the nulls of a repeated column with its rows
@@ -171,10 +152,10 @@ def select(
     return Selection(kept, len(places) - len(kept))
 
 
-def pages_of(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) -> Sequence[PagePlace] | None:
+def pages_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Sequence[PagePlace] | None:
     """All pages of a chunk in its offset index; None without a usable one."""
     try:
-        return _places(source, footer, key, chunk)
+        return _places(source, footer, chunk)
     except (CorruptFile, UnsupportedError):
         return None
 
@@ -265,7 +246,7 @@ def worth(pages: Sequence[PagePlace], chunk: ColumnChunk) -> bool:
     return 2 * sum(page.length for page in pages) < chunk.compressed_bytes
 
 
-def _places(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) -> list[PagePlace] | None:
+def _places(source: Source, footer: Footer, chunk: ColumnChunk) -> list[PagePlace] | None:
     """The pages of a chunk's offset index in order; None without an index, or if it contradicts the chunk: pages that
     don't fill the chunk, pages without rows, first rows that don't ascend from 0.
 
@@ -275,14 +256,14 @@ def _places(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) -
 
     Raises: as `offset_index`.
     """
-    index = offset_index(source, footer, key)
+    index = offset_index(source, footer, chunk.key)
     numbers = None if index is None else index.page_locations
     if not numbers:
         return None
     before, end = numbers[0][0] - chunk.data_offset, chunk.data_offset + chunk.compressed_bytes
     if before < 0 or numbers[0][2] != 0 or (chunk.dictionary_bytes or before) != before:
         return None
-    ends = [first for _, _, first in numbers[1:]] + [footer.row_group(key.row_group).rows]
+    ends = [first for _, _, first in numbers[1:]] + [footer.row_group(chunk.row_group).rows]
     places = [
         PagePlace(offset, length, first, last - first, before)
         for (offset, length, first), last in zip(numbers, ends, strict=True)
@@ -302,7 +283,7 @@ class PageBounds:
 
     Args:
         index: the chunk's column index, which has null_pages.
-        rows: the rows of each page.
+        firsts: the first row of each page, by the offset index.
         chunk: the metadata of the chunk.
         footer: the file's footer, which tells whether the bounds of its writer can be trusted.
 
@@ -313,16 +294,9 @@ class PageBounds:
         bounds: (minimum, maximum) of each page, as `decode_bound` returns them; None if unknown.
     """
 
-    @classmethod
-    def located(
-        cls, index: ColumnIndex, places: Sequence[tuple[int, int, int]], chunk: ColumnChunk, footer: Footer
-    ) -> PageBounds:
-        """The facts about pages at these places in an offset index."""
-        firsts = [first for _, _, first in places]
-        end = footer.row_group(chunk.row_group).rows
-        return cls(index, [after - first for first, after in pairwise([*firsts, end])], chunk, footer)
-
-    def __init__(self, index: ColumnIndex, rows: Sequence[int], chunk: ColumnChunk, footer: Footer) -> None:
+    def __init__(self, index: ColumnIndex, firsts: Sequence[int], chunk: ColumnChunk, footer: Footer) -> None:
+        ends = [*firsts, footer.row_group(chunk.row_group).rows]
+        rows = [after - first for first, after in pairwise(ends)]
         self.only_nulls: Sequence[bool] = index.null_pages or ()
         self._counts = index.null_counts
         lows, highs = index.min_values or (), index.max_values or ()
@@ -461,7 +435,7 @@ def _entries(source: Source, footer: Footer, key: ChunkKey) -> Iterator[IndexEnt
             reason = f"the column index has {plural(len(nulls), 'page')}, the offset index {len(locations):,}"
             yield IndexEntry(row_group=key.row_group, problem=reason)
             return
-        problem = PageBounds.located(pages, locations, footer.chunk(key), footer).problem
+        problem = PageBounds(pages, [first for _, _, first in locations], footer.chunk(key), footer).problem
         if problem is not None:
             yield IndexEntry(row_group=key.row_group, problem=f"the column index isn't used: {problem}")
     order = None if pages is None else pages.boundary_order
@@ -595,23 +569,22 @@ def encoded_column_index(pages: Sequence[IndexedPage], order: int) -> bytes:
         pages: the data pages, in order.
         order: the boundary order.
     """
+    nulls, nans = [page.nulls for page in pages], [page.nans for page in pages]
     fields = {
-        1: listed(BOOLEAN_TRUE, [bytes([BOOLEAN_TRUE if page.low is None else BOOLEAN_FALSE]) for page in pages]),
-        2: listed(BINARY, [binary(page.low or b"")[1] for page in pages]),
-        3: listed(BINARY, [binary(page.high or b"")[1] for page in pages]),
-        4: i32(order),
+        "null_pages": [page.low is None for page in pages],
+        "min_values": [page.low or b"" for page in pages],
+        "max_values": [page.high or b"" for page in pages],
+        "boundary_order": order,
+        "null_counts": None if None in nulls else nulls,
+        "nan_counts": None if None in nans else nans,
     }
-    for number, counts in ((5, [page.nulls for page in pages]), (8, [page.nans for page in pages])):
-        known = [zigzag(count) for count in counts if count is not None]
-        if len(known) == len(pages):
-            fields[number] = listed(I64, known)
-    return struct(fields)
+    return encoded("ColumnIndex", fields)
 
 
 def encoded_offset_index(places: Iterable[tuple[int, int, int]]) -> bytes:
     """Encode an OffsetIndex of the data pages' (offset, size with the header, first row)."""
     pages = [_PLACE % (zigzag(offset), zigzag(size), zigzag(first)) for offset, size, first in places]
-    return struct({1: listed(STRUCT, pages)})
+    return encoded("OffsetIndex", {"page_locations": pages})
 
 
 def boundary_order(pages: Sequence[IndexedPage], key: Callable[[bytes], Any]) -> int:

@@ -34,7 +34,7 @@ from bloomcli.formats.parquet.bloom_filter import (
     write_header,
 )
 from bloomcli.formats.parquet.encodings import width_of
-from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Footer, extension_remarks, refuse_extensions
+from bloomcli.formats.parquet.footer import FILTER, Footer, extension_remarks, refuse_extensions
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Location
 from bloomcli.formats.parquet.splice import Part, Values
@@ -42,7 +42,7 @@ from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.size_rule import Folding, SizeRule
 from bloomcli.hints import removing
 from bloomcli.model.change import FilterChange, StructureChange
-from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk
 from bloomcli.rules.writer_table import dictionaries_hold_values_only
 from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces, PlacedBytes, Source
 from bloomcli.words import counted, were
@@ -189,23 +189,20 @@ class Change(Plan):
             self.keep = ((0, self._earlier - len(plan.tail)),)
             self.bytes_to_copy = self._earlier - len(plan.tail)
 
-    def put(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
-        """Yield the next filter. With `early`, the body isn't complete yet, and the filter is placed after it."""
-        part, header = Part(FILTER, key), write_header(bits.nbytes, self.variant)
-        stored = sealing.sealed_filter(self.filters.footer, part, header, bits.bitset)
+    def put_filter(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
+        """Yield the next filter, as `put` does."""
+        yield from self.put(Part(FILTER, key), [write_header(bits.nbytes, self.variant), bits.bitset], early=early)
+
+    def put(self, part: Part, plain: Sequence[bytes | bytearray], *, early: bool = False) -> Pieces:
+        """Yield the next part: a filter's header and bits, or a page index. With `early`, the body isn't complete
+        yet, and the part is placed after it."""
+        stored = sealing.sealed(self.filters.footer, part, plain)
         at = self.bytes_to_copy + self._new_bytes
-        self._new[part] = _Digest(sum(map(len, stored)), kernels.xxh64(bits.bitset))
+        self._new[part] = _Digest(sum(map(len, stored)), kernels.xxh64(plain[-1]))
         self._new_bytes += self._new[part].bytes
         for data in stored:
             yield PlacedBytes(at, data) if early else data
             at += len(data)
-
-    def put_index(self, part: Part, data: bytes) -> Pieces:
-        """Yield the next page index."""
-        stored = sealing.sealed_part(self.filters.footer, part, data)
-        self._new[part] = _Digest(len(stored), kernels.xxh64(data))
-        self._new_bytes += len(stored)
-        yield stored
 
     def finish(
         self,
@@ -242,10 +239,8 @@ class Change(Plan):
             if not sealing.same(again, plan.footer):
                 raise WriteError("the footer that was written isn't the one that was planned")
             written.will_read((offset, new[part].bytes) for part, offset in plan.offsets.items())
-            keys = again.chunk_keys({part.key.column for part in plan.offsets})
-            chunks = {(key.row_group, key.column): key for key in keys}
             for part, offset in plan.offsets.items():
-                key = chunks[part.key.row_group, part.key.column]
+                key = part.key
                 if part.kind != FILTER:
                     where = (part.kind, offset, new[part].bytes)
                     found = where in again.index_extents(key, again.metadata(key))
@@ -279,9 +274,9 @@ def refuse_damaged_footer(source: Source, footer: Footer, removed: AbstractSet[C
     Raises UnsupportedError for a chunk whose data is in another file. The change removes the filters of the chunks
     in `removed`.
     """
-    for group in footer.complete_groups():
-        for ordinal, start in enumerate(group.chunks):
-            _look_at(source, footer, ChunkKey(group.ordinal, ordinal, start), removed)
+    footer.check_groups()
+    for key in footer.chunk_keys():
+        _look_at(source, footer, key, removed)
 
 
 def _look_at(source: Source, footer: Footer, key: ChunkKey, removed: AbstractSet[ChunkKey]) -> None:
@@ -374,23 +369,23 @@ class AddPlan(Change):
         _refuse(filters, columns)
         self.rule = rule
         self._stop = Stop()
-        self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
-        removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
+        self.chunks = list(_chosen(filters, columns, replace=replace, missing=missing))
+        removed = {chunk.key for chunk in self.chunks if chunk.bloom_filter_offset is not None}
         appends = appends and not any(map(filters.gives_away, removed))  # appending would keep the old bits
         super().__init__(filters, removed, puts=True, appends=appends)
         if self.chunks:
             self.remarks = extension_remarks(filters.footer, "filters")
         self.variant = rule.choice("variant") or CURRENT
         self._filters = filter_class(self.variant)
-        self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks.values()))
+        self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks))
 
     @cached_property
     def _estimated(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
         """Computed on demand, because it reads the headers of dictionaries."""
         self.filters.source.will_read(
-            (chunk.data_offset, HEADER_WINDOW) for chunk in self.chunks.values() if self._is_of_dictionary(chunk)
+            (chunk.data_offset, HEADER_WINDOW) for chunk in self.chunks if self._is_of_dictionary(chunk)
         )
-        return tuple(self._estimate(key) for key in self.chunks)
+        return tuple(map(self._estimate, self.chunks))
 
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]
@@ -429,8 +424,7 @@ class AddPlan(Change):
             count = min(count, chunk.dictionary_bytes // (width_of(chunk.column) or 4))
         return count << self._has_normal_forms(chunk)
 
-    def _estimate(self, key: ChunkKey) -> FilterChange:
-        chunk = self.chunks[key]
+    def _estimate(self, chunk: ColumnChunk) -> FilterChange:
         size = self._upper_bound(chunk)
         count = self._most_values(chunk)
         if self._is_of_dictionary(chunk):
@@ -442,15 +436,13 @@ class AddPlan(Change):
         if self.rule.tight and self.rule.ndv is None:
             bound = sizing.tight_bound_bytes(count, self._rate(chunk))
             size = min(size, max(bound, self.rule.smallest_split_block))
-        return self._change(key, chunk, min(size, self.rule.largest_split_block), non_null_values(chunk))
+        return self._change(chunk, min(size, self.rule.largest_split_block), non_null_values(chunk))
 
-    def _change(
-        self, key: ChunkKey, chunk: ColumnChunk, bitset_bytes: int, count: int, **measured: Any
-    ) -> FilterChange:
+    def _change(self, chunk: ColumnChunk, bitset_bytes: int, count: int, **measured: Any) -> FilterChange:
         return FilterChange(
-            row_group=key.row_group,
+            row_group=chunk.row_group,
             column=chunk.column.path,
-            action="replace" if key in self.removed else "add",
+            action="replace" if chunk.key in self.removed else "add",
             bitset_bytes=bitset_bytes,
             values=count,
             target_fpp=self._rate(chunk),
@@ -460,7 +452,7 @@ class AddPlan(Change):
 
     def reads(self) -> Iterator[tuple[int, int]]:
         """The chosen columns' chunks."""
-        return map(chunk_range, self.chunks.values())
+        return map(chunk_range, self.chunks)
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """Hash the columns' values and build their filters, `threads` chunks at a time, while the body is copied.
@@ -472,22 +464,22 @@ class AddPlan(Change):
         decoded = 0
         source, removed = self.filters.source, self.removed
         source.will_read(itertools.chain(self.reads(), (self.filters.header(key) for key in removed)))
-        chunks = iter(self.chunks.items())
+        chunks = iter(self.chunks)
 
         def following(*, early: bool = False) -> Pieces:
             nonlocal decoded
-            key, chunk = next(chunks)
+            chunk = next(chunks)
             built = queue.take()
             if built.bits is None:
                 built = self._build_one(chunk, grows=True)
             bits = built.bits
             assert bits is not None  # noqa: S101  with `grows` the filter is always built
             self._refuse_missing(chunk, built.values)
-            changes.append(self._changed(key, chunk, built.values, bits))
+            changes.append(self._changed(chunk, built.values, bits))
             decoded += built.decoded
-            yield from self.put(key, bits, early=early)
+            yield from self.put_filter(chunk.key, bits, early=early)
 
-        jobs = (self._job(chunk, tick) for chunk in self.chunks.values())
+        jobs = (self._job(chunk, tick) for chunk in self.chunks)
         with BuildQueue(jobs, threads, lambda built: built.held, self._stop) as queue:
             self._queue = queue
             queue.start_jobs()
@@ -532,11 +524,11 @@ class AddPlan(Change):
             field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
         )
 
-    def _changed(self, key: ChunkKey, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:
+    def _changed(self, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:
         # None if it is replaced because it can't be read
-        old = self.filters.bitset_bytes(chunk) if key in self.removed else None
+        old = self.filters.bitset_bytes(chunk) if chunk.key in self.removed else None
         missed = bits.fpp > self._rate(chunk)
-        return self._change(key, chunk, bits.nbytes, count, old_bitset_bytes=old, fpp=bits.fpp, misses_target=missed)
+        return self._change(chunk, bits.nbytes, count, old_bitset_bytes=old, fpp=bits.fpp, misses_target=missed)
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
         """Build a chunk's filter; without bits if it has to be larger than expected, unless `grows` is true."""
@@ -612,9 +604,7 @@ def _refuse(filters: Filters, columns: Sequence[Column]) -> None:
             raise UsageError(f"column {column.path} is {reason}", path=path, hint="leave it out of --columns")
 
 
-def _chosen(
-    filters: Filters, columns: Sequence[Column], *, replace: bool, missing: bool
-) -> Iterator[tuple[ChunkKey, ColumnChunk]]:
+def _chosen(filters: Filters, columns: Sequence[Column], *, replace: bool, missing: bool) -> Iterator[ColumnChunk]:
     """Yield the chunks that get a filter; with `missing`, only those without one.
 
     Raises:
@@ -637,7 +627,7 @@ def _chosen(
                     field=field_of(chunk),
                     hint="--replace builds new ones in place of all existing ones",
                 )
-        yield key, chunk
+        yield chunk
 
 
 def slices(piece: KeptRange | bytes) -> Iterator[KeptRange | bytes]:
@@ -719,6 +709,6 @@ class FoldPlan(Change):
         yield from self.kept()
         for key in self._folding.sizes:
             bits = self._folding.take(key)
-            yield from self.put(key, bits)
+            yield from self.put_filter(key, bits)
             del bits  # the next one may be as large
         yield from self.finish(self.estimate, 0)

@@ -4,6 +4,10 @@ Readers skip row groups and pages by minima and maxima, null counts, the offset 
 rows. A bound that is too wide loses no row, so only those that leave a value out are faults. Nothing stored is used
 to skip work here.
 
+The order of rows is lexicographic: a sorting column counts only between rows that are equal in all columns before it.
+Zeros of both signs are equal, and NaN has no place in the order. Each row is compared with the one before it while a
+column is measured, so that no column is decoded twice.
+
 Source: the Apache Parquet format, parquet.thrift, PageIndex.md; parquet-java, DictionaryFilter (encodings).
 """
 
@@ -16,20 +20,21 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
+from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import geospatial, page_index, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
-from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage
+from bloomcli.formats.parquet.measured import Measure, MeasuredPage, measured, order_of
 from bloomcli.formats.parquet.page_index import PageBounds
-from bloomcli.formats.parquet.row_order import compared, sorting_columns
-from bloomcli.formats.parquet.spec import I64, enum_name
+from bloomcli.formats.parquet.pages import chunk_range
+from bloomcli.formats.parquet.spec import I64, Struct, enum_name
 from bloomcli.hints import MENDS, repairing
 from bloomcli.kernels import Bounds, ColumnIndex, OffsetIndex
-from bloomcli.model.file import Column, ColumnChunk, Severity
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES
 from bloomcli.storage.base import Source
@@ -102,31 +107,30 @@ class Fault(NamedTuple):
 
 def faults(
     filters: Filters,
-    key: ChunkKey,
     chunk: ColumnChunk,
-    measured: MeasuredChunk,
+    measured: Measure,
     stop: Stop | None = None,
     orders: Mapping[int, Bounds] = MappingProxyType({}),
 ) -> list[Fault]:
     """The faults of a chunk's metadata, by its values; `orders`: the order of rows in other measured columns. Raises
     CorruptFile for statistics that can't be walked; Stopped soon after `stop` is set."""
-    return list(_Proof(filters, key, chunk, measured, stop or Stop(), orders))
+    return list(_Proof(filters, chunk, measured, stop or Stop(), orders))
 
 
-def contradictions(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> list[Fault]:
+def contradictions(filters: Filters, chunk: ColumnChunk) -> list[Fault]:
     """The faults of a chunk's metadata that these show by themselves, without its values."""
-    return list(_Metadata(filters, key, chunk).contradictions())
+    return list(_Metadata(filters, chunk).contradictions())
 
 
-def measure_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> Measure:
+def measure_of(footer: Footer, chunk: ColumnChunk) -> Measure:
     """A measure of what the chunk's metadata speak about."""
-    by = sorting_columns(filters.footer, key.row_group)
-    claimed = geospatial.claims(filters.footer.meta_struct(key), chunk.column)
+    by = sorting_columns(footer, chunk.row_group)
+    claimed = geospatial.claims(footer.meta_struct(chunk.key), chunk.column)
     return Measure(
         chunk,
-        filters.footer.order(chunk.column),
-        tracked=any(one.column == key.column for one in by),
-        distinct=filters.footer.metadata(key).distinct_count is not None,
+        footer.order(chunk.column),
+        tracked=any(one.column == chunk.column.index for one in by),
+        distinct=footer.metadata(chunk.key).distinct_count is not None,
         shapes=None if claimed is None else claimed.shapes(),
     )
 
@@ -170,20 +174,18 @@ def _text(value: bytes, column: Column) -> str:
 class _Metadata:
     """The metadata of a chunk from which readers conclude which values are there."""
 
-    def __init__(self, filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> None:
-        self.footer, self.key, self.chunk = filters.footer, key, chunk
-        self.source = filters.source
-        self.filters = filters
+    def __init__(self, filters: Filters, chunk: ColumnChunk) -> None:
+        self.filters, self.footer = filters, filters.footer
+        self.chunk, self.key = chunk, chunk.key
         self.column = chunk.column
-        self.raw = self.footer.metadata(key)
+        self.raw = self.footer.metadata(self.key)
         self.order = self.footer.order(self.column)
         self.key_of = key_of(self.column, self.order)
         self.flat = not self.column.max_repetition_level
-        self.rows = self.footer.row_group(key.row_group).rows
-        meta = self.footer.meta_struct(key)
-        self.meta = meta
-        self.statistics = meta.struct("statistics", "Statistics")
-        self.claimed = geospatial.claims(meta, self.column)
+        self.rows = self.footer.row_group(chunk.row_group).rows
+        self.meta = self.footer.meta_struct(self.key)
+        self.statistics = self.meta.struct("statistics", "Statistics")
+        self.claimed = geospatial.claims(self.meta, self.column)
         self.indexes: list[Fault] = []
         """Why an index can't be read."""
         self.column_index = self._index(COLUMN_INDEX, _PAGE_BOUNDS, page_index.column_index)
@@ -191,7 +193,7 @@ class _Metadata:
 
     def _index(self, name: str, rule: str, read: Callable[[Source, Footer, ChunkKey], _Index]) -> _Index | None:
         try:
-            return read(self.source, self.footer, self.key)
+            return read(self.filters.source, self.footer, self.key)
         except (CorruptFile, UnsupportedError) as error:
             self.indexes.append(self.fault(rule, name, error.reason))
             return None
@@ -255,7 +257,8 @@ class _Metadata:
         if located is not None:
             yield self.fault(_LOCATIONS, OFFSET_INDEX, located)
         elif self.column_index is not None and self.offset_index is not None:
-            pages = PageBounds.located(self.column_index, locations, self.chunk, self.footer)
+            firsts = [first for _, _, first in locations]
+            pages = PageBounds(self.column_index, firsts, self.chunk, self.footer)
             if pages.problem is not None:
                 rule = _PAGE_COUNTS if pages.in_counts else _PAGE_BOUNDS
                 yield self.fault(rule, COLUMN_INDEX, pages.problem)
@@ -282,13 +285,12 @@ class _Proof(_Metadata):
     def __init__(
         self,
         filters: Filters,
-        key: ChunkKey,
         chunk: ColumnChunk,
-        measured: MeasuredChunk,
+        measured: Measure,
         stop: Stop,
         orders: Mapping[int, Bounds],
     ) -> None:
-        super().__init__(filters, key, chunk)
+        super().__init__(filters, chunk)
         self.orders = orders
         self.measured = measured
         self.stop = stop
@@ -581,3 +583,118 @@ def _differ(stored: Sequence[int] | None, found: Sequence[tuple[int, ...] | None
     if not stored or None in found:
         return False
     return list(stored) != [count for levels in found if levels is not None for count in levels]
+
+
+class SortingColumn(NamedTuple):
+    """A column by which the rows of a row group are said to be sorted."""
+
+    column: int | None
+    """The leaf column's ordinal, unchecked; None if the field is missing."""
+    falling: bool
+    nulls_first: bool
+    encoded: bytes
+    """The structure as it is in the footer."""
+
+    @property
+    def order(self) -> str:
+        """The order's name."""
+        return "descending" if self.falling else "ascending"
+
+
+class ComparedRows(NamedTuple):
+    """What the comparison of a row group's rows showed."""
+
+    proven: int
+    """The number of sorting columns, from the first on, in whose order all rows are."""
+    wrong: str | None
+    """Why the rows aren't in the order of more columns; None if no row contradicts it."""
+    unknown: str | None
+    """Why the rows aren't compared by all columns; None if they are."""
+
+
+def sorting_columns(footer: Footer, row_group: int) -> Sequence[SortingColumn]:
+    """The columns in a row group's `sorting_columns`, one more than are compared at most. Raises CorruptFile."""
+    group = footer.group_struct(row_group)
+    starts = group.list_starts("sorting_columns")[: parquet_limits.SORTED_BY_MOST + 2]
+    where = group.location.at("sorting_columns")
+    found = []
+    for start, end in pairwise(starts):
+        one = Struct("SortingColumn", footer.raw, start, where)
+        flags = bool(one.truth("descending")), bool(one.truth("nulls_first"))
+        found.append(SortingColumn(one.integer("column_idx"), *flags, footer.raw[start:end]))
+    return found
+
+
+def compared(filters: Filters, first: ColumnChunk, known: Mapping[int, kernels.Bounds], stop: Stop) -> ComparedRows:
+    """Compare a row group's rows by all its sorting columns.
+
+    Args:
+        filters: the file's filters.
+        first: the chunk of the first sorting column.
+        known: the order of rows in columns that are measured. The others are decoded.
+        stop: ends the decoding.
+
+    Raises:
+        CorruptFile: the footer can't be walked. Damaged pages only end the comparison by their column.
+        Stopped: soon after `stop` is set.
+    """
+    footer = filters.footer
+    by, wrong, unknown = sorting_columns(footer, first.row_group), None, None
+    columns: list[kernels.Bounds] = []
+    for one in by:
+        if one.column is None or not 0 <= one.column < len(footer.columns):
+            there = counted(len(footer.columns), "column")
+            wrong = f"the rows can't be sorted by column {one.column}: the file has {there}"
+            break
+        try:
+            columns.append(_order_in(filters, first.row_group, one.column, known, len(columns), stop))
+        except (CorruptFile, UnsupportedError) as error:
+            path = footer.columns[one.column].path
+            unknown = f"the order of the rows isn't compared from the sorting column {path} on: {error.reason}"
+            break
+    used = by[: len(columns)]
+    proven, fault = kernels.compared_rows(
+        columns,
+        [one.falling for one in used],
+        [one.nulls_first for one in used],
+        footer.row_group(first.row_group).rows,
+    )
+    if fault:
+        *equal, path = [footer.columns[one.column or 0].path for one in by[: proven + 1]]
+        whose, which = f"the rows with equal values in {', '.join(equal)}" if equal else "the rows", used[proven]
+        if fault == kernels.ROWS_OUT_OF_ORDER:
+            wrong = f"{whose} aren't in the {which.order} order of {path}"
+        else:
+            wrong = f"{whose} with nulls in {path} aren't {'first' if which.nulls_first else 'last'}"
+    return ComparedRows(proven, wrong, unknown)
+
+
+def _order_in(
+    filters: Filters, row_group: int, column: int, known: Mapping[int, kernels.Bounds], before: int, stop: Stop
+) -> kernels.Bounds:
+    """The order of a row group's rows in a column, the sorting column after `before` others. Raises CorruptFile;
+    UnsupportedError if there is none."""
+    footer = filters.footer
+    one, rows = footer.columns[column], footer.row_group(row_group).rows
+    why = None
+    if one.max_repetition_level:
+        why = "the format defines no order of lists"
+    elif order_of(one, footer.order(one)) == kernels.NO_ORDER:
+        why = "its type has no defined order"
+    elif before == parquet_limits.SORTED_BY_MOST:
+        why = f"rows are compared by at most {before} columns"
+    elif rows > parquet_limits.ORDERED_ROWS_MOST:
+        why = f"row groups of at most {parquet_limits.ORDERED_ROWS_MOST} rows are compared"
+    if why is None:
+        found = known.get(column)
+        if found is None:
+            (key,) = footer.chunk_keys({column}, row_group)
+            chunk = footer.chunk(key)
+            filters.source.will_read([chunk_range(chunk)])
+            found = measured(filters, chunk, Measure(chunk, footer.order(one), tracked=True), stop).order
+        if found is not None and found.rows >= rows and not found.unknown:
+            return found
+        why = "it has fewer values than the row group has rows"
+        if found is None or found.unknown:
+            why = "a value is too long to be compared"
+    raise UnsupportedError(why, path=filters.source.path)

@@ -34,10 +34,10 @@ from bloomcli.formats.arrays import SourceStream, int64s, numbers_of
 from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_decoder, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX
 from bloomcli.formats.parquet.page_decoder import ChosenPages, runs
 from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
-from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk
 from bloomcli.storage.base import Range, united
 from bloomcli.words import counted
 
@@ -79,7 +79,7 @@ class RequestPlan:
         if self.whole(key.row_group):
             return None
         if self._selected is None or self._selected[0] != key:
-            self._selected = key, page_index.select(self._source, self._filters.footer, key, chunk, has_within)
+            self._selected = key, page_index.select(self._source, self._filters.footer, chunk, has_within)
         return self._selected[1]
 
     def prepare(
@@ -126,9 +126,9 @@ class RequestPlan:
         own, rows = self._own(*found[column], candidates, has_within)
         others = [
             extent
-            for ordinal, (key, chunk) in found.items()
+            for ordinal, (_, chunk) in found.items()
             if ordinal in chosen
-            for extent in self._with_rows(key, chunk, rows if ordinal in paged else None)
+            for extent in self._with_rows(chunk, rows if ordinal in paged else None)
         ]
         together = [*own, *others]
         self._source.will_read(together if self._worth(together, own) else own)
@@ -175,9 +175,9 @@ class RequestPlan:
         rows = [range(page.first_row, page.first_row + page.rows) for page in selected.pages]
         return list(_pages(chunk, selected.pages)), rows
 
-    def _with_rows(self, key: ChunkKey, chunk: ColumnChunk, rows: list[range] | None) -> Iterable[Range]:
+    def _with_rows(self, chunk: ColumnChunk, rows: list[range] | None) -> Iterable[Range]:
         """The ranges of a selected column's chunk that are read for rows (None: the whole chunk)."""
-        pages = None if rows is None else page_index.pages_of(self._source, self._filters.footer, key, chunk)
+        pages = None if rows is None else page_index.pages_of(self._source, self._filters.footer, chunk)
         if pages is None or rows is None:
             return [_extent(chunk)]
         some = page_index.with_ranges(pages, rows)
@@ -480,7 +480,7 @@ class Records:
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 continue
-            pages = page_index.pages_of(self._file.source, footer, key, chunk)
+            pages = page_index.pages_of(self._file.source, footer, chunk)
             by_headers = pages is None and some_rows
             if by_headers:
                 pages = page_index.pages_by_headers(self._file.source, chunk, footer.start, count)

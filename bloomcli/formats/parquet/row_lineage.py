@@ -19,32 +19,17 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.encryption import Cipher, Encryption, Kind
-from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.page_index import ASCENDING, IndexedPage, encoded_column_index, encoded_offset_index
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.sealing import encrypted_tail
-from bloomcli.formats.parquet.spec import (
-    BINARY,
-    I32,
-    STRUCT,
-    Field,
-    Struct,
-    binary,
-    i32,
-    i64,
-    list_header,
-    listed,
-    struct,
-    structure,
-    varint,
-    zigzag,
-)
+from bloomcli.formats.parquet.spec import STRUCT, Struct, encoded, list_header, varint, zigzag
 from bloomcli.formats.parquet.splice import Edit, apply_edits, set_fields
 from bloomcli.model.schema import RowLineage
 from bloomcli.storage.base import Source
@@ -54,7 +39,7 @@ from bloomcli.words import counted
 ROW_ID: Final = "_row_id"
 LAST_UPDATED: Final = "_last_updated_sequence_number"
 _FIELD_IDS: Final = {ROW_ID: 2147483540, LAST_UPDATED: 2147483539}
-_INT64, _OPTIONAL, _DELTA, _RLE = 2, 1, 5, 3  # Parquet's enums
+_DELTA: Final = "DELTA_BINARY_PACKED"
 _BLOCK: Final = 128
 _MINIBLOCKS: Final = 4
 _ARROW_KEY: Final = b"ARROW:schema"
@@ -152,16 +137,16 @@ class _Columns:
         for group in range(footer.row_group_count):
             metadata = []
             for chunk in (one for one in chunks if one.row_group == group):
-                index: dict[int, Field] = {}
+                index: dict[str, int] = {}
                 if self.indexed and chunk.rows:
                     places = encoded_offset_index([(chunk.offset, len(chunk.page), 0)])
                     indexes = (
-                        (6, chunk.stored(_column_index(chunk), Kind.COLUMN_INDEX)),
-                        (4, chunk.stored(places, Kind.OFFSET_INDEX)),
+                        (COLUMN_INDEX, chunk.stored(_column_index(chunk), Kind.COLUMN_INDEX)),
+                        (OFFSET_INDEX, chunk.stored(places, Kind.OFFSET_INDEX)),
                     )
-                    for first, data in indexes:
+                    for name, data in indexes:
                         out.append(data)
-                        index |= {first: i64(at), first + 1: i32(len(data))}
+                        index |= {f"{name}_offset": at, f"{name}_length": len(data)}
                         at += len(data)
                 metadata.append(_column_chunk(chunk, index))
             edits += self._row_group(group, metadata, [one for one in chunks if one.row_group == group])
@@ -198,14 +183,17 @@ class _Columns:
         """The edits of the schema and of the columns' sort orders."""
         top, raw = self.footer.top, self.footer.raw
         elements = [
-            struct({1: i32(_INT64), 3: i32(_OPTIONAL), 4: binary(name.encode()), 9: i32(number)})
+            encoded(
+                "SchemaElement",
+                {"type": "INT64", "repetition_type": "OPTIONAL", "name": name.encode(), "field_id": number},
+            )
             for name, number in _FIELD_IDS.items()
         ]
         edits = _extend(top, "schema", elements)
         root = Struct("SchemaElement", raw, top.list_starts("schema")[0], self.footer.location.at("schema[0]"))
         edits += set_fields(root, {"num_children": root.required_int("num_children") + len(elements)})
         if top.span("column_orders") is not None:
-            edits += _extend(top, "column_orders", [struct({1: structure({})})] * len(elements))
+            edits += _extend(top, "column_orders", [encoded("ColumnOrder", {"TYPE_ORDER": {}})] * len(elements))
         return edits + self._arrow_schema()
 
     def _arrow_schema(self) -> list[Edit]:
@@ -220,7 +208,7 @@ class _Columns:
                     raise UnsupportedError(
                         f"{_ARROW_KEY.decode()} in the footer can't be read: {error}", path=self.footer.path
                     ) from None
-                edits.append(Edit(span.start, span.end, binary(new)[1]))
+                edits.append(Edit(span.start, span.end, varint(len(new)) + new))
         return edits
 
     def _row_group(self, index: int, metadata: list[bytes], chunks: list[_Chunk]) -> list[Edit]:
@@ -252,9 +240,15 @@ def _page(rows: int, first: int, step: int, cipher: Cipher | None) -> bytes:
     block = zigzag(step) + bytes(_MINIBLOCKS)  # the smallest difference; the others exceed it by 0, in 0 bits
     values = varint(_BLOCK) + varint(_MINIBLOCKS) + varint(rows) + zigzag(first) + block * -(-(rows - 1) // _BLOCK)
     body = len(levels).to_bytes(4, "little") + levels + values
-    data = {1: i32(rows), 2: i32(_DELTA), 3: i32(_RLE), 4: i32(_RLE)}
     stored = body if cipher is None else cipher.encrypt(body, Kind.DATA_PAGE, 0)
-    header = struct({1: i32(0), 2: i32(len(body)), 3: i32(len(stored)), 5: structure(data)})
+    head = {
+        "num_values": rows,
+        "encoding": _DELTA,
+        "definition_level_encoding": "RLE",
+        "repetition_level_encoding": "RLE",
+    }
+    sizes = {"uncompressed_page_size": len(body), "compressed_page_size": len(stored)}
+    header = encoded("PageHeader", {"type": "DATA_PAGE", **sizes, "data_page_header": head})
     return (header if cipher is None else cipher.encrypt(header, Kind.DATA_PAGE_HEADER, 0)) + stored
 
 
@@ -263,24 +257,24 @@ def _column_index(chunk: _Chunk) -> bytes:
     return encoded_column_index([IndexedPage(low, high, nulls=0)], ASCENDING)
 
 
-def _column_chunk(chunk: _Chunk, index: dict[int, Field]) -> bytes:
+def _column_chunk(chunk: _Chunk, index: dict[str, int]) -> bytes:
     """Encode a ColumnChunk. `index`: the fields of its page index."""
     low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
-    statistics = {3: i64(0), 5: binary(high), 6: binary(low)} if chunk.rows else {}
-    size = i64(len(chunk.page))
     metadata = {
-        1: i32(_INT64),
-        2: listed(I32, [zigzag(_RLE), zigzag(_DELTA)]),
-        3: listed(BINARY, [binary(chunk.name.encode())[1]]),
-        4: i32(0),  # UNCOMPRESSED
-        5: i64(chunk.rows),
-        6: size,
-        7: size,
-        9: i64(chunk.offset),
-        12: structure(statistics),
+        "type": "INT64",
+        "encodings": ["RLE", _DELTA],
+        "path_in_schema": [chunk.name.encode()],
+        "codec": "UNCOMPRESSED",
+        "num_values": chunk.rows,
+        "total_uncompressed_size": len(chunk.page),
+        "total_compressed_size": len(chunk.page),
+        "data_page_offset": chunk.offset,
+        "statistics": {"null_count": 0, "max_value": high, "min_value": low} if chunk.rows else {},
     }
-    by_footer_key = {} if chunk.cipher is None else {8: structure({1: structure({})})}
-    return struct({2: i64(chunk.offset), 3: structure(metadata), **index, **by_footer_key})
+    fields: dict[str, Any] = {"file_offset": chunk.offset, "meta_data": metadata, **index}
+    if chunk.cipher is not None:
+        fields["crypto_metadata"] = {"ENCRYPTION_WITH_FOOTER_KEY": {}}
+    return encoded("ColumnChunk", fields)
 
 
 def _extend(struct: Struct, field: str, items: list[bytes]) -> list[Edit]:

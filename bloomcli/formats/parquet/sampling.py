@@ -11,11 +11,10 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.parquet import codecs, spec, values
 from bloomcli.formats.parquet.bloom_filter import Filters, bitset_bytes_in
-from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.measured import Measure, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
-from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk
 from bloomcli.values.keys import key_of
 
 _DICTIONARIES: Final = 1 << 2 | 1 << 8
@@ -61,10 +60,9 @@ def unit_values(
     filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
 ) -> Iterator[UnitValues]:
     """Yield the values of columns in a row group. Raises CorruptFile, UnsupportedError."""
-    group = filters.footer.row_group(unit)
-    chunks = [(c, filters.footer.chunk(ChunkKey(unit, c.index, group.chunks[c.index]))) for c in columns]
-    filters.source.will_read((chunk.data_offset, chunk.compressed_bytes) for _, chunk in chunks)
-    for column, chunk in chunks:
+    chunks = [filters.footer.chunk(ChunkKey(unit, column.index)) for column in columns]
+    filters.source.will_read((chunk.data_offset, chunk.compressed_bytes) for chunk in chunks)
+    for column, chunk in zip(columns, chunks, strict=True):
         yield UnitValues(column, _row_group(filters, chunk, rates, least, stop), _plain)
 
 
@@ -72,7 +70,7 @@ def page_reads(filters: Filters, column: Column, unit: int, stop: Stop) -> tuple
     """The bytes of a column's pages in a row group, which a lookup reads today, and the mean bytes of those that it
     would read with a page index. None where there is a column index, or none can be made."""
     footer = filters.footer
-    key = ChunkKey(unit, column.index, footer.row_group(unit).chunks[column.index])
+    key = ChunkKey(unit, column.index)
     chunk, order = footer.chunk(key), footer.order(column)
     if chunk.encrypted or footer.metadata(key).column_index_offset or order_of(column, order) == kernels.NO_ORDER:
         return None

@@ -13,7 +13,7 @@ Source: the Parquet format's Encryption.md (5.1 to 5.5).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,12 +21,18 @@ from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.encryption import MODULE_BYTES, NONCE_BYTES, Cipher, Encryption, Kind, WrongModule
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, read_footer, read_stored
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, OFFSET_INDEX, Footer, read_footer, read_stored
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.splice import LENGTH, OF_CHUNK, OFFSET, Part, Value, apply_edits, set_fields
+from bloomcli.model.file import ChunkKey
 from bloomcli.storage.base import Source
 
-_KINDS: Final = {COLUMN_INDEX: Kind.COLUMN_INDEX, OFFSET_INDEX: Kind.OFFSET_INDEX}
+_KINDS: Final = {
+    FILTER: (Kind.FILTER_HEADER, Kind.FILTER_BITSET),
+    COLUMN_INDEX: (Kind.COLUMN_INDEX,),
+    OFFSET_INDEX: (Kind.OFFSET_INDEX,),
+}
+"""The modules of each kind of part."""
 
 
 def overhead(footer: Footer, filters: int) -> int:
@@ -36,33 +42,24 @@ def overhead(footer: Footer, filters: int) -> int:
     return footer.file_bytes - footer.start + filters * 4 * MODULE_BYTES
 
 
-def cipher_of(footer: Footer, part: Part) -> Cipher | None:
+def cipher_of(footer: Footer, key: ChunkKey) -> Cipher | None:
     """The cipher of a chunk's modules; None if the chunk isn't encrypted."""
-    encryption = footer.encryption
-    return None if encryption is None else encryption.ciphers.get((part.key.row_group, part.key.column))
+    return None if footer.encryption is None else footer.encryption.ciphers.get(key)
 
 
-def sealed_part(footer: Footer, part: Part, data: bytes) -> bytes:
-    """A page index as it is stored."""
-    cipher = cipher_of(footer, part)
-    return data if cipher is None else cipher.encrypt(data, _KINDS[part.kind])
-
-
-def sealed_filter(
-    footer: Footer, part: Part, header: bytes, bits: bytes | bytearray
-) -> tuple[bytes, bytes | bytearray]:
-    """A filter's header and bits as they are stored."""
-    cipher = cipher_of(footer, part)
+def sealed(footer: Footer, part: Part, plain: Sequence[bytes | bytearray]) -> Sequence[bytes | bytearray]:
+    """A filter's header and bits, or a page index, as they are stored."""
+    cipher = cipher_of(footer, part.key)
     if cipher is None:
-        return header, bits
-    return cipher.encrypt(header, Kind.FILTER_HEADER), cipher.encrypt(bits, Kind.FILTER_BITSET)
+        return plain
+    return [cipher.encrypt(data, kind) for data, kind in zip(plain, _KINDS[part.kind], strict=True)]
 
 
 def digest(footer: Footer, part: Part, stored: bytes) -> int | None:
     """The XXH64 of a page index in plain bytes; None if it can't be decrypted."""
-    cipher = cipher_of(footer, part)
+    cipher = cipher_of(footer, part.key)
     try:
-        return kernels.xxh64(stored if cipher is None else cipher.decrypt(stored, _KINDS[part.kind]))
+        return kernels.xxh64(stored if cipher is None else cipher.decrypt(stored, *_KINDS[part.kind]))
     except WrongModule:
         return None
 
@@ -105,13 +102,13 @@ def _sealed(old: Footer, new: Footer, encryption: Encryption) -> Iterator[bytes]
     and padding."""
     stored = Footer(old.path, old.file_bytes, old.start, encryption.stored)
     at = 0
-    for key, before, kept in zip(new.chunk_keys(), old.chunk_keys(), stored.chunk_keys(), strict=True):
-        cipher = encryption.ciphers.get((key.row_group, key.column))
+    for key in new.chunk_keys():
+        cipher = encryption.ciphers.get(key)
         if cipher is None:
             continue
-        chunk, as_stored = new.chunk_struct(key), stored.chunk_struct(kept)
+        chunk = new.chunk_struct(key)
         yield new.raw[at : chunk.start]
-        yield _sealed_chunk(old.chunk_struct(before), chunk, as_stored, cipher)
+        yield _sealed_chunk(old.chunk_struct(key), chunk, stored.chunk_struct(key), cipher)
         at = chunk.end
     yield new.raw[at : new.top.end]
 
@@ -127,7 +124,7 @@ def _sealed_chunk(old: Struct, new: Struct, stored: Struct, cipher: Cipher) -> b
     values: dict[str, Value | None] = {name: new.integer(name) for name in OF_CHUNK}
     edits = []
     if chunk.span("encrypted_column_metadata") is None:
-        values["meta_data"] = (spec.STRUCT, _raw(metadata))
+        values["meta_data"] = _raw(metadata)
     elif _raw(metadata) != _raw(before):
         values["encrypted_column_metadata"] = cipher.encrypt(_raw(metadata), Kind.COLUMN_METADATA)
         shortened = chunk.struct("meta_data", "ColumnMetaData")

@@ -36,14 +36,14 @@ from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import page_decoder, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_tail
+from bloomcli.formats.parquet.footer import Footer, read_tail
 from bloomcli.formats.parquet.lookups import stored_forms
 from bloomcli.formats.parquet.page_decoder import ChosenPages, ChunkEnd, DecodedValues, arrow_file, whole_column
 from bloomcli.formats.parquet.page_index import HasWithin
 from bloomcli.formats.parquet.records import Records, RequestPlan
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, field_ids
 from bloomcli.formats.wanted_values import WantedValues
-from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal, kind_of
 from bloomcli.words import counted
@@ -163,7 +163,7 @@ class ParquetSearch(ColumnSearch):
         found = self._chunks.get(row_group)
         if found is None:
             footer, index = self._filters.footer, self._column.index
-            key = ChunkKey(row_group, index, footer.row_group(row_group).chunks[index])
+            key = ChunkKey(row_group, index)
             found = self._chunks[row_group] = key, footer.chunk(key)
         return found
 

@@ -1,20 +1,20 @@
 """Parquet's metadata structures, by the IDL in parquet.thrift: walked in compiled code, and encoded.
 
 `Struct` locates each field by its name in the IDL. The splice patches these bytes, and a footer of 20,000 column
-chunks opens at once. The walk also checks every length and the nesting. thriftpy2 reads the same tables from the IDL,
-which a test holds, but loading it takes longer than everything else in `inspect`.
+chunks opens at once. The walk also checks every length and the nesting. A test holds that thriftpy2 reads the same
+tables from the IDL.
 
-New structures are encoded in Thrift's compact protocol. A field is (wire type, encoded value). A boolean field has
-its value in the wire type, and no bytes.
+`encoded` makes new structures in Thrift's compact protocol. An encoded field is (wire type, value). A boolean field
+has its value in the wire type, and no bytes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from struct import unpack_from
+from struct import pack, unpack_from
 from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
@@ -57,6 +57,15 @@ DOUBLE: Final = 7
 BINARY: Final = 8
 LIST: Final = 9
 STRUCT: Final = 12
+_WIRE: Final = {
+    "bool": BOOLEAN_TRUE,
+    "i8": _I8,
+    "i16": _I16,
+    "i64": I64,
+    "double": DOUBLE,
+    "binary": BINARY,
+}
+"""The wire types of the IDL's simple types. The others, i32 and enums, have `I32`."""
 
 _INTEGERS_MOST: Final = 1 << 16
 
@@ -68,15 +77,10 @@ def field_ids(struct: str) -> dict[str, int]:
 
 
 @cache
-def integer_kind(struct: str, field: str) -> int:
-    """The wire type that the IDL gives an integer field."""
-    return {"i64": I64, "i16": _I16}.get(FIELDS[struct][field][1], I32)
-
-
-@cache
 def _integer_field(struct: str, field: str) -> tuple[int, int]:
     """(id, wire type) of an integer field: a footer has hundreds of thousands of them."""
-    return field_ids(struct)[field], integer_kind(struct, field)
+    number, kind = FIELDS[struct][field]
+    return number, wire_type(kind)
 
 
 _DRAFTS: Final = {("Encoding", 11): "PFOR or FSST (draft)"}
@@ -99,14 +103,6 @@ def zigzag(value: int) -> bytes:
 def varint(value: int) -> bytes:
     """An unsigned integer of 64 bits, 7 bits a byte, least significant first."""
     return kernels.encoded_varint(value & (1 << 64) - 1)
-
-
-@cache
-def structures() -> Any:
-    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` and the drafts need them."""
-    import thriftpy2
-
-    return thriftpy2.load(str(IDL), module_name="bloomcli_parquet_thrift")
 
 
 class Span(NamedTuple):
@@ -261,11 +257,7 @@ class Struct:
 
     def member(self) -> str | None:
         """Return the first known member of a union that is set; None if none is set, or only newer ones."""
-        return next((name for name in field_ids(self.name) if self._has_struct(name)), None)
-
-    def _has_struct(self, field: str) -> bool:
-        span = self.span(field)
-        return span is not None and span.kind == STRUCT
+        return next((name for name in field_ids(self.name) if self._typed(name, STRUCT)), None)
 
     def struct(self, field: str, name: str) -> Struct | None:
         """A field that is a structure, walked."""
@@ -284,44 +276,68 @@ Field = tuple[int, bytes]
 _SHORT_LIST: Final = 15
 
 
-def i32(value: int) -> Field:
-    """A field of type i32."""
-    return I32, zigzag(value)
+def encoded(name: str, fields: Mapping[str, Any]) -> bytes:
+    """A structure of this name with these fields, each encoded as `field` does; without those that are None."""
+    ids = field_ids(name)
+    return struct({ids[one]: field(name, one, value) for one, value in fields.items() if value is not None})
 
 
-def i64(value: int) -> Field:
-    """A field of type i64."""
-    return I64, zigzag(value)
+def field(name: str, one: str, value: Any) -> Field:
+    """A field of a structure, with the type that the IDL gives it.
+
+    A member of an enum can be its name or its number. A structure is a mapping of its fields, or its encoded bytes;
+    a list is a sequence, or its encoded bytes.
+    """
+    kind = FIELDS[name][one][1]
+    if kind == "bool":
+        return (BOOLEAN_TRUE if value else BOOLEAN_FALSE), b""
+    return wire_type(kind), _value(kind, value)
 
 
-def truth(value: bool) -> Field:
-    """A boolean field."""
-    return (BOOLEAN_TRUE if value else BOOLEAN_FALSE), b""
+def _value(kind: str, value: Any) -> bytes:
+    """The encoded value of a type of the IDL: of a field that isn't a boolean, or of a list's element."""
+    if isinstance(value, bytes):
+        return varint(len(value)) + value if kind == "binary" else value
+    element = element_of(kind)
+    if element is not None:
+        return listed(wire_type(element), [_value(element, one) for one in value])
+    if kind in FIELDS:
+        return encoded(kind, value)
+    if kind == "double":
+        return pack("<d", value)
+    if kind == "i8":
+        return pack("b", value)
+    if kind == "bool":
+        return bytes([BOOLEAN_TRUE if value else BOOLEAN_FALSE])
+    return zigzag(ENUMS[kind][value] if isinstance(value, str) else value)
 
 
-def binary(value: bytes) -> Field:
-    """A binary field: length and bytes."""
-    return BINARY, varint(len(value)) + value
+@cache
+def element_of(kind: str) -> str | None:
+    """The type of a list's elements; None for a type that isn't a list."""
+    return kind[len("list<") : -1] if kind.startswith("list<") else None
 
 
-def structure(fields: Mapping[int, Field]) -> Field:
-    """A field that is a structure of these fields, by id."""
-    return STRUCT, struct(fields)
-
-
-def listed(kind: int, items: Iterable[bytes]) -> Field:
-    """A field that is a list of encoded values of one wire type."""
-    found = list(items)
-    return LIST, list_header(kind, len(found)) + b"".join(found)
+@cache
+def wire_type(kind: str) -> int:
+    """The wire type of a type of the IDL; of a boolean in a list."""
+    if element_of(kind) is not None:
+        return LIST
+    return STRUCT if kind in FIELDS else _WIRE.get(kind, I32)
 
 
 def struct(fields: Mapping[int, Field]) -> bytes:
-    """A structure with these fields, by id, with its end."""
+    """A structure with these encoded fields, by id, with its end."""
     out, previous = bytearray(), 0
     for number, (kind, value) in sorted(fields.items()):
         out += bytes([number - previous << 4 | kind]) + value
         previous = number
     return bytes(out) + b"\0"
+
+
+def listed(kind: int, items: Sequence[bytes]) -> bytes:
+    """A list of encoded values of one wire type."""
+    return b"".join((list_header(kind, len(items)), *items))
 
 
 def list_header(kind: int, size: int) -> bytes:

@@ -32,9 +32,9 @@ The earlier file ends with the first PAR1 after the body. It may itself have bee
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, WriteError
 from bloomcli.formats.parquet import spec
@@ -43,13 +43,13 @@ from bloomcli.formats.parquet.footer import (
     FILTER,
     OFFSET_INDEX,
     PAGES,
-    ChunkKey,
     Footer,
     Region,
     read_footer,
     regions,
 )
-from bloomcli.formats.parquet.spec import Field, Struct, zigzag
+from bloomcli.formats.parquet.spec import Struct, zigzag
+from bloomcli.model.file import ChunkKey
 from bloomcli.storage.base import Fingerprint, Source
 
 OFFSET: Final = "bloom_filter_offset"
@@ -69,8 +69,8 @@ _MENDED: Final = (
 """The fields of a chunk that `repair` changes."""
 _SHORT_MAX: Final = 15
 
-Value = int | bytes | Field
-"""The value of a field: a number or a boolean, bytes, or a field that is encoded already."""
+Value = int | bytes | Sequence[Any]
+"""The value of a field, as `spec.field` takes it: a number or a boolean, bytes, a list, or an encoded structure."""
 
 Values = Mapping[str, Value | None]
 """New values of fields by name; None removes a field."""
@@ -131,18 +131,6 @@ def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -
     return bytes([kind]) + zigzag(number)
 
 
-def _encoded(struct: str, field: str, value: Value) -> Field:
-    """A field with the wire type that the IDL gives it."""
-    if isinstance(value, tuple):
-        return value
-    if isinstance(value, bytes):
-        return spec.binary(value)
-    kind = spec.FIELDS[struct][field][1]
-    if kind == "bool":
-        return spec.truth(bool(value))
-    return spec.i64(value) if kind == "i64" else spec.i32(value)
-
-
 def set_fields(struct: Struct, values: Values) -> list[Edit]:
     """Edits that set fields of a structure; None removes a field.
 
@@ -151,7 +139,7 @@ def set_fields(struct: Struct, values: Values) -> list[Edit]:
     """
     ids = spec.field_ids(struct.name)
     wanted = {
-        ids[name]: None if value is None else _encoded(struct.name, name, value) for name, value in values.items()
+        ids[name]: None if value is None else spec.field(struct.name, name, value) for name, value in values.items()
     }
     if all(value is None and number not in struct.spans for number, value in wanted.items()):
         return []
@@ -230,7 +218,7 @@ def _edits_of(footer: Footer, key: ChunkKey | None, values: Values) -> list[Edit
         edits += set_fields(statistics, of_statistics)
     elif any(value is not None for value in of_statistics.values()):
         empty = Struct("Statistics", b"\0", 0, metadata.location.at(STATISTICS))
-        of_metadata[STATISTICS] = (spec.STRUCT, apply_edits(b"\0", set_fields(empty, of_statistics)))
+        of_metadata[STATISTICS] = apply_edits(b"\0", set_fields(empty, of_statistics))
     return edits + set_fields(metadata, of_metadata)
 
 
@@ -372,7 +360,7 @@ def check(old: Footer, raw: bytes, changed: Changed, moved: bool) -> None:
         left_out: dict[ChunkKey | None, set[str]] = {key: set(names) for key, names in changed.items()}
         for key in old.chunk_keys() if moved else ():
             left_out.setdefault(key, set()).update(_LOCATIONS)
-        same = _without(new, _translated(new, left_out)) == _without(old, left_out)
+        same = _without(new, left_out) == _without(old, left_out)
     except CorruptFile as error:
         raise WriteError(f"the patched footer can't be read: {error.reason}", path=old.path) from error
     if not same:
@@ -392,9 +380,9 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
     if stripped(one) == stripped(other):
         return True
 
-    def kept(footer: Footer) -> list[tuple[int, int, int | None]]:
+    def kept(footer: Footer) -> list[tuple[ChunkKey, int | None]]:
         rest = () if columns is None else set(range(footer.column_count)) - columns
-        return [(key.row_group, key.column, length) for key, _, length, _ in footer.filter_claims(set(rest))]
+        return [(key, length) for key, _, length, _ in footer.filter_claims(set(rest))]
 
     # if filters were cut out, the bytes after them have moved
     one_rest, other_rest = (_without(each, dict.fromkeys(each.chunk_keys(), _LOCATIONS)) for each in (one, other))
@@ -411,13 +399,6 @@ def differs_only_in_structures(one: Footer, other: Footer) -> bool:
         return _without(footer, fields)
 
     return rest(one) == rest(other)
-
-
-def _translated(footer: Footer, fields: Changed) -> Changed:
-    """The same fields under the keys of another footer with the same chunks."""
-    columns = {key.column for key in fields if key is not None}
-    keys = {(key.row_group, key.column): key for key in footer.chunk_keys(columns)}
-    return {None if key is None else keys[key.row_group, key.column]: names for key, names in fields.items()}
 
 
 def movable_start(claims: list[Region], end: int) -> int:

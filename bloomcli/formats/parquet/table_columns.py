@@ -32,7 +32,8 @@ def columns_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[Column, 
     root, groups = _tree(footer)
     leaves = [
         FileColumn(column, node.path, steps, node.id)
-        for node, steps in _leaves(root)
+        for child in root.below
+        for node, steps in _leaves(child, (child.node.name,))
         if (column := node.column) is not None
     ]
     found = find_columns(leaves, names, group_ids=groups, path=footer.path, offset=footer.start)
@@ -65,18 +66,16 @@ def _tree(footer: Footer) -> tuple[_Element, set[int]]:
     return above[0], groups
 
 
-def _leaves(root: _Element) -> Iterator[tuple[SchemaNode, tuple[str, ...]]]:
-    """Yield each leaf with its path as `FileColumn.steps`. The schema's depth was checked before."""
-    waiting: list[tuple[_Element, tuple[str, ...]]] = [(child, (child.node.name,)) for child in reversed(root.below)]
-    while waiting:
-        element, steps = waiting.pop()
-        node = element.node
-        if node.repetition == _REPEATED:
-            steps = (*steps, ELEMENT)  # a repeated field without a list around it
-        if node.column is not None:
-            yield node, steps
-            continue
-        waiting += reversed(list(_below(element, steps)))
+def _leaves(element: _Element, steps: tuple[str, ...]) -> Iterator[tuple[SchemaNode, tuple[str, ...]]]:
+    """Yield each leaf of an element, whose path as `FileColumn.steps` begins with `steps`. The schema's depth was
+    checked before."""
+    if element.node.repetition == _REPEATED:
+        steps = (*steps, ELEMENT)  # a repeated field without a list around it
+    if element.node.column is not None:
+        yield element.node, steps
+        return
+    for child, path in _below(element, steps):
+        yield from _leaves(child, path)
 
 
 def _below(element: _Element, steps: tuple[str, ...]) -> Iterator[tuple[_Element, tuple[str, ...]]]:
@@ -89,7 +88,7 @@ def _below(element: _Element, steps: tuple[str, ...]) -> Iterator[tuple[_Element
         repeated = None
     if repeated is not None and element.node.logical == "LIST":
         if _is_element(element, repeated):
-            yield _once(repeated), (*steps, ELEMENT)
+            yield _Element(replace(repeated.node, repetition="required"), repeated.below), (*steps, ELEMENT)
         else:
             yield repeated.below[0], (*steps, ELEMENT)
     elif repeated is not None and element.node.logical in _MAPS and repeated.node.column is None:
@@ -109,8 +108,3 @@ def _is_element(above: _Element, repeated: _Element) -> bool:
         or repeated.below[0].node.repetition == _REPEATED
         or node.name in {"array", f"{above.node.name}_tuple"}
     )
-
-
-def _once(repeated: _Element) -> _Element:
-    """A list's repeated field, converted to an element."""
-    return _Element(replace(repeated.node, repetition="required"), repeated.below)

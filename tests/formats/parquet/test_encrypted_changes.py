@@ -19,7 +19,7 @@ from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedErro
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.parquet import sealing
 from bloomcli.formats.parquet.file import ParquetFile
-from bloomcli.formats.parquet.mended import Maker
+from bloomcli.formats.parquet.repair import Maker
 from bloomcli.model.file import FilterFacts, Presence
 from bloomcli.storage.local.store import LocalStore
 from bloomcli.storage.registry import open_source
@@ -188,7 +188,7 @@ def test_a_filter_in_plain_text_is_an_error_and_replaced_by_modules(tmp_path: Pa
     path = write_encrypted(tmp_path / "in.parquet", TABLE, **KINDS[kind])
     with pytest.MonkeyPatch.context() as patch:
         reopened = sealing.reopened
-        patch.setattr(sealing, "sealed_filter", lambda *args: (args[2], args[3]))
+        patch.setattr(sealing, "sealed", lambda *args: args[2])
         patch.setattr(sealing, "reopened", lambda written, old: (reopened(written, old)[0], written))
         bloomcli.add(path, ["name"], in_place=True, keys=ALL, readers=["spark"])
     bits = [bits_of(path, fact) for fact in bloomcli.inspect(path, keys=ALL).filters]

@@ -15,7 +15,6 @@ from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, first_headers, parse, read_pages
-from bloomcli.formats.parquet.spec import i32
 from bloomcli.model.file import ColumnChunk
 
 ROWS = 40
@@ -104,7 +103,11 @@ def test_a_header_that_ends_with_the_data_is_reported_where_it_starts(tmp_path: 
 @pytest.mark.parametrize("order", [(1, 2, 3, 4, 99), (4, 99, 3, 2, 1)])
 def test_a_header_says_another_size_and_checksum(order: tuple[int, ...], crc: int | None) -> None:
     """Fields may be in any order, and those that nobody knows stay."""
-    stored = {1: i32(0), 2: i32(4000), 3: i32(1 << 20), 4: i32(7), 99: spec.binary(b"unknown")}
+    fields = {"type": 0, "uncompressed_page_size": 4000, "compressed_page_size": 1 << 20, "crc": 7}
+    stored = {
+        spec.field_ids("PageHeader")[name]: spec.field("PageHeader", name, value) for name, value in fields.items()
+    }
+    stored[99] = spec.field("KeyValue", "value", b"unknown")
     out = b""
     for number in order:
         if number == 4 and crc is None:

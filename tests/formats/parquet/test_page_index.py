@@ -15,8 +15,9 @@ from support.thrift import I32, I64, LIST, STRUCT, Items
 import bloomcli
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import limits, page_index
-from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
+from bloomcli.formats.parquet.footer import Footer, read_footer
 from bloomcli.kernels import ColumnIndex, OffsetIndex
+from bloomcli.model.file import ChunkKey
 from bloomcli.storage.base import Source
 from bloomcli.storage.registry import open_source
 

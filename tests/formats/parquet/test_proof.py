@@ -547,9 +547,7 @@ def test_measured_pages_are_those_that_arrow_wrote(tmp_path: Path) -> None:
     with open_source(path) as source:
         file: Any = open_file(source, None)
         for key in file.footer.chunk_keys():
-            chunk = measured(
-                file.filters, file.footer.chunk(key), measure_of(file.filters, key, file.footer.chunk(key))
-            )
+            chunk = measured(file.filters, file.footer.chunk(key), measure_of(file.footer, file.footer.chunk(key)))
             statistics = arrow.row_group(key.row_group).column(key.column).statistics
             column = file.footer.columns[key.column]
             assert (chunk.rows, len(chunk.pages)) == (GROUP, 5), column.path

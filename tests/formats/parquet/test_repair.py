@@ -23,7 +23,7 @@ import bloomcli
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.parquet import footer
 from bloomcli.formats.parquet.file import ParquetFile
-from bloomcli.formats.parquet.footer import ChunkKey, read_footer
+from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.formats.parquet.measured import measured
 from bloomcli.formats.parquet.page_index import column_index, offset_index
 from bloomcli.formats.parquet.proof import measure_of
@@ -378,8 +378,8 @@ def test_a_table_s_bounds_are_not_proven_by_decimals_without_bytes(
         filters = ParquetFile(source).filters
         (key,) = filters.footer.chunk_keys()
         chunk = filters.footer.chunk(key)
-        found = measured(filters, chunk, measure_of(filters, key, chunk))
-    assert found.of_column(chunk.column).compared == compared
+        found = measured(filters, chunk, measure_of(filters.footer, chunk))
+    assert found.of_column().compared == compared
 
 
 def test_zeros_have_the_sign_that_leaves_none_of_them_out(tmp_path: Path) -> None:
@@ -406,7 +406,7 @@ def indexes(path: Path, column: int) -> tuple[Any, Any]:
     """The decoded indexes of the first chunk of a column."""
     with open_source(path) as source:
         footer = read_footer(source)
-        key: ChunkKey = next(footer.chunk_keys({column}))
+        key = next(footer.chunk_keys({column}))
         return column_index(source, footer, key), offset_index(source, footer, key)
 
 

@@ -18,8 +18,9 @@ from support.tables import CASES, write
 import bloomcli
 from bloomcli.errors import FilterExists, UsageError
 from bloomcli.formats.parquet import splice
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, PAGES, ChunkKey, Region, read_footer
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, PAGES, Region, read_footer
 from bloomcli.formats.parquet.splice import Part
+from bloomcli.model.file import ChunkKey
 from bloomcli.storage.registry import open_source
 
 
@@ -231,7 +232,7 @@ class Counted(int):
 @pytest.mark.parametrize("kept", [0, 2], ids=["all go", "every second goes"])
 def test_work_grows_with_the_filters_not_with_their_square(kept: int) -> None:
     count = 4000
-    claims = [Region(Counted(10 * i), Counted(10 * i + 9), FILTER, ChunkKey(0, i, i)) for i in range(count)]
+    claims = [Region(Counted(10 * i), Counted(10 * i + 9), FILTER, ChunkKey(0, i)) for i in range(count)]
     gone = {Part(FILTER, region.key) for region in claims if not kept or region.key.column % kept}
     Counted.compared = 0
     cuts, unreclaimed, _ = splice._cuts(claims, gone, 0)
@@ -246,7 +247,7 @@ def test_a_filter_is_cut_out_where_it_can_be_and_shares_no_byte_with_what_stays(
     kinds = [PAGES, COLUMN_INDEX, FILTER, FILTER]
     starts = [of.randrange(40) for _ in range(of.randrange(1, 9))]
     claims = sorted(
-        Region(start, start + of.randrange(9), of.choice(kinds), ChunkKey(0, i, i)) for i, start in enumerate(starts)
+        Region(start, start + of.randrange(9), of.choice(kinds), ChunkKey(0, i)) for i, start in enumerate(starts)
     )
     going = [r for r in claims if r.kind == FILTER and of.random() < 0.6]
     movable = of.randrange(30)
