@@ -188,7 +188,7 @@ def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | No
     if where.engine != "spark":
         check_engine_options(where, changing=False)
         return Search(paths, values, chosen, where.jobs, index)
-    from bloomcli.finding.spark_lake import SparkSearch
+    from bloomcli.finding.on_spark import SparkSearch
     from bloomcli.tables.reading import session_of
 
     session = session_of(engine_of(replace(where, table=None)))

@@ -215,7 +215,7 @@ def _search(
         if not options.maybe:
             answer = answer.decoded(original)
         if answer.ruled_out:
-            return _without_rows(original.path, answer, options)
+            return without_rows(original.path, answer, options)
         row_groups = answer.possible
     from bloomcli.formats.column_search import Scope, numbered
 
@@ -262,8 +262,9 @@ def _search(
     )
 
 
-def _without_rows(path: str, answer: FilterAnswer, options: FindOptions) -> FileFound:
-    """The result of a file that its filters rule out, or whose column was decoded and has none of the values."""
+def without_rows(path: str, answer: FilterAnswer, options: FindOptions) -> FileFound:
+    """The result of a file that its filters rule out, or whose column was decoded and has none of the values; of
+    several files, their sums."""
     possible = answer.possible or ()
     return FileFound(
         path=path,

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.errors import BloomError
-from bloomcli.finding.job import FileWork
+from bloomcli.finding.search_files import FileWork
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
-from bloomcli.index.reader import NoAnswer
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import open_source, system_name
 from bloomcli.storage.sources import check_not_written
@@ -23,19 +22,9 @@ _BATCH_FILES: Final = 64
 """Most files of one call of compiled code."""
 
 
-class FileToSearch(NamedTuple):
-    """A file to search."""
-
-    file: FileWork
-    no_answer: NoAnswer | None = None
-    """Why an index has no answer for the file."""
-    answer: FilterAnswer | None = None
-    """The answer of the file's filters; None before they are read."""
-
-
 def files_to_search(
     files: Sequence[FileWork], values: Values, threads: Threads, jobs: int, stop: Stop, *, decodes: bool = True
-) -> Iterator[FileToSearch | FilterAnswer]:
+) -> Iterator[FileWork | FilterAnswer]:
     """Yield the files to search, and the answers for those that filters rule out, in the files' order.
 
     Args:
@@ -46,7 +35,7 @@ def files_to_search(
         stop: cancels them.
         decodes: whether to decode the column of files that may have a value, if `FilterAnswer.decoded` can.
     """
-    waiting: deque[Future[list[FileToSearch | FilterAnswer]]] = deque()
+    waiting: deque[Future[list[FileWork | FilterAnswer]]] = deque()
     at = 0
     while at < len(files) or waiting:
         filter_lookup = values.filter_lookup
@@ -60,23 +49,23 @@ def files_to_search(
         if waiting:
             yield from threads.result(waiting.popleft())
         else:
-            yield FileToSearch(files[at])
+            yield files[at]
             at += 1
 
 
 def look_up(
     files: Sequence[FileWork], filter_lookup: FilterLookup, stop: Stop, *, decodes: bool = True
-) -> list[FileToSearch | FilterAnswer]:
+) -> list[FileWork | FilterAnswer]:
     """Look the values up in the filters of files: the files to search, and the answers for the others, in order.
 
     `decodes`: as in `files_to_search`. Raises Stopped.
     """
-    result: list[FileToSearch | FilterAnswer] = []
+    result: list[FileWork | FilterAnswer] = []
     named_files = ((file, None if file.found is not None else system_name(file.path)) for file in files)
     for local, group in groupby(named_files, lambda pair: pair[1] is not None):
         some = list(group)
         if not local:
-            result += (FileToSearch(file) for file, _ in some)
+            result += (file for file, _ in some)
             continue
         at = 0
         for answer in filter_lookup.look_up_all([name for _, name in some if name is not None], stop):
@@ -84,7 +73,7 @@ def look_up(
             if decodes and answer.may_match is not None:
                 stop.check()
                 answer = _decoded(file.path, answer)
-            result.append(answer if answer.ruled_out else FileToSearch(file, answer=answer))
+            result.append(answer if answer.ruled_out else file._replace(answer=answer))
             at += answer.files
     return result
 

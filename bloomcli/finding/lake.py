@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -20,13 +20,11 @@ from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.datasets.record_shape import struct_of
 from bloomcli.datasets.workers import default_jobs
 from bloomcli.errors import BloomError, UnsupportedError, UsageError
-from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
+from bloomcli.finding.filter_lookups import files_to_search
 from bloomcli.finding.found_values import FoundValues
-from bloomcli.finding.job import Job, files_of
 from bloomcli.finding.pruning import Pruning
-from bloomcli.finding.search_files import SearchFiles
+from bloomcli.finding.search_files import FileWork, SearchFiles, listed_files
 from bloomcli.finding.spool import Spool
-from bloomcli.finding.table_files import listed_files
 from bloomcli.finding.values import Blocks
 from bloomcli.finding.work import search_file
 from bloomcli.formats.filter_lookup import FilterAnswer
@@ -51,10 +49,8 @@ class FileResult(NamedTuple):
     batches: Iterator[pa.RecordBatch]
     """The rows, with the columns `bloomcli.commands.find.COLUMNS` and `ALSO`; those of `Search.files` with `COLUMNS`
     and the values as text. Read them before the next file."""
-    no_answer: NoAnswer | None = None
-    """Why the index had no answer for the file."""
-    unopened: bool = False
-    """Whether the index's answer was enough, so that the file wasn't opened."""
+    file: FileWork
+    """The file, with what was known before its search."""
 
 
 _UNCLEAR: Final = tuple(Column(path="", index=0, physical="BYTE_ARRAY", logical=kind) for kind in (None, "STRING"))
@@ -115,7 +111,7 @@ class Search:
     def _files(self) -> SearchFiles:
         """The files to search. Raises as the search."""
         listed = listed_files(self._paths, self._options)
-        return SearchFiles(Job(with_partitions(self._options, listed)), files_of(listed), listed)
+        return SearchFiles.of(with_partitions(self._options, listed), listed)
 
     @property
     def report(self) -> FindReport:
@@ -137,21 +133,21 @@ class Search:
         values = FoundValues(self._values)
         for result in self._each():
             if not isinstance(result, FileResult):
-                self._count_ruled_out(result)
+                self._count(find.without_rows("", result, self._options), files=result.files)
                 self._report_progress()
                 continue
-            found, batches, no_answer, unopened = result
+            found, batches, file = result
             if remaining is not None and found.rows > remaining:
                 found, batches = _first_rows(found, batches, remaining)
             self._count(found)
-            self._add(files_unopened=unopened)  # not for files after the one that ends the search
-            if no_answer is not None and found.reason is None:
-                self._add(
-                    files_not_indexed=no_answer is NoAnswer.UNKNOWN, files_changed=no_answer is NoAnswer.CHANGED
-                )
+            if self._index is not None and file.no_answer is None:
+                self._add(files_unopened=file.found is not None)  # not for files after the one that ends the search
+            elif found.reason is None:
+                unknown, changed = NoAnswer.UNKNOWN, NoAnswer.CHANGED
+                self._add(files_not_indexed=file.no_answer is unknown, files_changed=file.no_answer is changed)
             self._report_progress()
             batches = values.counted(found.path, batches)
-            yield FileResult(found, batches)
+            yield FileResult(found, batches, file)
             for _ in batches:  # those that the caller didn't take
                 pass
             if remaining is not None:
@@ -211,63 +207,52 @@ class Search:
         with shared(), Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
             waiting: deque[FileResult | FilterAnswer | Future[FileResult]] = deque()
             pending, pending_limit = 0, jobs if threads.most else 0  # one more file than the threads search
+
+            def finished(most: int) -> Iterator[FileResult | FilterAnswer]:
+                """Take the first results, until at most `most` files are being searched."""
+                nonlocal pending
+                while waiting and (pending > most or not isinstance(waiting[0], Future)):
+                    first = waiting.popleft()
+                    pending -= isinstance(first, Future)
+                    yield threads.result(first) if isinstance(first, Future) else first
+
             try:
                 for piece in self._pieces(threads, jobs, stop, remote=remote):
-                    if isinstance(piece, FileToSearch):
+                    if not isinstance(piece, FileWork):
+                        waiting.append(piece)
+                    elif piece.found is not None:
+                        waiting.append(FileResult(piece.found, iter(()), piece))
+                    else:
                         pending += 1
                         waiting.append(threads.submit(partial(self._work, piece, blocks, stop)))
-                    else:
-                        waiting.append(piece)
-                    while waiting and (pending > pending_limit or not isinstance(waiting[0], Future)):
-                        next_result = waiting.popleft()
-                        pending -= isinstance(next_result, Future)
-                        yield threads.result(next_result) if isinstance(next_result, Future) else next_result
-                while waiting:
-                    next_result = waiting.popleft()
-                    yield threads.result(next_result) if isinstance(next_result, Future) else next_result
+                    yield from finished(pending_limit)
+                yield from finished(-1)
             finally:
                 stop.requested = True
 
-    def _pieces(
-        self, threads: Threads, jobs: int, stop: Stop, *, remote: bool
-    ) -> Iterator[FileResult | FilterAnswer | FileToSearch]:
-        """Yield the files to search, and the results of the others, in order."""
+    def _pieces(self, threads: Threads, jobs: int, stop: Stop, *, remote: bool) -> Iterable[FileWork | FilterAnswer]:
+        """The files to search, and the answers for those that filters rule out, in order."""
         files, job = self._found.files, self._found.job
         if self._index is not None:
-            for one in self._found.pruned(self._index):
-                if one.unopened and one.file.found is not None:
-                    yield FileResult(one.file.found, iter(()), unopened=True)
-                else:
-                    yield FileToSearch(one.file, one.no_answer)
-        elif not remote and not job.of_table:
-            yield from files_to_search(files, self._values, threads, jobs, stop, decodes=not job.options.maybe)
-        else:
-            yield from map(FileToSearch, files)
+            return self._found.pruned(self._index)
+        if not remote and not job.of_table:
+            return files_to_search(files, self._values, threads, jobs, stop, decodes=not job.options.maybe)
+        return files
 
-    def _work(self, piece: FileToSearch, blocks: Blocks, stop: Stop) -> FileResult:
+    def _work(self, file: FileWork, blocks: Blocks, stop: Stop) -> FileResult:
         spool = Spool()
         with self._counted():
-            found = search_file(self._found.job, piece.file, blocks, spool, stop, piece.answer)
-        return FileResult(found, spool.batches() if found.error is None else iter(()), piece.no_answer)
+            found = search_file(self._found.job, file, blocks, spool, stop)
+        return FileResult(found, spool.batches() if found.error is None else iter(()), file)
 
-    def _count_ruled_out(self, answer: FilterAnswer) -> None:
-        self._add(
-            files=answer.files,
-            row_groups=answer.row_groups,
-            row_groups_possible=len(answer.possible or ()),
-            row_groups_read=len(answer.possible or ()),
-            pages_read=sum(answer.pages),
-            bytes_read=answer.bytes_read,
-            scan_bytes=answer.scan_bytes if self._options.rows else answer.chunk_bytes,
-        )
-
-    def _count(self, found: FileFound) -> None:
+    def _count(self, found: FileFound, files: int = 1) -> None:
+        """Add the result of a file, or the one of several files that filters rule out."""
         maybe = self._options.maybe and bool(found.row_groups_possible)
         if found.format is None and found.error is None and found.reason is None and not maybe:
             self._add(files=1, row_groups=found.row_groups)  # not opened
             return
         self._add(
-            files=int(found.reason is None and found.error is None),
+            files=files if found.reason is None and found.error is None else 0,
             files_found=int(maybe or found.rows > 0),
             skipped=int(found.reason is not None),
             failed=int(found.error is not None),

@@ -10,9 +10,8 @@ from bloomcli.commands.options import FindOptions, ProbeOptions
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.record_shape import Shape, chosen_leaves, leaves, prune_shape
 from bloomcli.errors import BloomError, UnknownColumn, UnsupportedError, UsageError
-from bloomcli.finding.job import FileWork, Job, failed
 from bloomcli.finding.lake import Search
-from bloomcli.finding.search_files import SearchFiles
+from bloomcli.finding.search_files import FileWork, Job, SearchFiles, failed
 from bloomcli.model.schema import ColumnName
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import TableSnapshot

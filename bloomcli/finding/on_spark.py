@@ -1,9 +1,11 @@
-"""`find` for Spark jobs and notebooks, which `bloomcli.spark` exports: a frame of the rows that have the values."""
+"""`find` on Spark's executors: for jobs and notebooks as a frame of the rows that have the values, which
+`bloomcli.spark` exports, and for the command line and reports as a `Search`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from bloomcli.commands.columns import only_column
+from bloomcli.commands.find_values import Values
 from bloomcli.commands.option import Option, taken, taken_path, taken_paths
 from bloomcli.commands.options import FindOptions
 from bloomcli.commands.partitions import Partition, check_column, with_partitions
@@ -20,21 +23,22 @@ from bloomcli.commands.values import texts
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.record_shape import Shape, shape_by_names, struct_of
 from bloomcli.datasets.spark import job_context
-from bloomcli.datasets.spark_find import Forms, MapBlocks, frame
+from bloomcli.datasets.spark_find import Forms, MapBlocks, frame, results
 from bloomcli.datasets.spark_frame import to_spark_types
 from bloomcli.datasets.spark_session import checked_session, with_session_keys
 from bloomcli.errors import UnknownFormat, UsageError
-from bloomcli.finding.job import Job, Part, files_of
+from bloomcli.finding.lake import FileResult, Search
 from bloomcli.finding.of_table import chosen_shape, of_snapshot
 from bloomcli.finding.pruning import PartialAnswer, Pruning
-from bloomcli.finding.search_files import SearchFiles
-from bloomcli.finding.table_files import listed_files
-from bloomcli.finding.values import Blocks, pieces_of, unpacked
+from bloomcli.finding.search_files import Job, Part, SearchFiles, listed_files
+from bloomcli.finding.spool import Spool
+from bloomcli.finding.values import PIECE_VALUES, Blocks, packed, pieces_of, unpacked
 from bloomcli.finding.work import search
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
+from bloomcli.words import plural
 
 Name = str | os.PathLike[str]
 
@@ -151,7 +155,7 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
         files = search_files
         if path is not None:
             pruning = pruning_of(path, files.indexed.path, map_blocks)
-            files = files._replace(files=[one.file for one in files.pruned(pruning)])
+            files = files._replace(files=list(files.pruned(pruning)))
         return files.chosen(lambda file: file.found is None or file.found.error is not None).parts
 
     record = struct_of(search_files.job.shape or ())
@@ -201,12 +205,12 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
     options = with_session_keys(options, spark)
     found = listed_files([portable(path) for path in paths], options)
     listed = [item._replace(path=absolute(item.path)) for item in found]
-    options = with_partitions(options, listed)
-    job = Job(options)
-    if shaped:
-        shape = chosen_shape(_first_shape(listed, options), options)
-        job = Job(options, shape=shape, read=shape, typed=True)
-    return SearchFiles(job, files_of(listed), listed, cores_of(spark))
+    files = SearchFiles.of(with_partitions(options, listed), listed)._replace(cores=cores_of(spark))
+    if not shaped:
+        return files
+    options = files.job.options
+    shape = chosen_shape(_first_shape(listed, options), options)
+    return files._replace(job=Job(options, shape=shape, read=shape, typed=True))
 
 
 def cores_of(spark: Any) -> int:
@@ -263,3 +267,64 @@ def _partial_answers(blocks: Iterable[bytes], index: str, column: str) -> Iterat
             yield Pruning(index, column, block.values, ends=False).partial_answer
     finally:
         loaded.close()
+
+
+class SparkSearch(Search):
+    """The search of files, or of a table's snapshot, on the executors of a Spark session.
+
+    Args:
+        spark: a classic session.
+        paths: files, directories, patterns and URIs; none with `table`.
+        values: the values to find.
+        options: the options of `find`.
+        table: the table whose files are searched, without the rows that it has deleted.
+        index: an index of these files, in which the driver looks the values up first.
+
+    Raises:
+        UsageError: contradicting options, no values, no files, no such table, column or snapshot, an index without
+            the column.
+        UnsupportedError: a session that can't run tasks, a table whose rows can't be read.
+        UnreadableError: a directory or a table's metadata can't be read.
+    """
+
+    def __init__(
+        self,
+        spark: Any,
+        paths: Sequence[str],
+        values: Values,
+        options: FindOptions,
+        table: TableOptions | None = None,
+        index: str | None = None,
+    ) -> None:
+        self._spark, self._which = checked_session(spark), table
+        super().__init__(paths, values, options, index=index)
+
+    def _counted(self) -> AbstractContextManager[None]:
+        """Count nothing: the executors send the other requests."""
+        return nullcontext()
+
+    def _files(self) -> SearchFiles:
+        if self._which is None:
+            return of_paths(self._spark, self._paths, self._options, shaped=False)
+        return of_table(self._spark, self._which, self._options, typed=False)
+
+    def _each(self) -> Iterator[FileResult]:
+        files = self._found.files if self._index is None else list(self._found.pruned(self._index))
+        return searched(self._spark, self._found._replace(files=files).parts, self._values)
+
+
+def searched(spark: Any, parts: Sequence[Part], values: Values) -> Iterator[FileResult]:
+    """Yield the results of the files of parts, in order."""
+    if not parts:
+        return
+    texts = values.texts
+    blocks = [packed(texts[at : at + PIECE_VALUES]) for at in range(0, len(texts), PIECE_VALUES)]
+    description = f"bloom find: {plural(sum(len(files) for files, _ in parts), 'file')}"
+    files = (file for some, _ in parts for file in some)
+    spool = Spool()
+    for result in results(spark, parts, blocks, search=search, description=description):
+        if isinstance(result, pa.RecordBatch):
+            spool.add(result)
+        else:
+            yield FileResult(result, spool.batches(), next(files))
+            spool = Spool()

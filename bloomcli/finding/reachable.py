@@ -23,10 +23,9 @@ from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.spark_session import checked_session
 from bloomcli.errors import BloomError, UsageError
-from bloomcli.finding.job import FileWork, Job, failed, parts_of
 from bloomcli.finding.lake import Search
-from bloomcli.finding.on_spark import cores_of, of_table
-from bloomcli.finding.spark_lake import searched
+from bloomcli.finding.on_spark import cores_of, of_table, searched
+from bloomcli.finding.search_files import FileWork, Job, failed, parts_of
 from bloomcli.finding.value_file import values_given
 from bloomcli.model.dataset import gravest
 from bloomcli.model.find import Certificate, FileFound, LookedAt, Place, ReachableReport

@@ -15,12 +15,11 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
 from bloomcli.datasets.task import OTHER_KIND
 from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnknownFormat, UnsupportedError
-from bloomcli.finding.job import FileWork, Job, Part, failed
+from bloomcli.finding.search_files import FileWork, Job, Part, failed
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.value_file import with_line
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.column_search import Candidates
-from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.find import FileFound
@@ -57,14 +56,7 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
         blocks.close()
 
 
-def search_file(
-    job: Job,
-    file: FileWork,
-    blocks: Blocks,
-    spool: Spool,
-    stop: Stop | None = None,
-    answer: FilterAnswer | None = None,
-) -> FileFound:
+def search_file(job: Job, file: FileWork, blocks: Blocks, spool: Spool, stop: Stop | None = None) -> FileFound:
     """Search a file; `spool` takes the rows.
 
     Args:
@@ -72,13 +64,12 @@ def search_file(
         blocks: the values.
         spool: takes the rows, converted to the record's types.
         stop: cancels the search.
-        answer: the answer of the file's filters, if it is known already.
     """
     if file.found is not None:
         return file.found
     try:
         with convert_os_errors(file.path):
-            return _File(job, file, spool, stop, answer).search(blocks)
+            return _File(job, file, spool, stop).search(blocks)
     except UnknownFormat as error:
         if file.walked and not known_suffix(file.path):
             return FileFound(path=file.path, reason=OTHER_KIND)
@@ -103,13 +94,10 @@ class _File:
         file: the file.
         spool: takes the rows, converted to the record's types.
         stop: cancels the search.
-        answer: as for `search_file`.
     """
 
-    def __init__(
-        self, job: Job, file: FileWork, spool: Spool, stop: Stop | None, answer: FilterAnswer | None
-    ) -> None:
-        self.job, self.file, self.spool, self._stop, self._answer = job, file, spool, stop, answer
+    def __init__(self, job: Job, file: FileWork, spool: Spool, stop: Stop | None) -> None:
+        self.job, self.file, self.spool, self._stop = job, file, spool, stop
         self._rows = 0
         self._indexed = file.indexed
         self._seen: Fingerprint | None = None
@@ -162,7 +150,8 @@ class _File:
                 if not self._counts_rows:
                     spool.add(converted)
 
-        return find.run(self.file.path, self.options, block.values, emit, self._stop, self._indexed, self._answer)
+        path, answer = self.file.path, self.file.answer
+        return find.run(path, self.options, block.values, emit, self._stop, self._indexed, answer)
 
     def _with_rows(self, found: FileFound) -> FileFound:
         if self.options.rows:

@@ -181,6 +181,6 @@ def find(
         return FoundRows(SnapshotSearch(table, which.where, wanted, options, run_options.jobs, index_path))
     if session is None:
         return FoundRows(Search(named, wanted, options, run_options.jobs, index_path))
-    from bloomcli.finding.spark_lake import SparkSearch
+    from bloomcli.finding.on_spark import SparkSearch
 
     return FoundRows(SparkSearch(session, named, wanted, options, which, index_path))

@@ -17,9 +17,9 @@ from bloomcli.commands import find
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.concurrency.threads import Stop, Stopped, Threads
-from bloomcli.finding.filter_lookups import FileToSearch, files_to_search, look_up
-from bloomcli.finding.job import FileWork, files_of
+from bloomcli.finding.filter_lookups import files_to_search, look_up
 from bloomcli.finding.lake import Search
+from bloomcli.finding.search_files import FileWork, SearchFiles
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
 from bloomcli.formats.parquet.bloom_filter import Filters, ProbedFilter
 from bloomcli.model.file import ColumnChunk
@@ -137,18 +137,18 @@ def filter_lookup_of(path: Path, values: Values) -> FilterLookup:
 
 
 def test_answers_come_in_the_order_of_the_files(lake: Path) -> None:
-    items = files_of(expand([str(lake)]))
+    items = SearchFiles.of(FindOptions(column="id"), expand([str(lake)])).files
     values = Values(["7"])
     lookup = filter_lookup_of(lake / "000.parquet", values)
     found = look_up(items, lookup, Stop())
-    assert sum(1 if isinstance(one, FileToSearch) else one.files for one in found) == len(items)
-    left = [one.file.path for one in found if isinstance(one, FileToSearch)]
+    assert sum(1 if isinstance(one, FileWork) else one.files for one in found) == len(items)
+    left = [one.path for one in found if isinstance(one, FileWork)]
     assert left == [item.path for item in items if Path(item.path).name in {Path(path).name for path in left}]
     others = {path.stem for path in lake.iterdir() if "-" in path.stem and not path.is_dir()}
     assert {Path(path).stem for path in left} == {"009", "019", "029", *others}
     with Threads(3, "test") as threads:
-        assert [p for p in files_to_search(items, values, threads, 3, Stop()) if isinstance(p, FileToSearch)] == [
-            one for one in found if isinstance(one, FileToSearch)
+        assert [p for p in files_to_search(items, values, threads, 3, Stop()) if isinstance(p, FileWork)] == [
+            one for one in found if isinstance(one, FileWork)
         ]
 
 
@@ -157,8 +157,8 @@ def test_names_that_no_file_of_this_machine_has_are_left_to_be_opened(lake: Path
     paths = ["s3://bucket/a.parquet", f"file:{lake}/001.parquet", "a\0b", "a\ud800", str(lake / "002.parquet")]
     items = list(map(FileWork, paths))
     *left, last = look_up(items, lookup, Stop())
-    assert [one.file.path for one in left if isinstance(one, FileToSearch)] == paths[:-1]
-    assert not isinstance(last, FileToSearch)
+    assert [one.path for one in left if isinstance(one, FileWork)] == paths[:-1]
+    assert not isinstance(last, FileWork)
 
 
 def test_a_search_that_was_stopped_looks_at_no_further_file(lake: Path) -> None:

@@ -166,7 +166,7 @@ def test_blocks_of_values_on_executors_find_the_same(lake: Path, monkeypatch: py
     """A row with a list that has values of several blocks, and equal values in several blocks."""
     from bloomcli.commands.options import FindOptions
     from bloomcli.finding.found_values import FoundValues
-    from bloomcli.finding.job import FileWork, Job
+    from bloomcli.finding.search_files import FileWork, Job
     from bloomcli.finding.work import search
 
     monkeypatch.setattr(blocks, "BLOCK_VALUES", 2)

@@ -13,10 +13,9 @@ from support.found_lake import FILES, made
 import bloomcli
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
-from bloomcli.finding.job import FileWork, Job
 from bloomcli.finding.on_spark import pruning_of
 from bloomcli.finding.pruning import Pruning
-from bloomcli.finding.search_files import Pruned, SearchFiles
+from bloomcli.finding.search_files import FileWork, Job, SearchFiles
 from bloomcli.finding.values import packed
 from bloomcli.index.reader import NoAnswer
 from bloomcli.storage.listing import expand
@@ -29,7 +28,7 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ruled(lake: Path, pruning: Pruning, *, maybe: bool = False) -> list[Pruned]:
+def ruled(lake: Path, pruning: Pruning, *, maybe: bool = False) -> list[FileWork]:
     listed = [item for item in expand([str(lake / "lake")]) if item.path.endswith(".parquet")]
     job = Job(FindOptions(column="id", maybe=maybe))
     return list(SearchFiles(job, [FileWork(item.path) for item in listed], listed).pruned(pruning))
@@ -57,8 +56,7 @@ def test_an_index_says_the_same_of_values_in_parts(lake: Path, values: list[int]
     parts = ruled(lake, pruning_of(index, "id", in_parts(values, count)))
     assert parts == whole
     assert len(parts) == FILES
-    assert [one.unopened for one in parts] == [one.file.found is not None for one in parts]
-    assert any(one.unopened for one in parts) or len(values) > 3
+    assert any(one.found is not None for one in parts) or len(values) > 3
 
 
 def test_an_index_that_is_replaced_between_parts_says_nothing(lake: Path) -> None:
@@ -67,11 +65,10 @@ def test_an_index_that_is_replaced_between_parts_says_nothing(lake: Path) -> Non
             bloomcli.index_build(lake / "lake/day=3", ["id"], output=lake / "index", overwrite=True)
 
     found = ruled(lake, pruning_of(str(lake / "index"), "id", in_parts([10**7, 10**7 + 1], 1, replace)))
-    assert {(one.unopened, one.no_answer) for one in found} == {(False, NoAnswer.UNKNOWN)}
-    assert all(one.file.found is None and one.file.indexed is None for one in found)
+    assert {(one.found, one.indexed, one.no_answer) for one in found} == {(None, None, NoAnswer.UNKNOWN)}
 
 
 def test_files_that_may_have_a_value_are_not_opened_for_maybe(lake: Path) -> None:
     found = ruled(lake, Pruning(str(lake / "index"), "id", Values(["5"])), maybe=True)
-    assert [one.unopened for one in found] == [True] * FILES
-    assert [bool(one.file.found and one.file.found.row_groups_possible) for one in found].count(True) == 1
+    assert [bool(one.found and one.found.row_groups_possible) for one in found].count(True) == 1
+    assert all(one.found for one in found)

@@ -21,7 +21,7 @@ from bloomcli.datasets.record_shape import Shape, leaves, prune_shape, shape_by_
 from bloomcli.datasets.spark_find import SharedBlocks
 from bloomcli.finding import values as blocks
 from bloomcli.finding import work
-from bloomcli.finding.job import FileWork, Job, parts_of
+from bloomcli.finding.search_files import FileWork, Job, parts_of
 from bloomcli.finding.values import packed
 from bloomcli.finding.work import search
 from bloomcli.model.find import FileFound
