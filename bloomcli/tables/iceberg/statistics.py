@@ -65,6 +65,8 @@ class Leaf(NamedTuple):
     """Without parameters: ``decimal``."""
     scale: int
     """Of a decimal."""
+    default: Any = None
+    """In JSON, the value in files from before the column was added; None: null."""
 
     @property
     def kind(self) -> Kind | None:
@@ -82,7 +84,8 @@ def _leaves(fields: Sequence[Any], above: str) -> Iterator[tuple[int, Leaf]]:
         kind, path = field["type"], above + field["name"]
         if isinstance(kind, str):
             name, *numbers = re.findall(r"\w+", kind)
-            yield field["id"], Leaf(path, name, int(numbers[1]) if name == "decimal" else 0)
+            scale = int(numbers[1]) if name == "decimal" else 0
+            yield field["id"], Leaf(path, name, scale, field.get("initial-default"))
         elif kind["type"] == "struct":
             yield from _leaves(kind["fields"], f"{path}.")
 
