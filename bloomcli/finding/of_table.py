@@ -84,9 +84,21 @@ def of_snapshot(
         read=(*chosen, *needed_fields),
         of_table=True,
         typed=typed,
-        why_not_lacking=next((f.missing_reason for f in rows.shape if f.name == options.column), None),
+        why_not_lacking=_why_not_lacking(rows.shape, options.column),
     )
     return SearchFiles(job, files, items, cores)
+
+
+def _why_not_lacking(shape: Shape, column: str) -> str | None:
+    """Why a file without a leaf column can't be searched."""
+    for field in shape:
+        if field.name == column:
+            return field.missing_reason
+        if column.startswith(f"{field.name}.") and (
+            why := _why_not_lacking(field.parts, column[len(field.name) + 1 :])
+        ):
+            return why
+    return None
 
 
 def _check_column(shape: Shape, column: str, table: str) -> None:

@@ -39,6 +39,7 @@ from bloomcli.version import __version__
 from bloomcli.words import counted
 
 _TIMES: Final = (Type.TIMESTAMP, Type.INSTANT)
+_OF_DELTA: Final = (Kind.LOG, Kind.DIRECTORY)
 _MILLI: Final = 1_000_000
 _APPENDED: Final = ("\x7f", "\U0010ffff")
 """The characters that Delta appends to the beginning of a greatest text."""
@@ -177,6 +178,9 @@ class _Looked:
         """By the files' paths as the table spells them: one for each column that the name has or had."""
         self._values_of: defaultdict[str, set[str]] = defaultdict(set)
         self._live: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._heads = {file.path: file.keeper.heads for file in reached.files}
+        self._whole: defaultdict[str, set[str]] = defaultdict(set)
+        """The values that the metadata give to all rows of a file."""
         self._in_metadata: list[Place] = []
         self.found: set[str] = set()
         self.errors: list[FileFound] = []
@@ -184,11 +188,15 @@ class _Looked:
 
     def look_in_files(self) -> None:
         """Search all files that have rows."""
-        files = [file for file in self._reached.files if file.kind is not Kind.VECTORS]
-        work, sizes = [_work(file) for file in files], [file.size for file in files]
-        for names in self._reached.names:
+        for names in (*self._reached.names, *self._reached.of_partitions):
+            partitions = names in self._reached.of_partitions
+            files = [
+                file
+                for file in self._reached.files
+                if file.kind is not Kind.VECTORS and (file.kind is Kind.PARTITIONS) == partitions
+            ]
             job = Job(replace(self._options, names=names), of_table=True)
-            parts = parts_of(work, sizes, job, cores_of(self._spark))
+            parts = parts_of([*map(_work, files)], [file.size for file in files], job, cores_of(self._spark))
             for file, (found, batches, *_) in zip(files, searched(self._spark, parts, self._values), strict=True):
                 texts: set[str] = set()
                 for batch in batches:
@@ -201,8 +209,9 @@ class _Looked:
 
     def look_for_live_rows(self) -> None:
         """Search the newest snapshots for rows that aren't deleted, in the files that have values."""
-        if any(bounds.whole for bounds in self._reached.bounds):
-            return  # a partition's value is that of all rows of a file
+        whole = (one.data_file for one in self._reached.bounds if one.whole and one.kind in _OF_DELTA)
+        if any(self._heads.get(path) for path in whole):
+            return  # Delta reads the column from the log alone
         heads: defaultdict[str, set[str]] = defaultdict(set)
         for file in self._reached.files:
             for head in file.keeper.heads if self._values_of[file.path] else ():
@@ -225,6 +234,11 @@ class _Looked:
                 known[bounds.kind] = _Known(texts, bounds.kind)
             same, part = known[bounds.kind].of(bounds, whole=whole)
             results = self._results.get(data_file)
+            lacks = any(one.format is one.error is None for one in results or ())
+            if kind is Kind.DEFAULT and not lacks:
+                continue
+            if whole and (lacks or kind in _OF_DELTA):
+                self._whole[data_file] |= same
             if whole or (results and not any(one.rows or one.error is not None for one in results)):
                 part = set()
             self._add(kind, path, same | part, keeper, data_file=data_file, part=not same)
@@ -254,27 +268,32 @@ class _Looked:
                           rows=sum(one.rows for one in self._results[path]), kept_by=keeper.kept,
                           ends=(*(statements[head] for head in live), *keeper.ends))
                 )  # fmt: skip
-        return [*places, *dict.fromkeys(self._in_metadata)]
+        for place in dict.fromkeys(self._in_metadata):
+            path = place.data_file or ""
+            heads = self._heads.get(path, ()) if self._whole[path] else ()
+            places.append(replace(place, ends=(*(statements[head] for head in heads), *place.ends)))
+        return places
 
     def _deletes(self) -> dict[str, str]:
         """The DELETE for each of the newest snapshots that has rows."""
         values: defaultdict[str, set[str]] = defaultdict(set)
         for file in self._reached.files:
             for head in file.keeper.heads:
-                if self._live.get((head, portable(file.path))):
-                    values[head] |= self._values_of[file.path]
+                live = self._live.get((head, portable(file.path)))
+                if found := self._whole[file.path] | (self._values_of[file.path] if live else set()):
+                    values[head] |= found
         parts: list[str] = self._options.column.split(".")
         kind: Any = self._spark.table(self._table).schema if values else None
         for part in parts:
             kind = kind[part].dataType if hasattr(kind, "fieldNames") and part in kind.fieldNames() else None
         name = ".".join(part if re.fullmatch(r"[A-Za-z_]\w*", part) else f"`{part}`" for part in parts)
-        found = {}
+        deletes = {}
         for head, texts in values.items():
             literals = [] if kind is None else [_literal(text, kind.simpleString()) for text in sorted(texts)]
             if not literals or len(literals) > _IN_LIST:
                 self.notes, literals = (_PATTERN,), ["..."]
-            found[head] = f"DELETE FROM {head} WHERE {name} IN ({', '.join(literals)})"  # noqa: S608  to be printed
-        return found
+            deletes[head] = f"DELETE FROM {head} WHERE {name} IN ({', '.join(literals)})"  # noqa: S608  to be printed
+        return deletes
 
     def looked_at(self) -> tuple[LookedAt, ...]:
         """The files by kind."""

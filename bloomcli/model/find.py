@@ -127,7 +127,8 @@ class Place:
 
     kind: str
     """``data files``, ``position deletes``, ``equality deletes``, ``change data``, ``files outside the metadata``,
-    ``bounds in manifests``, ``bounds in the log`` or ``texts of commits``."""
+    ``bounds in manifests``, ``bounds in the log``, ``default values``, ``names of directories`` or ``texts of
+    commits``."""
     path: str
     """The file; the manifest, or the file of the log."""
     values: int = 1

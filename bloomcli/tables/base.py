@@ -107,6 +107,8 @@ class Leaf(NamedTuple):
     """The scale of a decimal."""
     names: tuple[str, ...] = ()
     """The names in Delta's log of the column and of those around it, from the outside."""
+    default: Any = None
+    """In JSON, the value in Iceberg's files from before the column was added; None: null."""
 
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")

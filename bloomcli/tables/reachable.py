@@ -24,8 +24,11 @@ class Kind(StrEnum):
     VECTORS = "deletion vectors"
     """They have row numbers, and no values: they aren't searched."""
     CHANGES = "change data"
+    PARTITIONS = "statistics of partitions"
     OUTSIDE = "files outside the metadata"
     MANIFEST = "bounds in manifests"
+    DEFAULT = "default values"
+    """Of a column that files from before it was added don't have."""
     LOG = "bounds in the log"
     DIRECTORY = "names of directories"
     COMMIT = "texts of commits"
@@ -83,6 +86,8 @@ class Reachable(NamedTuple):
     metadata_files: int
     versions: tuple[int, ...]
     refs: tuple[str, ...] = ()
+    of_partitions: tuple[ColumnNames, ...] = ()
+    """The column in statistics of partitions, which aren't searched otherwise."""
     notes: tuple[str, ...] = ()
     not_looked_at: tuple[str, ...] = ()
     not_opened: tuple[str, ...] = ()

@@ -118,3 +118,6 @@ def test_a_default_value_is_in_the_rows_of_files_from_before_the_column(spark: S
     expected = scanned(spark, table, [1, 9])
     assert "zip='8000'" in expected[0]
     assert found(spark, table, [1, 9]) == expected
+    for column in ("note", "place.zip"):
+        with pytest.raises(Exception, match="all of its rows have the column's default value"):
+            bloom_spark.find_table(spark, table, "8000", column=column).collect()

@@ -19,7 +19,6 @@ from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, PartitionValue
-from bloomcli.model.table_statistics import Kind as Type
 from bloomcli.storage.names import partition_of
 from bloomcli.tables.base import Leaf
 from bloomcli.tables.delta.jvm import Jvm
@@ -89,20 +88,21 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
     removed = {
         full_path(location, entry.facts["path"]): _until(entry.facts) for entry in entries if entry.kind == "remove"
     }
-    named = {full_path(location, entry.facts["path"]) for entry in entries if entry.kind in _ACTIONS}
+    named = {full_path(location, entry.facts["path"]): entry.kind for entry in entries if entry.kind in _ACTIONS}
 
     def keeper(path: str) -> Keeper:
         if path in current:
             return newest
         if not path.startswith(f"{location}/"):
             return Keeper(("the log's older versions, in another table's folder",), (cleanup,))
-        kept = "the change data feed, until VACUUM takes it" if _CHANGES in path else "nothing: no version has it"
+        changes = _kind(path, location, named) is Kind.CHANGES
+        kept = "the change data feed, until VACUUM takes it" if changes else "nothing: no version has it"
         return Keeper((removed.get(path, kept),), vacuum)
 
     files = [
         ReachedFile(path, size, _kind(path, location, named), keeper(path))
         for path, size in there.items()
-        if path.endswith(".parquet") and path not in log and not path.rpartition("/")[2].startswith(".")
+        if path in named or (path.endswith(".parquet") and path not in log and not _name(path).startswith("."))
     ]
     opened = {file.path for file in files} | {path for path in log if _is_read(_name(path))}
     elsewhere = {path for path in (*current, *named) if not path.startswith(f"{location}/")}
@@ -114,7 +114,7 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
     given += _in_directories((path for path in there if path not in log), leaves, location, keeper)
     local = _in_session_zone(jvm, {one.text for one in given if has_no_zone(one.leaf, one.text)})
     bounds += [
-        _of_rows(one, value, name if one.data_file in current else None)
+        ReachedBounds(one.path, one.kind, one.data_file, _exactly(value), one.keeper, whole=True)
         for one in given
         if (value := _value(one.leaf, one.text, local)) is not None
     ]
@@ -200,18 +200,9 @@ def _in_session_zone(jvm: Jvm, texts: AbstractSet[str]) -> dict[str, int]:
     return {row.text: row.micros * 1000 for row in rows if row.micros is not None}
 
 
-def _of_rows(one: _Partition, value: PartitionValue, table: str | None) -> ReachedBounds:
-    """A partition value as the bounds of a file's rows; `table`: the newest version has the file."""
-    keeper = one.keeper
-    if table is not None:
-        if value.kind is Type.BYTES and isinstance(value.value, bytes):
-            literal = f"X'{value.value.hex()}'"
-        else:
-            literal = "'" + value.text.replace("\\", r"\\").replace("'", r"\'") + "'"
-        delete = f"DELETE FROM {table} WHERE `{value.path.replace('`', '``')}` = {literal}"  # noqa: S608  printed
-        keeper = keeper._replace(ends=(delete, *keeper.ends))
-    bounds = ColumnStatistics(path=value.path, kind=value.kind, low=value.value, high=value.value)
-    return ReachedBounds(one.path, one.kind, one.data_file, bounds, keeper, whole=True)
+def _exactly(value: PartitionValue) -> ColumnStatistics:
+    """A partition's value as the bounds of a file's rows."""
+    return ColumnStatistics(path=value.path, kind=value.kind, low=value.value, high=value.value)
 
 
 def _listed(jvm: Jvm, location: str, conf: Any) -> dict[str, int]:
@@ -229,8 +220,8 @@ def _exists(jvm: Jvm, path: str, conf: Any) -> bool:
     return bool(file.getFileSystem(conf).exists(file))
 
 
-def _kind(path: str, location: str, named: set[str]) -> Kind:
-    if path.startswith(f"{location}/{_CHANGES}"):
+def _kind(path: str, location: str, named: Mapping[str, str]) -> Kind:
+    if path.startswith(f"{location}/{_CHANGES}") or named.get(path) == "cdc":
         return Kind.CHANGES
     return Kind.DATA if path in named else Kind.OUTSIDE
 

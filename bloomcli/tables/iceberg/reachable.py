@@ -16,14 +16,15 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from typing import Any, Final, TypeVar
+from urllib.parse import unquote_plus
 
 from bloomcli.errors import UnsupportedError
-from bloomcli.model.schema import ColumnNames
+from bloomcli.model.schema import ColumnName, ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.tables.base import Leaf, valid
 from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
-from bloomcli.tables.iceberg.statistics import decode, leaves_of
+from bloomcli.tables.iceberg.statistics import decode, leaves_of, statistics_of
 from bloomcli.tables.java import java_errors
 from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText, without_scheme
 
@@ -33,17 +34,20 @@ _KINDS: Final = (Kind.DATA, Kind.POSITION_DELETES, Kind.EQUALITY_DELETES)
 _REMOVED: Final = 2
 """The status of an entry whose file a snapshot has removed."""
 _COUNT: Final = re.compile(r"(added|deleted|removed|total|manifests)-|changed-partition-count$|entries-processed$")
-_LIST: Final = "snap-"
-"""The beginning of the names of manifest lists, which have no values."""
+_STATISTICS: Final = "partition-stats-"
+"""The beginning of the names of statistics of partitions."""
 _ROWS: Final = (".parquet", ".orc", ".avro")
 _METADATA: Final = ".metadata.json"
 _WITHOUT_VALUES: Final = (".crc", _METADATA, ".puffin", ".stats", "version-hint.text")
 _NOT_LOOKED_AT: Final = (
     "what only expired snapshots had whose manifests or *.metadata.json are gone: files outside the table's folders"
     " (of add_files, an earlier write.data.path), and columns that had the name",
+    "names of directories without files",
     "copies of deleted rows in position delete files, which some writers make (the column row)",
 )
 _NOTES: Final = ("remove_orphan_files only takes files that are older than three days",)
+_EXACT: Final = ("identity", "day")
+"""Transforms whose results are values, if they are compared."""
 _VALUELESS: Final = ("bucket", "void")
 """Transforms of partitions whose results aren't values, or parts of them."""
 
@@ -174,6 +178,13 @@ class _Listing:
         """Snapshots that only older metadata files have, by id."""
         self._older = [path for path in self._older_metadata() if self._read_older(path)]
         self._names, self._leaves = self._columns()
+        self._of_partitions = tuple(
+            ColumnNames((ColumnName(self._column, physical=(f"partition.{field['name']}",)),))
+            for field in chain.from_iterable(self._specs.values())
+            if (leaf := self._leaves.get(field.get("source-id")))
+            and field["transform"] in _EXACT
+            and _is_compared(field, leaf)
+        )
         if str(table.encryption().getClass().getSimpleName()) != "PlaintextEncryptionManager":
             raise UnsupportedError("the table is encrypted: its files can't be searched without its keys", path=name)
 
@@ -196,10 +207,19 @@ class _Listing:
                 self._add_bounds(path, file, self._statements.keeper(snapshots, ending))
                 if not removed:
                     reached[file["file_path"], file["file_size_in_bytes"], kind] |= snapshots
+        defaults = [*self._defaults()]
         for (path, size, kind), snapshots in reached.items():
             keeper = self._statements.keeper(snapshots, self._statements.rewriting(kind))
             self._files[path] = ReachedFile(path, size, kind, keeper)
-        self._add_outside({without_scheme(path) for path in (*own, *self._files)})
+            for one in defaults if kind is Kind.DATA else ():
+                self._bounds.append(ReachedBounds(path, Kind.DEFAULT, path, one, keeper, whole=True))
+        for one in (self._metadata.get("partition-statistics") or ()) if self._of_partitions else ():
+            if (number := one["snapshot-id"]) in self._current:
+                keeper = self._statements.keeper([number], self._statements.rewriting(Kind.DATA, every=True))
+                path, size = one["statistics-path"], one["file-size-in-bytes"]
+                self._files[path] = ReachedFile(path, size, Kind.PARTITIONS, keeper)
+        lists = (one.get("manifest-list") or "" for one in self._metadata.get("snapshots") or ())
+        self._add_outside({without_scheme(path) for path in (*own, *self._files, *lists)})
         not_looked_at = [*self._unlisted, *self._partial()]
         if blobs := len(self._metadata.get("statistics") or ()):
             not_looked_at.append(f"{blobs} statistics files (Puffin): sketches of distinct values have hashes only")
@@ -207,6 +227,7 @@ class _Listing:
         return Reachable(
             location=str(self._table.location()),
             names=self._names,
+            of_partitions=self._of_partitions,
             files=list(self._files.values()),
             bounds=self._bounds,
             texts=[*map(self._summary, listed), *self._texts],
@@ -231,6 +252,14 @@ class _Listing:
             leaves |= {number: leaf for number, leaf in leaves_of(schema).items() if leaf.path == self._column}
         return tuple(found.values()), leaves
 
+    def _defaults(self) -> Iterator[ColumnStatistics]:
+        """Yield the column's values in files from before it was added."""
+        for number, leaf in self._leaves.items():
+            entry = {"record-count": -1, "partition": [leaf.default]}
+            fields = [{"source-id": number, "transform": "identity"}]
+            for one in statistics_of(entry, {number: leaf}, fields).partition if leaf.default is not None else ():
+                yield ColumnStatistics(path=one.path, kind=one.kind, low=one.value, high=one.value)
+
     def _partial(self) -> list[str]:
         """The partition fields whose values are parts of values, which aren't compared."""
         found = {
@@ -242,7 +271,7 @@ class _Listing:
         return [f"the {one} of the column in manifests and paths, by which files are partitioned" for one in parts]
 
     def _entries(self, path: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], Kind]]:
-        """Yield the entries of a manifest, their files, and the files' kinds."""
+        """Yield the entries of a manifest, or of a list of manifests, their files, and the files' kinds."""
         reader = self._java.type("org.apache.avro.generic.GenericDatumReader")()
         opened = self._io.newInputFile(path).newStream()
         stream = self._java.type("org.apache.avro.file.DataFileStream")(opened, reader)
@@ -251,12 +280,26 @@ class _Listing:
                 fields = json.loads(stream.getMetaString("partition-spec") or "[]")
                 while stream.hasNext():
                     entry = json.loads(stream.next().toString())
-                    if (file := entry.get("data_file")) is not None:
-                        kind = _KINDS[file.get("content") or 0]
-                        file["partition"] = list(zip(fields, (file.get("partition") or {}).values(), strict=True))
-                        yield entry, file, Kind.VECTORS if file["file_format"].lower() == "puffin" else kind
+                    file = entry.get("data_file") or self._ranges(path, entry)
+                    kind = _KINDS[file.get("content") or 0]
+                    file["partition"] = list(zip(fields, (file.get("partition") or {}).values(), strict=True))
+                    yield entry, file, Kind.VECTORS if file["file_format"].lower() == "puffin" else kind
         finally:
             stream.close()
+
+    def _ranges(self, path: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """A manifest's entry in a list of manifests, with bounds of partitions, as the entry of a file."""
+        fields = self._specs.get(entry.get("partition_spec_id"), ())
+        given = [
+            (field["source-id"], one)
+            for field, one in zip(fields, entry.get("partitions") or (), strict=False)
+            if (leaf := self._leaves.get(field["source-id"])) and _is_compared(field, leaf)
+        ]
+        found: dict[str, Any] = {"file_path": path, "file_format": "avro"}
+        for end in ("lower", "upper"):
+            values = ((number, one[f"{end}_bound"]) for number, one in given)
+            found[f"{end}_bounds"] = [{"key": key, "value": value} for key, value in values if value is not None]
+        return found
 
     def _add_bounds(self, path: str, file: Mapping[str, Any], keeper: Keeper) -> None:
         """Add the column's bounds in an entry of a manifest."""
@@ -266,17 +309,17 @@ class _Listing:
                 if (leaf := self._leaves.get(one["key"])) is not None:
                     found[one["key"]][end] = decode(_bytes(one["value"]), leaf)
         partition = [
-            (field["source-id"], {"lower": decode(_of_partition(value, leaf), leaf)})
+            (field["source-id"], {"lower": decode(_of_partition(value, leaf), leaf)}, field["transform"] in _EXACT)
             for field, value in file["partition"]
             if (leaf := self._leaves.get(field.get("source-id"))) and value is not None and _is_compared(field, leaf)
         ]
-        for number, keys in (*found.items(), *partition):
+        for number, keys, whole in (*((number, keys, False) for number, keys in found.items()), *partition):
             leaf = self._leaves[number]
             if leaf.kind is not None:
                 bounds = ColumnStatistics(
                     path=leaf.path, kind=leaf.kind, low=keys.get("lower"), high=keys.get("upper")
                 )
-                self._bounds.append(ReachedBounds(path, Kind.MANIFEST, file["file_path"], bounds, keeper))
+                self._bounds.append(ReachedBounds(path, Kind.MANIFEST, file["file_path"], bounds, keeper, whole))
 
     def _list(self) -> tuple[dict[str, int], list[str]]:
         """The sizes of the files in the table's folders, by path; and what can't be listed."""
@@ -327,7 +370,7 @@ class _Listing:
         manifests = []
         for path, size in self._listed.items():
             name = path.rpartition("/")[2]
-            if name.startswith(_LIST) or name.endswith(_WITHOUT_VALUES) or without_scheme(path) in known:
+            if name.endswith(_WITHOUT_VALUES) or without_scheme(path) in known:
                 continue
             known.add(without_scheme(path))
             if name.startswith(".") or not name.endswith(_ROWS):
@@ -335,7 +378,8 @@ class _Listing:
             elif path.endswith(".avro") and "/metadata/" in path:
                 manifests.append((path, outside))
             else:
-                self._files[path] = ReachedFile(path, size, Kind.OUTSIDE, outside)
+                kind = Kind.PARTITIONS if self._of_partitions and name.startswith(_STATISTICS) else Kind.OUTSIDE
+                self._files[path] = ReachedFile(path, size, kind, outside)
         for snapshot in self._expired.values():
             for one in self._unless_gone(partial(self._manifests, snapshot)) or ():
                 path = str(one.path())
@@ -365,7 +409,9 @@ class _Listing:
 def _text(snapshot: Mapping[str, Any]) -> str:
     """The summary of a snapshot without Iceberg's own counts, which aren't values of a column."""
     summary: Mapping[str, Any] = snapshot.get("summary") or {}
-    return json.dumps({key: value for key, value in summary.items() if not _COUNT.match(key)}, ensure_ascii=False)
+    texts = {key: value for key, value in summary.items() if not _COUNT.match(key)}
+    partitions = [unquote_plus(key) for key in texts if key.startswith("partitions.")]
+    return json.dumps([texts, partitions], ensure_ascii=False)
 
 
 def _is_of_data(manifest: Any, spec: int) -> bool:

@@ -34,29 +34,33 @@ def column_names(schema: Mapping[str, Any], mapping: list[Any] | None) -> Column
     return ColumnNames(
         columns=tuple(
             ColumnName(path=path, field_id=field_id, physical=mapped.get(field_id, ()), wide=_WIDE.get(kind))
-            for path, field_id, kind, _ in walked(schema["fields"])
+            for path, field_id, kind, *_ in walked(schema["fields"])
             if kind not in _WITHOUT_LEAF
         )
     )
 
 
-def walked(fields: list[Any], above: str = "", *, repeated: bool = False) -> Iterator[tuple[str, int, str, bool]]:
-    """Yield the leaves of fields in a schema's JSON: path, field id, type, and whether it is in a list or map."""
+_Walked = tuple[str, int, str, bool, Any]
+
+
+def walked(fields: list[Any], above: str = "", *, repeated: bool = False) -> Iterator[_Walked]:
+    """Yield the leaves of fields in a schema's JSON: path, field id, type, whether it is in a list or map, and its
+    default in files from before it was added."""
     for field in fields:
-        yield from _below(field["type"], above + field["name"], field["id"], repeated)
+        yield from _below(field["type"], above + field["name"], field["id"], repeated, field.get("initial-default"))
 
 
-def _below(kind: Any, path: str, field_id: int, repeated: bool) -> Iterator[tuple[str, int, str, bool]]:
+def _below(kind: Any, path: str, field_id: int, repeated: bool, default: Any = None) -> Iterator[_Walked]:
     """Yield the leaves of a column, or the column itself. Primitive types are texts, nested types are objects."""
     if isinstance(kind, str):
-        yield path, field_id, kind, repeated
+        yield path, field_id, kind, repeated, default
     elif kind["type"] == "struct":
         yield from walked(kind["fields"], f"{path}.", repeated=repeated)
     elif kind["type"] in _PARTS:
         for part in _PARTS[kind["type"]]:
             yield from _below(kind[part], f"{path}.{part}", kind[f"{part}-id"], True)
     else:
-        yield from _below(kind["type"], path, field_id, repeated)
+        yield from _below(kind["type"], path, field_id, repeated, default)
 
 
 def _mapped(fields: list[Any], above: _Names) -> Iterator[tuple[int, _Names]]:

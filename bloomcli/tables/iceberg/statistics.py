@@ -61,11 +61,12 @@ _TRANSFORMS: Final = ("identity", "truncate", "day", *_OF_NUMBER)
 def leaves_of(schema: Mapping[str, Any]) -> dict[int, Leaf]:
     """The leaf columns outside of lists and maps, by field id. `schema` is the JSON of SchemaParser."""
     found = {}
-    for path, number, kind, repeated in walked(schema["fields"]):
+    for path, number, kind, repeated, default in walked(schema["fields"]):
         if repeated:
             continue
         name, *numbers = re.findall(r"\w+", kind)
-        found[number] = Leaf(path, name, _KINDS.get(name), int(numbers[1]) if name == "decimal" else 0)
+        scale = int(numbers[1]) if name == "decimal" else 0
+        found[number] = Leaf(path, name, _KINDS.get(name), scale, default=default)
     return found
 
 
