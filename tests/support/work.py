@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_COUNTING: Final = Path(__file__).with_name("counting")
+COUNTING: Final = Path(__file__).with_name("counting")
+"""A folder for PYTHONPATH, with which Python counts pieces."""
 
 
 def counting(folder: Path | str, held: int | None = None) -> dict[str, str]:
@@ -22,7 +23,7 @@ def counting(folder: Path | str, held: int | None = None) -> dict[str, str]:
     With `held`, each of its processes waits after so many pieces until it is cancelled.
     """
     more = {} if held is None else {"COUNTINGHELD": str(held)}
-    return os.environ | {"PYTHONPATH": str(_COUNTING), "COUNTINGFOLDER": str(folder)} | more
+    return os.environ | {"PYTHONPATH": str(COUNTING), "COUNTINGFOLDER": str(folder)} | more
 
 
 def pieces(folder: Path | str) -> list[int]:

@@ -13,7 +13,7 @@ from bloomcli.tables.iceberg.opening import open_table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Edit = Callable[[dict[str, Any]], None]
+Edit = Callable[[dict[str, Any]], object]
 """Changes the JSON of an entry in place."""
 
 

@@ -7,7 +7,7 @@ import shlex
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import deltalake
 import pyarrow as pa
@@ -156,23 +156,48 @@ def set_key(key: str, value: Any) -> Edit:
 
 
 LONG = struct.Struct("<q")
-MANIFESTS: list[tuple[str, Edit, tuple[str, str | None], str]] = [
-    ("upper bound", bound("upper-bounds", 1, LONG.pack(50)), ("table-bounds", "id"), "id = 77"),
-    ("lower bound", bound("lower-bounds", 1, LONG.pack(50)), ("table-bounds", "id"), "id = 7"),
-    ("upper bound of a text", bound("upper-bounds", 2, b"n5"), ("table-bounds", "name"), "name = 'n77'"),
-    ("upper bound of a decimal", bound("upper-bounds", 3, b"\1"), ("table-bounds", "price"), "price = 77.00"),
-    ("lower bound of a field", bound("lower-bounds", 8, b"n9"), ("table-bounds", "user.mail"), "user.mail = 'n77'"),
-    ("null count 0", count("null-value-counts", 4, 0), ("table-counts", "small"), "small is null"),
-    ("only nulls", count("null-value-counts", 1, 100), ("table-counts", "id"), "id = 77"),
-    ("as many values as nulls", count("value-counts", 4, 1), ("table-counts", "small"), "small = 77"),
-    ("NaN count 0", count("nan-value-counts", 5, 0), ("table-counts", "ratio"), "isnan(ratio)"),
-    ("no rows", set_key("record-count", 0), ("table-counts", None), "id = 77"),
-    ("partition", set_key("partition", [9]), ("table-partition", "p"), "p = 1"),
-    ("split offsets", set_key("split-offsets", [0]), ("table-splits", None), "id = 77"),
-]
+
+
+class Wrong(NamedTuple):
+    """A wrong entry, the rule and the column of the finding, and a condition whose rows are lost."""
+
+    edit: Edit
+    rule: str
+    column: str | None
+    where: str
+    needs_values: bool = False
+    """It is found only by --deep."""
+
+    @property
+    def finding(self) -> tuple[str, str | None]:
+        return self.rule, self.column
+
+
+MANIFESTS = {
+    "of several columns": [
+        Wrong(bound("upper-bounds", 1, LONG.pack(50)), "table-bounds", "id", "id = 77"),
+        Wrong(bound("upper-bounds", 2, b"n5"), "table-bounds", "name", "name = 'n77'"),
+        Wrong(bound("upper-bounds", 3, b"\1"), "table-bounds", "price", "price = 77.00"),
+        Wrong(bound("lower-bounds", 8, b"n9"), "table-bounds", "user.mail", "user.mail = 'n77'"),
+        Wrong(count("nan-value-counts", 5, 0), "table-counts", "ratio", "ratio is nan", needs_values=True),
+        Wrong(count("null-value-counts", 4, 0), "table-counts", "small", "small is null"),
+    ],
+    "lower bound, and as many values as nulls": [
+        Wrong(bound("lower-bounds", 1, LONG.pack(50)), "table-bounds", "id", "id = 7"),
+        Wrong(count("value-counts", 4, 1), "table-counts", "small", "small = 77"),
+    ],
+    "only nulls": [Wrong(count("null-value-counts", 1, 100), "table-counts", "id", "id = 77")],
+    "no rows": [Wrong(set_key("record-count", 0), "table-counts", None, "id = 77")],
+    "partition": [Wrong(set_key("partition", [9]), "table-partition", "p", "p = 1")],
+    "split offsets": [
+        Wrong(
+            lambda entry: entry.update({"split-offsets": [entry["file-size-in-bytes"] - 1]}),
+            "table-splits", None, "id = 77",
+        )
+    ],
+}  # fmt: skip
 UNMENDED = ("partition", "no rows")
 """What `repair --table` leaves as it is: Iceberg doesn't replace files by those with more rows."""
-NEEDS_VALUES = ("NaN count 0", "upper bound of a text", "lower bound of a field")
 
 
 @pytest.fixture(scope="module")
@@ -195,43 +220,29 @@ def manifests(spark: SparkSession) -> Callable[[str], str]:
     return made
 
 
-@pytest.mark.parametrize(
-    ("edit", "expected", "where"), [case[1:] for case in MANIFESTS], ids=[case[0] for case in MANIFESTS]
-)
+@pytest.mark.parametrize("case", MANIFESTS)
 def test_a_wrong_entry_in_a_manifest_loses_rows_and_is_found(
-    spark: SparkSession,
-    manifests: Callable[[str], str],
-    edit: Edit,
-    expected: tuple[str, str | None],
-    where: str,
-    request: pytest.FixtureRequest,
+    spark: SparkSession, manifests: Callable[[str], str], case: str
 ) -> None:
-    case = request.node.callspec.id
-    name = manifests("ice.db.wrong_" + "".join(c if c.isalnum() else "_" for c in case))
-    right = spark.table(name).where(where).count()
-    assert right > 0
-
-    def change(entry: dict[str, Any]) -> None:
-        edit(entry)
-        if case == "split offsets":
-            entry["split-offsets"] = [entry["file-size-in-bytes"] - 1]
-
-    change_manifest(spark, name, change)
-    found = _by_pyiceberg(spark, name, "ratio is nan") if "nan" in where else spark.table(name).where(where).count()
-    assert found < right
-    checked = validated(spark, name, expected)
-    if case not in NEEDS_VALUES:
-        assert findings(spark, name) == [expected]
-    hints = {one.hint for row in checked for one in row.findings if one.id == expected[0]}
+    name, wrong = manifests("ice.db.wrong_" + "".join(c if c.isalnum() else "_" for c in case)), MANIFESTS[case]
+    right = [_count(spark, name, one.where) for one in wrong]
+    assert all(right)
+    change_manifest(spark, name, lambda entry: [one.edit(entry) for one in wrong])
+    assert all(_count(spark, name, one.where) < before for one, before in zip(wrong, right, strict=True))
+    checked = validated(spark, name, *(one.finding for one in wrong))
+    assert findings(spark, name) == [one.finding for one in wrong if not one.needs_values]
+    hints = {one.hint for row in checked for one in row.findings if one.id.startswith("table-")}
     assert all((f"`bloom repair --table {name}" in hint) is (case not in UNMENDED) for hint in hints), hints
     if case not in UNMENDED:
         assert mended(spark, name) == ["done"]
-        again = (
-            _by_pyiceberg(spark, name, "ratio is nan") if "nan" in where else spark.table(name).where(where).count()
-        )
-        assert again == right
+        assert [_count(spark, name, one.where) for one in wrong] == right
     else:
-        assert mended(spark, name, expected) == ["skipped"]
+        assert mended(spark, name, *(one.finding for one in wrong)) == ["skipped"]
+
+
+def _count(spark: SparkSession, name: str, where: str) -> int:
+    """The number of a table's rows by a condition."""
+    return _by_pyiceberg(spark, name, where) if "is nan" in where else spark.table(name).where(where).count()
 
 
 def _by_pyiceberg(spark: SparkSession, name: str, where: str) -> int:
@@ -254,20 +265,22 @@ def stats(*path: str, value: Any) -> Edit:
     return edit
 
 
-LOGS: list[tuple[str, Edit, tuple[str, str | None], str]] = [
-    ("maximum", stats("maxValues", "id", value=50), ("table-bounds", "id"), "id = 77"),
-    ("minimum", stats("minValues", "id", value=50), ("table-bounds", "id"), "id = 7"),
-    ("maximum of a text", stats("maxValues", "name", value="n5"), ("table-bounds", "name"), "name = 'n77'"),
-    ("maximum without NaN", stats("maxValues", "ratio", value=99.0), ("table-bounds", "ratio"), "ratio > 100"),
-    ("minimum of a field", stats("minValues", "user", "mail", value="n9"), ("table-bounds", "user.mail"),
-     "user.mail = 'n77'"),
-    ("maximum of a timestamp", stats("maxValues", "at", value="2025-12-01T12:00:50.000Z"), ("table-bounds", "at"),
-     "at > timestamp'2025-12-01 12:01:00Z'"),
-    ("null count 0", stats("nullCount", "small", value=0), ("table-counts", "small"), "small is null"),
-    ("only nulls", stats("nullCount", "id", value=100), ("table-counts", "id"), "id is not null"),
-    ("partition", lambda entry: entry["partitionValues"].update(p="x"), ("table-partition", "p"), "p = 1"),
-]  # fmt: skip
-LOGS_NEED_VALUES = ("maximum without NaN", "maximum of a text", "minimum of a field", "maximum of a timestamp")
+LOGS = {
+    "of several columns": [
+        Wrong(stats("maxValues", "at", value="2025-12-01T12:00:50.000Z"), "table-bounds", "at",
+              "at > timestamp'2025-12-01 12:01:00Z'", needs_values=True),
+        Wrong(stats("maxValues", "id", value=50), "table-bounds", "id", "id = 77"),
+        Wrong(stats("maxValues", "name", value="n5"), "table-bounds", "name", "name = 'n77'"),
+        Wrong(stats("maxValues", "ratio", value=99.0), "table-bounds", "ratio", "ratio > 100", needs_values=True),
+        Wrong(stats("minValues", "user", "mail", value="n9"), "table-bounds", "user.mail", "user.mail = 'n77'"),
+        Wrong(stats("nullCount", "small", value=0), "table-counts", "small", "small is null"),
+    ],
+    "minimum": [Wrong(stats("minValues", "id", value=50), "table-bounds", "id", "id = 7")],
+    "only nulls": [Wrong(stats("nullCount", "id", value=100), "table-counts", "id", "id is not null")],
+    "partition": [
+        Wrong(lambda entry: entry["partitionValues"].update(p="x"), "table-partition", "p", "p = 1")
+    ],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -287,28 +300,23 @@ def log(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("edit", "expected", "where"), [case[1:] for case in LOGS], ids=[case[0] for case in LOGS])
+@pytest.mark.parametrize("case", LOGS)
 def test_a_wrong_entry_in_a_log_loses_rows_and_is_found(
-    spark: SparkSession,
-    log: Path,
-    folder: Path,
-    edit: Edit,
-    expected: tuple[str, str | None],
-    where: str,
-    request: pytest.FixtureRequest,
+    spark: SparkSession, log: Path, folder: Path, case: str
 ) -> None:
-    right = spark.read.format("delta").load(str(log)).where(where).count()
-    assert right > 0
-    name = with_log(log, folder, edit)
-    assert _rows_or_none(spark, f"select * from {name} where {where}") < right
-    validated(spark, name, expected)
-    if request.node.callspec.id not in LOGS_NEED_VALUES:
-        assert findings(spark, name) == [expected]
-    if request.node.callspec.id not in UNMENDED:
+    wrong = LOGS[case]
+    right = [spark.read.format("delta").load(str(log)).where(one.where).count() for one in wrong]
+    assert all(right)
+    name = with_log(log, folder, lambda entry: [one.edit(entry) for one in wrong])
+    queries = [f"select * from {name} where {one.where}" for one in wrong]
+    assert all(_rows_or_none(spark, query) < before for query, before in zip(queries, right, strict=True))
+    validated(spark, name, *(one.finding for one in wrong))
+    assert findings(spark, name) == [one.finding for one in wrong if not one.needs_values]
+    if case not in UNMENDED:
         assert mended(spark, name) == ["done"]
-        assert _rows_or_none(spark, f"select * from {name} where {where}") == right
+        assert [_rows_or_none(spark, query) for query in queries] == right
     else:
-        assert mended(spark, name, expected) == ["skipped"]
+        assert mended(spark, name, *(one.finding for one in wrong)) == ["skipped"]
 
 
 def _rows_or_none(spark: SparkSession, query: str) -> int:

@@ -15,7 +15,7 @@ _LONGEST_WAIT = 60.0
 """Seconds after which held work goes on, so that a run that doesn't obey a signal ends, with a larger count."""
 
 
-def _count(folder: str) -> None:
+def count(folder: str) -> None:
     from bloomcli.concurrency.threads import Stop
 
     check = Stop.check
@@ -41,4 +41,4 @@ def _count(folder: str) -> None:
 
 
 if _FOLDER is not None:
-    _count(_FOLDER)
+    count(_FOLDER)
