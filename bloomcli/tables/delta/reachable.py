@@ -19,6 +19,7 @@ from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, PartitionValue
+from bloomcli.model.table_statistics import Kind as Type
 from bloomcli.storage.names import partition_of
 from bloomcli.tables.base import Leaf
 from bloomcli.tables.delta.jvm import Jvm
