@@ -213,7 +213,7 @@ class LoadedFilter(NamedTuple):
 
 def field_of(chunk: ColumnChunk) -> str:
     """The field path of a chunk's filter offset."""
-    return f"row_groups[{chunk.row_group}].columns[{chunk.column.index}].meta_data.bloom_filter_offset"
+    return f"{chunk.key.field}.meta_data.bloom_filter_offset"
 
 
 class ProbedFilter(NamedTuple):

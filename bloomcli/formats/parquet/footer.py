@@ -246,7 +246,7 @@ class Footer:
         return self.row_group(key.row_group).chunks[key.column]
 
     def _location_of(self, key: ChunkKey) -> Location:
-        return self.location.at(f"row_groups[{key.row_group}].columns[{key.column}]")
+        return self.location.at(key.field)
 
     def sealed(self, key: ChunkKey) -> bool:
         """Whether a chunk's metadata are encrypted, and its key isn't known. What is in plain text is a copy of some
