@@ -311,6 +311,11 @@ class ChunkKey(NamedTuple):
     column: int
     """The leaf column's ordinal."""
 
+    @property
+    def field(self) -> str:
+        """The path of the chunk's ColumnChunk in the footer, for errors."""
+        return f"row_groups[{self.row_group}].columns[{self.column}]"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnChunk:

@@ -6,7 +6,7 @@ Each module imports only modules that stand above it:
     spec            Thrift structures by the IDL: walks of fields, with checks, and the encoding of new ones
     encryption      modules: encrypted and decrypted; how a file is encrypted, and its keys: given, or wrapped
     schema          leaf columns, their types, and the paths of shredded VARIANTs
-    statistics      which bounds and null counts are believed; which bounds a filter must have
+    statistics      which bounds and counts are believed; which bounds a filter must have; boxes of geometries
     footer          the footer: row groups, metadata of column chunks, byte ranges, extensions
     codecs          decompression of pages, at once or in windows
     bloom_filter    headers of filters, which filters can be used, and reading them
@@ -15,7 +15,6 @@ Each module imports only modules that stand above it:
     values          a column chunk's values to hashes, for filters
     page_index      the column index and the offset index; pages that can have a value; lists of pages
     decryption      encrypted files: the footer, and a view with every module in plain text
-    geospatial      bounding boxes and types of geometries, compared with the values and set right
     page_decoder    pages to Arrow arrays, for `find`
     measured        what a chunk's statistics and page index should say, by its values
     proof           findings where they say something else, also of the order of rows, for `validate --deep`

@@ -213,7 +213,7 @@ class LoadedFilter(NamedTuple):
 
 def field_of(chunk: ColumnChunk) -> str:
     """The field path of a chunk's filter offset."""
-    return f"row_groups[{chunk.row_group}].columns[{chunk.column.index}].meta_data.bloom_filter_offset"
+    return f"{chunk.key.field}.meta_data.bloom_filter_offset"
 
 
 class ProbedFilter(NamedTuple):
@@ -314,13 +314,13 @@ class Filters:
 
     def filter_keys(self, columns: set[int] | None) -> Iterator[ChunkKey]:
         """Yield the keys of the chunks with a filter in these columns (None: all)."""
-        return (claim.key for claim in self.footer.filter_claims(columns) if claim.is_filter)
+        return (key for key, _, _ in self.footer.filtered(columns))
 
     def locations(self, columns: set[int] | None, units: Container[int] | None = None) -> Iterator[ColumnChunk]:
         """Yield the chunks with a filter, in row-group then schema order; of all row groups or of `units`."""
-        for claim in self.footer.filter_claims(columns):
-            if claim.is_filter and (units is None or claim.key.row_group in units):
-                yield self.footer.chunk(claim.key, claim.metadata)
+        for key, _, found in self.footer.filtered(columns):
+            if units is None or key.row_group in units:
+                yield self.footer.chunk(key, found)
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of the filters of these columns (None: all), to read them ahead.
@@ -328,24 +328,23 @@ class Filters:
         If the length isn't written, the range ends at the next filter at the latest; if it is impossible, after the
         header.
         """
-        claims = [c for c in self.footer.filter_claims(columns) if c.is_filter]
-        starts = sorted(c.offset for c in claims if c.offset is not None)
-        for claim in claims:
-            offset = claim.offset or 0
-            if claim.length is None:
+        filters = [(offset, found.bloom_filter_length) for _, offset, found in self.footer.filtered(columns)]
+        starts = sorted(offset for offset, _ in filters)
+        for offset, length in filters:
+            if length is None:
                 following = bisect_right(starts, offset)
                 end = starts[following] if following < len(starts) else self.footer.start
                 yield offset, min(end - offset, _ASSUMED_BYTES)
-            elif 0 < claim.length <= limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
-                yield offset, claim.length
+            elif 0 < length <= limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
+                yield offset, length
             else:
                 yield offset, parquet_limits.FILTER_HEADER_MAX_BYTES
 
     def headers(self, columns: set[int] | None, *, unwritten: bool = False) -> Iterator[tuple[int, int]]:
         """Yield the ranges of these filters' headers; with `unwritten`, only if the metadata have no length."""
-        for claim in self.footer.filter_claims(columns):
-            if claim.is_filter and not (unwritten and claim.length is not None):
-                yield claim.offset or 0, parquet_limits.FILTER_HEADER_MAX_BYTES
+        for _, offset, found in self.footer.filtered(columns):
+            if not (unwritten and found.bloom_filter_length is not None):
+                yield offset, parquet_limits.FILTER_HEADER_MAX_BYTES
 
     def header(self, key: ChunkKey) -> tuple[int, int]:
         """The range that is read for a filter's header."""
@@ -479,10 +478,10 @@ class Filters:
         """The lengths of filters for which the metadata have none, by the filters' offsets, as far as they can be
         inferred: writers of such files store bitsets whose size is a power of two, so that filter and header end
         where the next filter or the footer begins. A wrong length only causes a needless read."""
-        claims = list(self.footer.filter_claims(None))
-        starts = sorted({claim.offset for claim in claims if claim.offset is not None})
+        filters = [(offset, found.bloom_filter_length) for _, offset, found in self.footer.filtered(None)]
+        starts = sorted({offset for offset, _ in filters})
         lengths = {start: end - start for start, end in pairwise((*starts, self.footer.start))}
-        unwritten = (c.offset for c in claims if c.is_filter and c.length is None and c.offset is not None)
+        unwritten = (offset for offset, length in filters if length is None)
         found = ((offset, lengths[offset], bitset_bytes_in(lengths[offset])) for offset in unwritten)
         return {offset: length for offset, length, size in found if size and not size & (size - 1)}
 
@@ -539,8 +538,8 @@ class Filters:
         """The lengths of the filters for which the metadata have none, from their headers as far as they can be
         read."""
         self.source.will_read(self.headers(None, unwritten=True))
-        unwritten = (c.key for c in self.footer.filter_claims(None) if c.is_filter and c.length is None)
-        headers = ((key, self.header_of(self.footer.chunk(key))) for key in unwritten)
+        unwritten = (one for one in self.footer.filtered(None) if one[2].bloom_filter_length is None)
+        headers = ((key, self.header_of(self.footer.chunk(key, found))) for key, _, found in unwritten)
         return {key: header.length for key, header in headers if header is not None}
 
     def gives_away(self, key: ChunkKey) -> bool:

@@ -329,7 +329,7 @@ class _Region:
         self.places: list[tuple[int, int]] | None = None
         """The offset and ordinal of each data page, by the offset index; None before they are looked for."""
         self.column = column
-        self.field = f"row_groups[{key.row_group}].columns[{key.column}]"
+        self.field = key.field
 
 
 _KEPT_BYTES: Final = 32 << 20

@@ -12,12 +12,12 @@ from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.column_facts import NO_BOUNDS, ColumnFacts, merged_bounds
 from bloomcli.formats.parquet import spec, statistics
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, FilterHeader, Filters, LoadedFilter
-from bloomcli.formats.parquet.footer import Claim, Footer, first_page
+from bloomcli.formats.parquet.footer import Footer, first_page
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.file import ChunkKey, Column, ColumnChunk, FilterFacts
 
 _MOST_BYTES: Final = 1 << 20
-"""The largest filter that `facts_of_claim` measures. Reading a larger one takes most of the time anyway."""
+"""The largest filter that `examined_facts` measures. Reading a larger one takes most of the time anyway."""
 
 
 def ordinal(chunk: ColumnChunk) -> int:
@@ -43,13 +43,13 @@ def of_loaded(
     return _facts(column, row_group, values, loaded.offset, loaded.header, figures, untrusted)
 
 
-def facts_of_claim(filters: Filters, claim: Claim) -> FilterFacts | None:
+def examined_facts(filters: Filters, key: ChunkKey, offset: int, metadata: ChunkMetadata) -> FilterFacts | None:
     """A filter's facts, measured by compiled code, because a file may have a million filters.
 
     None for a filter that is large, damaged, a draft, or encoded unlike usual, and for damaged metadata.
     """
-    footer, (key, offset, length, metadata) = filters.footer, claim
-    if offset is None or length is None or not len(spec.MAGIC) <= offset <= footer.start - length:
+    footer, length = filters.footer, metadata.bloom_filter_length
+    if length is None or not len(spec.MAGIC) <= offset <= footer.start - length:
         return None
     if not 0 < length <= _MOST_BYTES or not footer.is_sound(key, metadata):
         return None

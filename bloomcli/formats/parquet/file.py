@@ -17,7 +17,7 @@ from bloomcli.formats.answer import Contents, Lookup, ReadBudget, UnitFacts
 from bloomcli.formats.base import FilterBounds, FilterFile, FooterEntry, Plan, Repair
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.located_file import LocatedFile
-from bloomcli.formats.parquet import describe, sampling, statistics, values
+from bloomcli.formats.parquet import describe, page_index, sampling, statistics, values
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import (
     DRAFT_REASON,
@@ -126,14 +126,10 @@ class ParquetFile(LocatedFile):
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The page headers of the column's chunks."""
-        from bloomcli.formats.parquet import page_index
-
         return page_index.headers(self.source, self.footer, column.index)
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The entries of the column index and the offset index."""
-        from bloomcli.formats.parquet import page_index
-
         return page_index.entries(self.source, self.footer, column.index)
 
     def schema_tree(self) -> Iterator[SchemaNode]:
@@ -153,13 +149,12 @@ class ParquetFile(LocatedFile):
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
         """`facts`, each with the ordinal of its column."""
         self.source.will_read(self.filters.ranges(columns))
-        for claim in self.footer.filter_claims(columns):
-            if claim.is_filter:
-                found = describe.facts_of_claim(self.filters, claim)
-                if found is None:
-                    yield from self.facts_of(self.footer.chunk(claim.key, claim.metadata))
-                else:
-                    yield claim.key.column, found
+        for key, offset, metadata in self.footer.filtered(columns):
+            found = describe.examined_facts(self.filters, key, offset, metadata)
+            if found is None:
+                yield from self.facts_of(self.footer.chunk(key, metadata))
+            else:
+                yield key.column, found
 
     @property
     def unchangeable(self) -> UnsupportedError | None:
@@ -328,18 +323,21 @@ class ParquetFile(LocatedFile):
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
         """Yield the filters, and findings about them and their chunks, about chunks that had a filter, and about the
         footer's number of rows. Raises CorruptFile for a column that readers refuse, with a filter or without."""
-        from bloomcli.formats.parquet import check
-
+        check = self.part("check")
         self.source.will_read(self.ranges_to_examine(columns))
-        for claim in self.footer.filter_claims(columns):
-            chunk = self.footer.chunk(claim.key, claim.metadata)
-            if claim.is_filter:
-                yield from self.examine_one(check, chunk)
-                damaged = check.page_headers(self.filters, chunk)
-                if damaged is not None:
-                    yield damaged
-            else:
-                yield from check.without_location(chunk, claim.offset, claim.length)
+        for key in self.footer.chunk_keys(columns):
+            found = self.footer.metadata(key)
+            offset, length = found.bloom_filter_offset, found.bloom_filter_length
+            if offset is None and length is None:
+                continue
+            chunk = self.footer.chunk(key, found)
+            if chunk.bloom_filter_offset is None:
+                yield from check.without_location(chunk, offset, length)
+                continue
+            yield from self.examine_one(check, chunk)
+            damaged = check.page_headers(self.filters, chunk)
+            if damaged is not None:
+                yield damaged
         for key in self.footer.chunk_keys(columns):
             self.footer.check(key, self.footer.metadata(key))
         yield from check.overlaps(self.filters, columns)
@@ -369,9 +367,7 @@ class ParquetFile(LocatedFile):
         """Row groups whose filter has no normal form of an interval, although the footer promises it."""
         if not values.is_interval(column) or not self.footer.normalises_intervals:
             return ()
-        from bloomcli.formats.parquet import check
-
-        return list(check.without_normal_forms(self.filters, column))
+        return list(self.part("check").without_normal_forms(self.filters, column))
 
     def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
@@ -383,9 +379,9 @@ class ParquetFile(LocatedFile):
 
     def differs_only_in_structures(self, other: FilterFile) -> bool:
         """Whether another file's metadata equal this file's except for statistics and page indexes."""
-        from bloomcli.formats.parquet import splice
-
-        return isinstance(other, ParquetFile) and splice.differs_only_in_structures(self.footer, other.footer)
+        if not isinstance(other, ParquetFile):
+            return False
+        return bool(self.part("splice").differs_only_in_structures(self.footer, other.footer))
 
     def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
         """Plan to mend or to add statistics and page indexes. Raises UnsupportedError, CorruptFile."""

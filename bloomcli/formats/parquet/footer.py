@@ -68,20 +68,6 @@ class RowGroup(NamedTuple):
     """The row group's own total_compressed_size."""
 
 
-class Claim(NamedTuple):
-    """A chunk whose metadata has a filter's offset or length, as written."""
-
-    key: ChunkKey
-    offset: int | None
-    length: int | None
-    metadata: ChunkMetadata
-
-    @property
-    def is_filter(self) -> bool:
-        """Whether the chunk has a filter. Writers without filters have written 0 and less (PARQUET-1979)."""
-        return self.offset is not None and self.offset > 0
-
-
 class Trust(NamedTuple):
     """Which statistics of a column are believed."""
 
@@ -243,13 +229,13 @@ class Footer:
             for ordinal in chosen:
                 yield ChunkKey(index, ordinal)
 
-    def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
-        """Yield the chunks whose metadata have a filter's offset or length."""
+    def filtered(self, columns: set[int] | None) -> Iterator[tuple[ChunkKey, int, ChunkMetadata]]:
+        """Yield the chunks of these columns (None: all) that have a filter: key, the filter's offset, metadata."""
         for key in self.chunk_keys(columns):
             found = self.metadata(key)
-            offset, length = found.bloom_filter_offset, found.bloom_filter_length
-            if offset is not None or length is not None:
-                yield Claim(key, offset, length, found)
+            offset = filter_offset(found)
+            if offset is not None:
+                yield key, offset, found
 
     def chunk_struct(self, key: ChunkKey) -> Struct:
         """One ColumnChunk, walked, to change its bytes or to name a fault in them."""
@@ -260,7 +246,7 @@ class Footer:
         return self.row_group(key.row_group).chunks[key.column]
 
     def _location_of(self, key: ChunkKey) -> Location:
-        return self.location.at(f"row_groups[{key.row_group}].columns[{key.column}]")
+        return self.location.at(key.field)
 
     def sealed(self, key: ChunkKey) -> bool:
         """Whether a chunk's metadata are encrypted, and its key isn't known. What is in plain text is a copy of some
@@ -318,9 +304,8 @@ class Footer:
         start = self._required(key, found, "data_page_offset", _ANY)
         start, _ = first_page(start, found.dictionary_page_offset)
         pages = range(start, start + size) if size or self._required(key, found, "num_values") else None
-        offset = found.bloom_filter_offset
-        claim = (offset, found.bloom_filter_length) if offset is not None and offset > 0 else None
-        return pages, claim
+        offset = filter_offset(found)
+        return pages, None if offset is None else (offset, found.bloom_filter_length)
 
     def index_extents(self, key: ChunkKey, found: ChunkMetadata) -> list[tuple[str, int, int]]:
         """(`COLUMN_INDEX` or `OFFSET_INDEX`, offset, length) of a chunk's page indexes. Raises CorruptFile on bad
@@ -406,7 +391,6 @@ class Footer:
     def _chunk(self, key: ChunkKey, found: ChunkMetadata, column: Column) -> ColumnChunk:
         pages = self._required(key, found, "data_page_offset", _ANY)
         start, dictionary_bytes = first_page(pages, found.dictionary_page_offset)
-        offset = found.bloom_filter_offset
         nulls, low, high = self.statistics(key, found, column)
         trust = self.trust(column)
         exact = trust.exact
@@ -420,8 +404,7 @@ class Footer:
             codec=spec.enum_name("CompressionCodec", self._required(key, found, "codec")),
             data_offset=start,
             dictionary_bytes=dictionary_bytes,
-            # PARQUET-1979: writers without filters have written 0 and negative offsets
-            bloom_filter_offset=offset if offset is not None and offset > 0 else None,
+            bloom_filter_offset=filter_offset(found),
             bloom_filter_length=found.bloom_filter_length,
             min_value=low,
             max_value=high,
@@ -509,6 +492,13 @@ class Footer:
         return group.compressed_bytes or sum(
             self.chunk(ChunkKey(index, ordinal)).compressed_bytes for ordinal in range(len(group.chunks))
         )
+
+
+def filter_offset(found: ChunkMetadata) -> int | None:
+    """The offset of a chunk's filter; None without one. Writers without filters have written 0 and less
+    (PARQUET-1979)."""
+    offset = found.bloom_filter_offset
+    return offset if offset is not None and offset > 0 else None
 
 
 def first_page(data_page_offset: int, dictionary_page_offset: int | None) -> tuple[int, int | None]:

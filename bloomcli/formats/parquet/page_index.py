@@ -69,7 +69,7 @@ def _read(
         return None
     offset, length = extent
     words = name.replace("_", " ")
-    location = spec.Location(source.path, offset, f"row_groups[{key.row_group}].columns[{key.column}].{name}")
+    location = spec.Location(source.path, offset, f"{key.field}.{name}")
     if length > parquet_limits.INDEX_MAX_BYTES:
         most = parquet_limits.INDEX_MAX_BYTES
         raise location.unsupported(f"the {words} has {plural(length, 'byte')}; at most {most:,} are read")

@@ -240,7 +240,7 @@ class ChunkReader:
         self.window = window
         self.position = chunk.data_offset
         self.end = data_end
-        self.field = f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]"
+        self.field = chunk.key.field
         self._window = b""
         self._base = self.position
         size = chunk.compressed_bytes
@@ -335,7 +335,7 @@ def refuse_encrypted(source: Source, chunk: ColumnChunk) -> None:
         raise KeyMissing(
             f"column {chunk.column.path} is encrypted, and its key isn't given",
             path=source.path,
-            field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
+            field=chunk.key.field,
             hint=chunk.key_hint,
         )
 

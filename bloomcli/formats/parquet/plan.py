@@ -311,7 +311,7 @@ def _refuse_filter(source: Source, footer: Footer, key: ChunkKey, offset: int, l
         f"file's data, which end at {footer.start}, where new filters go: readers would take these for its bits",
         path=footer.path,
         offset=offset,
-        field=f"row_groups[{key.row_group}].columns[{key.column}].meta_data.bloom_filter_offset",
+        field=f"{key.field}.meta_data.bloom_filter_offset",
         hint=removing(name, after=" takes it out"),
     )
 
@@ -521,7 +521,7 @@ class AddPlan(Change):
             column=chunk.column.path,
             path=self.filters.source.path,
             offset=chunk.data_offset,
-            field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
+            field=chunk.key.field,
         )
 
     def _changed(self, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:

@@ -23,15 +23,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import geospatial, page_index, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import page_index, statistics
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
-from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.measured import Measure, MeasuredPage, measured, order_of
 from bloomcli.formats.parquet.page_index import PageBounds
 from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.spec import I64, Struct, enum_name
+from bloomcli.formats.parquet.statistics import GEOSPATIAL
 from bloomcli.hints import MENDS, repairing
 from bloomcli.kernels import Bounds, ColumnIndex, OffsetIndex
 from bloomcli.model.file import ChunkKey, Column, ColumnChunk, Severity
@@ -125,7 +125,7 @@ def contradictions(filters: Filters, chunk: ColumnChunk) -> list[Fault]:
 def measure_of(footer: Footer, chunk: ColumnChunk) -> Measure:
     """A measure of what the chunk's metadata speak about."""
     by = sorting_columns(footer, chunk.row_group)
-    claimed = geospatial.claims(footer.meta_struct(chunk.key), chunk.column)
+    claimed = statistics.geospatial_claims(footer.meta_struct(chunk.key), chunk.column)
     return Measure(
         chunk,
         footer.order(chunk.column),
@@ -185,7 +185,7 @@ class _Metadata:
         self.rows = self.footer.row_group(chunk.row_group).rows
         self.meta = self.footer.meta_struct(self.key)
         self.statistics = self.meta.struct("statistics", "Statistics")
-        self.claimed = geospatial.claims(self.meta, self.column)
+        self.claimed = statistics.geospatial_claims(self.meta, self.column)
         self.indexes: list[Fault] = []
         """Why an index can't be read."""
         self.column_index = self._index(COLUMN_INDEX, _PAGE_BOUNDS, page_index.column_index)

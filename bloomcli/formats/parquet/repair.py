@@ -29,11 +29,10 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import MeasuredColumn, Repair, Tick, of_columns
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.parquet import geospatial, page_index, sealing
+from bloomcli.formats.parquet import page_index, sealing
 from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, extension_remarks
-from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.measured import Measure, MeasuredPage, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.page_index import IndexedPage, boundary_order
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, chunk_range, data_pages
@@ -53,7 +52,7 @@ from bloomcli.formats.parquet.proof import (
 )
 from bloomcli.formats.parquet.spec import ENUMS, FOOTER_TAIL_BYTES, Struct
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part, Value
-from bloomcli.formats.parquet.statistics import has_floats
+from bloomcli.formats.parquet.statistics import GEOSPATIAL, geospatial_claims, has_floats
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.change import PAGE_INDEX, StructureChange
 from bloomcli.model.file import Column, ColumnChunk
@@ -323,7 +322,7 @@ class Maker:
             reason = self._put_statistics(mends=bool(problems))
             action = action if self.values else "keep"
         elif structure == GEOSPATIAL:
-            claimed = geospatial.claims(self._filters.footer.meta_struct(self.key), self._column)
+            claimed = geospatial_claims(self._filters.footer.meta_struct(self.key), self._column)
             if claimed is not None and self.measured.shapes is not None:
                 self.values[GEOSPATIAL], reason = claimed.mended(self.measured.shapes)
             action = "remove" if self.values[GEOSPATIAL] is None else action

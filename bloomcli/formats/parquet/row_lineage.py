@@ -102,19 +102,14 @@ class _Chunk(NamedTuple):
     """One column chunk: its page, and its facts for the footer."""
 
     name: str
-    row_group: int
     offset: int
     page: bytes
-    """The page with its header."""
+    """The page with its header, as they are stored."""
     rows: int
-    low: int
-    high: int
+    low: bytes
+    high: bytes
     cipher: Cipher | None
     """None: the file isn't encrypted."""
-
-    def stored(self, module: bytes, kind: Kind) -> bytes:
-        """A module of the chunk as it is stored."""
-        return module if self.cipher is None else self.cipher.encrypt(module, kind)
 
 
 class _Columns:
@@ -129,30 +124,24 @@ class _Columns:
 
     def build(self) -> tuple[bytes, bytes]:
         """Return the pages with their indexes, which start at `start`, and FileMetaData."""
-        footer = self.footer
-        chunks = list(self._chunks())
-        at = self.start + sum(len(chunk.page) for chunk in chunks)
-        out = [chunk.page for chunk in chunks]
+        groups = list(self._groups())
+        out = [chunk.page for chunks in groups for chunk in chunks]
+        at = self.start + sum(map(len, out))
         edits = self._schema()
-        for group in range(footer.row_group_count):
+        for group, chunks in enumerate(groups):
             metadata = []
-            for chunk in (one for one in chunks if one.row_group == group):
+            for chunk in chunks:
                 index: dict[str, int] = {}
-                if self.indexed and chunk.rows:
-                    places = encoded_offset_index([(chunk.offset, len(chunk.page), 0)])
-                    indexes = (
-                        (COLUMN_INDEX, chunk.stored(_column_index(chunk), Kind.COLUMN_INDEX)),
-                        (OFFSET_INDEX, chunk.stored(places, Kind.OFFSET_INDEX)),
-                    )
-                    for name, data in indexes:
-                        out.append(data)
-                        index |= {f"{name}_offset": at, f"{name}_length": len(data)}
-                        at += len(data)
+                for name, data in _indexes(chunk) if self.indexed and chunk.rows else ():
+                    out.append(data)
+                    index |= {f"{name}_offset": at, f"{name}_length": len(data)}
+                    at += len(data)
                 metadata.append(_column_chunk(chunk, index))
-            edits += self._row_group(group, metadata, [one for one in chunks if one.row_group == group])
-        return b"".join(out), apply_edits(footer.raw, edits)
+            edits += self._row_group(group, metadata, sum(len(chunk.page) for chunk in chunks))
+        return b"".join(out), apply_edits(self.footer.raw, edits)
 
-    def _chunks(self) -> Iterator[_Chunk]:
+    def _groups(self) -> Iterator[list[_Chunk]]:
+        """Yield the two chunks of each row group."""
         at, first = self.start, self.lineage.first_row_id
         for group in range(self.footer.row_group_count):
             rows = self.footer.row_group(group).rows
@@ -163,12 +152,15 @@ class _Columns:
                     path=self.footer.path,
                 )
             columns = (ROW_ID, first, 1), (LAST_UPDATED, self.lineage.sequence_number, 0)
+            chunks = []
             for position, (name, start, step) in enumerate(columns, len(self.footer.columns)):
                 cipher = self._cipher(group, position)
                 page = _page(rows, start, step, cipher)
-                last = start + step * max(rows - 1, 0)
-                yield _Chunk(name, group, at, page, rows, start, last, cipher)
+                ends = (start, start + step * max(rows - 1, 0))
+                low, high = (value.to_bytes(8, "little", signed=True) for value in ends)
+                chunks.append(_Chunk(name, at, page, rows, low, high, cipher))
                 at += len(page)
+            yield chunks
             first += rows
 
     def _cipher(self, group: int, position: int) -> Cipher | None:
@@ -211,14 +203,13 @@ class _Columns:
                 edits.append(Edit(span.start, span.end, varint(len(new)) + new))
         return edits
 
-    def _row_group(self, index: int, metadata: list[bytes], chunks: list[_Chunk]) -> list[Edit]:
+    def _row_group(self, index: int, metadata: list[bytes], page_bytes: int) -> list[Edit]:
         """The edits of one row group: its chunks, and its sizes."""
         group = self.footer.group_struct(index)
-        plain = sum(len(chunk.page) for chunk in chunks)
-        sizes = {"total_byte_size": group.required_int("total_byte_size") + plain}
+        sizes = {"total_byte_size": group.required_int("total_byte_size") + page_bytes}
         stored = group.integer("total_compressed_size")
         if stored is not None:
-            sizes["total_compressed_size"] = stored + plain
+            sizes["total_compressed_size"] = stored + page_bytes
         return _extend(group, "columns", metadata) + set_fields(group, sizes)
 
 
@@ -240,7 +231,7 @@ def _page(rows: int, first: int, step: int, cipher: Cipher | None) -> bytes:
     block = zigzag(step) + bytes(_MINIBLOCKS)  # the smallest difference; the others exceed it by 0, in 0 bits
     values = varint(_BLOCK) + varint(_MINIBLOCKS) + varint(rows) + zigzag(first) + block * -(-(rows - 1) // _BLOCK)
     body = len(levels).to_bytes(4, "little") + levels + values
-    stored = body if cipher is None else cipher.encrypt(body, Kind.DATA_PAGE, 0)
+    stored = _stored(cipher, body, Kind.DATA_PAGE, 0)
     head = {
         "num_values": rows,
         "encoding": _DELTA,
@@ -249,17 +240,24 @@ def _page(rows: int, first: int, step: int, cipher: Cipher | None) -> bytes:
     }
     sizes = {"uncompressed_page_size": len(body), "compressed_page_size": len(stored)}
     header = encoded("PageHeader", {"type": "DATA_PAGE", **sizes, "data_page_header": head})
-    return (header if cipher is None else cipher.encrypt(header, Kind.DATA_PAGE_HEADER, 0)) + stored
+    return _stored(cipher, header, Kind.DATA_PAGE_HEADER, 0) + stored
 
 
-def _column_index(chunk: _Chunk) -> bytes:
-    low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
-    return encoded_column_index([IndexedPage(low, high, nulls=0)], ASCENDING)
+def _stored(cipher: Cipher | None, module: bytes, kind: Kind, page: int | None = None) -> bytes:
+    """A module as it is stored."""
+    return module if cipher is None else cipher.encrypt(module, kind, page)
+
+
+def _indexes(chunk: _Chunk) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and the bytes of the page indexes, as they are stored."""
+    bounds = encoded_column_index([IndexedPage(chunk.low, chunk.high, nulls=0)], ASCENDING)
+    places = encoded_offset_index([(chunk.offset, len(chunk.page), 0)])
+    yield COLUMN_INDEX, _stored(chunk.cipher, bounds, Kind.COLUMN_INDEX)
+    yield OFFSET_INDEX, _stored(chunk.cipher, places, Kind.OFFSET_INDEX)
 
 
 def _column_chunk(chunk: _Chunk, index: dict[str, int]) -> bytes:
     """Encode a ColumnChunk. `index`: the fields of its page index."""
-    low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
     metadata = {
         "type": "INT64",
         "encodings": ["RLE", _DELTA],
@@ -269,7 +267,7 @@ def _column_chunk(chunk: _Chunk, index: dict[str, int]) -> bytes:
         "total_uncompressed_size": len(chunk.page),
         "total_compressed_size": len(chunk.page),
         "data_page_offset": chunk.offset,
-        "statistics": {"null_count": 0, "max_value": high, "min_value": low} if chunk.rows else {},
+        "statistics": {"null_count": 0, "max_value": chunk.high, "min_value": chunk.low} if chunk.rows else {},
     }
     fields: dict[str, Any] = {"file_offset": chunk.offset, "meta_data": metadata, **index}
     if chunk.cipher is not None:

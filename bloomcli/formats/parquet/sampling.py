@@ -11,6 +11,7 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.parquet import codecs, spec, values
 from bloomcli.formats.parquet.bloom_filter import Filters, bitset_bytes_in
+from bloomcli.formats.parquet.footer import filter_offset
 from bloomcli.formats.parquet.measured import Measure, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
@@ -32,7 +33,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
             continue
         count = found.num_values or 0
         nulls, low, high = footer.statistics(key, found, column)
-        has_filter = found.bloom_filter_offset is not None and found.bloom_filter_offset > 0
+        has_filter = filter_offset(found) is not None
         length = found.bloom_filter_length
         dictionary = bool(found.encodings & _DICTIONARIES)
         yield Extent(

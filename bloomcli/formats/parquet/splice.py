@@ -374,19 +374,22 @@ def check(old: Footer, raw: bytes, changed: Changed, moved: bool) -> None:
 def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None) -> bool:
     """Whether two footers are equal except for filters of these columns (None: all)."""
 
+    def claims(footer: Footer, columns: set[int] | None) -> list[tuple[ChunkKey, int | None]]:
+        """The chunks whose metadata have a filter's offset or length, with the length."""
+        found = ((key, footer.metadata(key)) for key in footer.chunk_keys(columns))
+        there = ((key, one.bloom_filter_offset, one.bloom_filter_length) for key, one in found)
+        return [(key, length) for key, offset, length in there if (offset, length) != (None, None)]
+
     def stripped(footer: Footer) -> bytes:
-        return _without(footer, {claim.key: _FIELDS[FILTER] for claim in footer.filter_claims(columns)})
+        return _without(footer, {key: _FIELDS[FILTER] for key, _ in claims(footer, columns)})
 
     if stripped(one) == stripped(other):
         return True
 
-    def kept(footer: Footer) -> list[tuple[ChunkKey, int | None]]:
-        rest = () if columns is None else set(range(footer.column_count)) - columns
-        return [(key, length) for key, _, length, _ in footer.filter_claims(set(rest))]
-
+    rest = set() if columns is None else set(range(one.column_count)) - columns
     # if filters were cut out, the bytes after them have moved
     one_rest, other_rest = (_without(each, dict.fromkeys(each.chunk_keys(), _LOCATIONS)) for each in (one, other))
-    return kept(one) == kept(other) and one_rest == other_rest
+    return claims(one, rest) == claims(other, rest) and one_rest == other_rest
 
 
 def differs_only_in_structures(one: Footer, other: Footer) -> bool:
