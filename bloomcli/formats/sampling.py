@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, size_for
 from bloomcli.filters.sizing import upper_bound_bytes
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.answer import Contents, UnitFacts
 from bloomcli.model.file import Column
 
 
@@ -115,19 +114,3 @@ class KirschMitzenmacherBuilder:
     def finished(self) -> list[BuiltFilter]:
         """A filter for each rate."""
         return [BuiltFilter(bits, bits.bits // 8, bits.fpp) for bits in self._filters]
-
-
-def extents(units: Iterable[UnitFacts]) -> Iterator[Extent]:
-    """The facts about a column's row groups in any format: without bounds, and filters only if they can be read."""
-    for facts in units:
-        empty = facts.contents is not Contents.VALUES
-        yield Extent(
-            rows=facts.rows,
-            row_group_bytes=facts.row_group_bytes,
-            chunk_bytes=facts.chunk_bytes,
-            values=0 if empty else facts.rows,
-            nulls=None,
-            empty=empty,
-            doubtful=True,
-            filter_bytes=0 if facts.has_filter else None,
-        )
