@@ -163,7 +163,11 @@ class OrcFile(LocatedFile):
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the row indexes that they are compared with."""
-        return self.filters.ranges_with_index(columns)
+        for streams, stream in self.filters.locations(columns):
+            yield stream.range
+            index = streams.find("ROW_INDEX", stream.column)
+            if index is not None:
+                yield index.range
 
     def total_bytes(self) -> int:
         return sum(s.data_length for s in self.footer.stripes)
