@@ -50,7 +50,7 @@ class SampleBatch(NamedTuple):
     hashed: int
     """The number of hashes."""
     key: Callable[[int], object]
-    """Returns the key of the value whose hash has this number, for `UnitValues.plain`."""
+    """Returns what `UnitValues.plain` takes for the value whose hash has this number: usually its PLAIN bytes."""
     more: bytes | bytearray | memoryview = b""
     """Further hashes that go into the filter: the other zero, other readings of a timestamp."""
 
@@ -62,12 +62,17 @@ class RowGroupValues(NamedTuple):
     batches: Iterator[SampleBatch]
 
 
+def as_given(keys: Sequence[object]) -> Sequence[bytes | None]:
+    """The values whose keys are their PLAIN bytes."""
+    return [key if isinstance(key, bytes) else None for key in keys]
+
+
 class UnitValues(NamedTuple):
     """The values of one column in one unit, which is a row group, or in ORC a stripe."""
 
     column: Column
     row_groups: Iterator[RowGroupValues]
-    plain: Callable[[Sequence[object]], Sequence[bytes | None]]
+    plain: Callable[[Sequence[object]], Sequence[bytes | None]] = as_given
     """Returns the PLAIN bytes of `literal_column` for values by their keys; None for one that is too long to keep."""
 
 
@@ -79,9 +84,6 @@ class SplitBlockBuilder:
         rates: false-positive rates.
         least: bytes of the smallest filter.
     """
-
-    fixed = False
-    """The size of a filter depends on its values."""
 
     def __init__(self, values: int, rates: Sequence[float], least: int) -> None:
         self._rates, self._least = rates, least
@@ -99,9 +101,6 @@ class SplitBlockBuilder:
 
 class KirschMitzenmacherBuilder:
     """Builds ORC's filters for several rates, each sized by the row index stride and the rate."""
-
-    fixed = True
-    """The size of a filter doesn't depend on its values."""
 
     def __init__(self, stride: int, rates: Sequence[float]) -> None:
         self._filters = [KirschMitzenmacherFilter.empty(*size_for(stride, rate)) for rate in rates]

@@ -65,7 +65,7 @@ def unit_values(
     chunks = [(c, filters.footer.chunk(ChunkKey(unit, c.index, group.chunks[c.index]))) for c in columns]
     filters.source.will_read((chunk.data_offset, chunk.compressed_bytes) for _, chunk in chunks)
     for column, chunk in chunks:
-        yield UnitValues(column, _row_group(filters, chunk, rates, least, stop), _plain)
+        yield UnitValues(column, _row_group(filters, chunk, rates, least, stop))
 
 
 def page_reads(filters: Filters, column: Column, unit: int, stop: Stop) -> tuple[int, int] | None:
@@ -89,10 +89,6 @@ def page_reads(filters: Filters, column: Column, unit: int, stop: Stop) -> tuple
     if found.unknown or found.rows is None or not whole or not pages:
         return None
     return sum(page.size for page in found.pages), lookup_bytes(pages)
-
-
-def _plain(keys: Sequence[object]) -> Sequence[bytes | None]:
-    return [key if isinstance(key, bytes) else None for key in keys]
 
 
 def _row_group(
