@@ -175,9 +175,8 @@ class _Column:
         self._typed = file.literal_column(values.column)
         self._literals = [] if wanted is None else literals(wanted.values, wanted.typed, self._typed)
         self._facts = self._units(self._literals)
-        self._any_size = format_named(file.format).sizes is Sizes.ANY
+        self._sizes = format_named(file.format).sizes
         self._tight: Built = []
-        self._fixed = False
 
     def _units(self, wanted: Sequence[Literal]) -> list[UnitFacts]:
         return list(self._file.unit_facts(self._values.column, wanted, {self._unit}))
@@ -217,7 +216,7 @@ class _Column:
             highest_fpp=tuple(max((done[at].fpp for done in built), default=0.0) for at in range(len(options.rates))),
             tight_bytes=tuple(sum(done[at].nbytes for done in self._tight) for at in range(len(options.rates))),
             row_groups=len(built),
-            fixed_filters=self._fixed,
+            fixed_filters=self._sizes is Sizes.OWN,
             seconds=seconds,
             page_reads=None if self._wanted else self._file.page_reads(self._values.column, self._unit, Stop()),
             existing=existing(self._facts, options.fpp),
@@ -240,8 +239,7 @@ class _Column:
                 if chosen is not None:
                     chosen.add(hashes, batch.key)
             done = filters.finished()
-            self._fixed = filters.fixed
-            self._tight.append(tight(done, options.rates, self._least) if self._any_size else done)
+            self._tight.append(tight(done, options.rates, self._least) if self._sizes is Sizes.ANY else done)
             built.append(self._tight[-1] if options.tight else done)
         return built
 

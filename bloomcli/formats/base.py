@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
-from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
+from bloomcli.formats.answer import Contents, UnitAnswers, UnitFacts, answers
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import quoted, replacing
 from bloomcli.model.change import FilterChange
@@ -435,10 +435,22 @@ class FilterFile(ABC):
         """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
 
     def extents(self, column: Column) -> Iterator[Extent]:
-        """The metadata's facts about a column in each row group, in order; by default without bounds."""
-        from bloomcli.formats.sampling import extents
+        """The metadata's facts about a column in each row group, in order; by default without bounds, and with
+        filters only if they can be read."""
+        from bloomcli.formats.sampling import Extent
 
-        return extents(self.unit_facts(column, ()))
+        for facts in self.unit_facts(column, ()):
+            empty = facts.contents is not Contents.VALUES
+            yield Extent(
+                rows=facts.rows,
+                row_group_bytes=facts.row_group_bytes,
+                chunk_bytes=facts.chunk_bytes,
+                values=0 if empty else facts.rows,
+                nulls=None,
+                empty=empty,
+                doubtful=True,
+                filter_bytes=0 if facts.has_filter else None,
+            )
 
     def unit_values(
         self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop

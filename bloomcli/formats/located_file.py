@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class LocatedFile(FilterFile):
-    """An open file whose format has the modules above.
+    """An open file whose format has the modules above. `FilterFile` says what its methods do.
 
     Attributes:
         footer: the metadata.
@@ -66,16 +66,13 @@ class LocatedFile(FilterFile):
         return self.part("describe")
 
     def filtered_columns(self) -> set[int]:
-        """Ordinals of the columns that have a filter anywhere."""
         columns: set[int] = self.filters.columns()
         return columns
 
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
-        """Every filter of these columns (None: all), in row-group then schema order."""
         return (facts for _, facts in self.indexed_facts(columns))
 
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
-        """`facts`, each with the ordinal of its column."""
         self.source.will_read(self.filters.ranges(columns))
         return chain.from_iterable(map(self.facts_of, self.filters.locations(columns)))
 
@@ -95,7 +92,6 @@ class LocatedFile(FilterFile):
         """Compare a filter with the footer's facts about the whole file, for `column_facts`. Nothing by default."""
 
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
-        """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
         from bloomcli.model.inspect import FilterDump
 
         self._refuse_unknown_unit(row_group, stripe)
@@ -136,7 +132,6 @@ class LocatedFile(FilterFile):
             )
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Yield every filter, and the faults of filters and their locations. Reads each filter once, no column."""
         check = self.part("check")
         self.source.will_read(self.ranges_to_examine(columns))
         for location in self.filters.locations(columns):
@@ -144,7 +139,6 @@ class LocatedFile(FilterFile):
         yield from check.overlaps(self.filters, columns)
 
     def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
-        """What the statistics and indexes show to be wrong by themselves."""
         yield from self.part("check").contradictions(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
@@ -167,52 +161,41 @@ class LocatedFile(FilterFile):
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every column in its usable filters, in these units only (None: all)."""
         yield from self.part("check").deep(self.filters, columns, tick, units, threads)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
-        """Compressed bytes that `deep` reads, at most."""
         return int(self.filters.deep_bytes(columns, units))
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
-        """Whether another file's metadata equal this file's except for filters of these columns (None: all)."""
         if not isinstance(other, type(self)):
             return False
         return bool(self.part("splice").differs_only_in_filters(self.footer, other.footer, columns))
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
-        """The metadata's facts about these columns (None: all), in schema order."""
         yield from self.describe.column_facts(self.footer, columns)
 
     def schema_tree(self) -> Iterator[SchemaNode]:
-        """The format's own schema elements, in preorder."""
         yield from self.part("footer").schema_tree(self.footer)
 
     def footer_tree(self) -> dict[str, Tree] | None:
-        """The whole footer as a JSON object. Raises UnsupportedError if the object would take too much memory."""
         tree: dict[str, Tree] = self.part("footer").footer_tree(self.footer)
         return tree
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """The bits of a column in each row group, from its filter or from its values."""
         yield from self.part("index_input").row_groups(self.filters, column, fpp, stop)
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """Estimate the reads of `row_group_bits` for each row group."""
         yield from self.part("index_input").sources(self.filters, column)
 
     def extents(self, column: Column) -> Iterator[Extent]:
-        """The metadata's facts about a column in each row group, in order."""
         yield from self.part("sampling").extents(self.filters, column)
 
     def unit_values(
         self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
     ) -> Iterator[UnitValues]:
-        """The values of leaf columns in one of `units`."""
         yield from self.part("sampling").unit_values(self.filters, columns, unit, rates, least, stop)
 
     def search(self, column: Column) -> ColumnSearch:
-        """The search for rows by a column's values."""
         found: ColumnSearch = self.part("search").Search(self, column)
         return found
 
@@ -222,7 +205,6 @@ class LocatedFile(FilterFile):
         return plan.with_left_out(columns)
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
-        """Plan to remove filters."""
         plan: Plan = self.part("plan").RemovePlan(self.filters, columns)
         return plan
 

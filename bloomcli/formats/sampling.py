@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, size_for
 from bloomcli.filters.sizing import upper_bound_bytes
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.answer import Contents, UnitFacts
 from bloomcli.model.file import Column
 
 
@@ -51,7 +50,7 @@ class SampleBatch(NamedTuple):
     hashed: int
     """The number of hashes."""
     key: Callable[[int], object]
-    """Returns the key of the value whose hash has this number, for `UnitValues.plain`."""
+    """Returns what `UnitValues.plain` takes for the value whose hash has this number: usually its PLAIN bytes."""
     more: bytes | bytearray | memoryview = b""
     """Further hashes that go into the filter: the other zero, other readings of a timestamp."""
 
@@ -63,12 +62,17 @@ class RowGroupValues(NamedTuple):
     batches: Iterator[SampleBatch]
 
 
+def as_given(keys: Sequence[object]) -> Sequence[bytes | None]:
+    """The values whose keys are their PLAIN bytes."""
+    return [key if isinstance(key, bytes) else None for key in keys]
+
+
 class UnitValues(NamedTuple):
     """The values of one column in one unit, which is a row group, or in ORC a stripe."""
 
     column: Column
     row_groups: Iterator[RowGroupValues]
-    plain: Callable[[Sequence[object]], Sequence[bytes | None]]
+    plain: Callable[[Sequence[object]], Sequence[bytes | None]] = as_given
     """Returns the PLAIN bytes of `literal_column` for values by their keys; None for one that is too long to keep."""
 
 
@@ -80,9 +84,6 @@ class SplitBlockBuilder:
         rates: false-positive rates.
         least: bytes of the smallest filter.
     """
-
-    fixed = False
-    """The size of a filter depends on its values."""
 
     def __init__(self, values: int, rates: Sequence[float], least: int) -> None:
         self._rates, self._least = rates, least
@@ -101,9 +102,6 @@ class SplitBlockBuilder:
 class KirschMitzenmacherBuilder:
     """Builds ORC's filters for several rates, each sized by the row index stride and the rate."""
 
-    fixed = True
-    """The size of a filter doesn't depend on its values."""
-
     def __init__(self, stride: int, rates: Sequence[float]) -> None:
         self._filters = [KirschMitzenmacherFilter.empty(*size_for(stride, rate)) for rate in rates]
 
@@ -115,19 +113,3 @@ class KirschMitzenmacherBuilder:
     def finished(self) -> list[BuiltFilter]:
         """A filter for each rate."""
         return [BuiltFilter(bits, bits.bits // 8, bits.fpp) for bits in self._filters]
-
-
-def extents(units: Iterable[UnitFacts]) -> Iterator[Extent]:
-    """The facts about a column's row groups in any format: without bounds, and filters only if they can be read."""
-    for facts in units:
-        empty = facts.contents is not Contents.VALUES
-        yield Extent(
-            rows=facts.rows,
-            row_group_bytes=facts.row_group_bytes,
-            chunk_bytes=facts.chunk_bytes,
-            values=0 if empty else facts.rows,
-            nulls=None,
-            empty=empty,
-            doubtful=True,
-            filter_bytes=0 if facts.has_filter else None,
-        )

@@ -226,8 +226,7 @@ class Filters:
 
     def bytes_of(self, group: RowGroup, columns: set[int]) -> int:
         """Compressed bytes of a row group's buckets that hold any of these columns."""
-        buckets = {self.footer.columns[c].bucket for c in columns}
-        return sum(group.bucket_bytes(b) for b in buckets)
+        return sum(size for _, size in self.value_ranges(group, columns))
 
     def proven(self, columns: set[int] | None) -> set[int]:
         """Ordinals of the columns whose statistics are checked: these ones, or those with filters if it is None."""

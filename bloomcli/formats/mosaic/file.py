@@ -11,7 +11,7 @@ from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import WRONG, Bits, Contents, Lookup, ReadBudget, UnitFacts
 from bloomcli.formats.base import FilterBounds, FilterProblem
 from bloomcli.formats.located_file import LocatedFile
-from bloomcli.formats.mosaic import describe, schema, statistics, values
+from bloomcli.formats.mosaic import describe, dictionary, schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters, unfilterable
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
@@ -21,7 +21,8 @@ from bloomcli.values.literals import Literal
 
 
 class MosaicFile(LocatedFile):
-    """An open Mosaic file. Opening reads footer, schema and row-group index; filters are read on demand."""
+    """An open Mosaic file. Opening reads footer, schema and row-group index; filters are read on demand. `FilterFile`
+    says what its methods do."""
 
     format = "mosaic"
     footer: Footer
@@ -55,7 +56,6 @@ class MosaicFile(LocatedFile):
         ]
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
-        """The column's bucket in each row group."""
         return describe.buckets(self.footer, column.index)
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
@@ -63,15 +63,12 @@ class MosaicFile(LocatedFile):
         return describe.index(self.footer, column.index)
 
     def literal_column(self, column: Column) -> Column:
-        """The Parquet type that holds the same values."""
         return schema.literal_column(self.footer.columns[column.index])
 
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
     ) -> Iterator[UnitFacts]:
         """Yield the facts of each row group. A column's bytes are those of its bucket, which is read as a whole."""
-        from bloomcli.formats.mosaic import dictionary
-
         budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)
         mosaic = self.footer.columns[column.index]
         typed = schema.literal_column(mosaic)
@@ -113,11 +110,9 @@ class MosaicFile(LocatedFile):
         )
 
     def row_group_rows(self) -> Sequence[int]:
-        """The rows of each row group."""
         return [group.rows for group in self.footer.row_groups]
 
     def indexed_column(self, column: Column) -> Column:
-        """The column with the Parquet type whose hashes an index has."""
         from bloomcli.formats.mosaic import index_input
 
         return index_input.column_of(self.footer.columns[column.index])
@@ -135,11 +130,9 @@ class MosaicFile(LocatedFile):
         return Lookup(literal.impossible, unknowable, encodings, tuple(map(kernels.xxh64, encodings)))
 
     def total_bytes(self) -> int:
-        """Compressed bytes of all row groups."""
         return sum(group.data_bytes for group in self.footer.row_groups)
 
     def without_filter(self, column: Column) -> list[int]:
-        """Row groups with rows in which a column has no filter."""
         return [
             g.ordinal for g in self.footer.row_groups if g.rows and self.filters.preferred(g, column.index) is None
         ]

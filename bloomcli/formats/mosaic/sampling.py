@@ -53,18 +53,14 @@ def unit_values(
         hashed = decoded[mosaic.index]
         most = values.distinct_bound(mosaic, group.non_null(mosaic.index))
         zeros = array("Q", values.zero_hashes(mosaic)).tobytes() if hashed.has_zero else b""
-        batch = SampleBatch(hashed.hashes, hashed.count, int, zeros)
+        plain = partial(_plain, hashed, schema.literal_column(mosaic))
+        batch = SampleBatch(hashed.hashes, hashed.count, plain, zeros)
         row_group = RowGroupValues(SplitBlockBuilder(most, rates, least), iter([batch]))
-        yield UnitValues(column, iter([row_group]), partial(_plain, hashed, schema.literal_column(mosaic)))
+        yield UnitValues(column, iter([row_group]))
 
 
-def _plain(hashed: HashedColumn, typed: Column, keys: Sequence[object]) -> Sequence[bytes | None]:
-    """Values by their numbers; None for one whose text isn't a value of the type."""
-    found: list[bytes | None] = []
-    for key in keys:
-        if isinstance(key, int):
-            encodings: Sequence[bytes] = ()
-            with suppress(LiteralError):
-                encodings = parse(hashed.value(key), typed).encodings
-            found.append(next(iter(encodings), None))
-    return found
+def _plain(hashed: HashedColumn, typed: Column, at: int) -> bytes | None:
+    """The value with the hash at a position; None if its text isn't a value of the type."""
+    with suppress(LiteralError):
+        return next(iter(parse(hashed.value(at), typed).encodings), None)
+    return None

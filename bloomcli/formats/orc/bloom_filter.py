@@ -90,10 +90,11 @@ def why_untrusted(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kin
         if orc.kind == "TIMESTAMP" and writer < _ORC_135:
             return "timestamps were hashed in the writer's local time before ORC-135"
         return None
-    encoding = stripe_footer.bloom_encoding(orc.id)
-    if encoding is not None and encoding > BLOOM_ENCODING:
-        return f"bloomEncoding {encoding} is not known"
-    if not encoding and orc.kind == "TIMESTAMP":
+    encoding = stripe_footer.encoding(orc.id)
+    bloom = 0 if encoding is None else encoding.bloom or 0
+    if bloom > BLOOM_ENCODING:
+        return f"bloomEncoding {bloom} is not known"
+    if not bloom and orc.kind == "TIMESTAMP":
         return "without bloomEncoding 1 timestamps are in the writer's local time"
     return None
 
@@ -140,14 +141,6 @@ class Filters:
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of these columns' filter streams (None: all)."""
         return (stream.range for _, stream in self.locations(columns))
-
-    def ranges_with_index(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of these columns' filter streams and row indexes."""
-        for streams, stream in self.locations(columns):
-            yield stream.range
-            index = streams.find("ROW_INDEX", stream.column)
-            if index is not None:
-                yield index.range
 
     def ranges_to_look_up(self, column: int, stripes: Sequence[Stripe]) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of the filters that readers use and of the row indexes in these stripes. Filter

@@ -145,7 +145,8 @@ def sound(
         message = f"readers must not use these filters, and those that do lose rows: {loaded.untrusted}"
         yield finding("filter-untrusted", message)
     probed = orc.kind in {*hashes.READABLE, "UNION"}
-    if probed and loaded.stream.kind == UTF8 and location.streams.bloom_encoding(orc.id) != BLOOM_ENCODING:
+    encoding = location.streams.encoding(orc.id)
+    if probed and loaded.stream.kind == UTF8 and (encoding is None or encoding.bloom != BLOOM_ENCODING):
         message = "a BLOOM_FILTER_UTF8 stream without bloomEncoding 1: ORC C++ ignores it"
         yield finding("filter-encoding", message)
     if location.streams.find("ROW_INDEX", orc.id) is None:

@@ -111,8 +111,7 @@ class Codec(NamedTuple):
     def _compressed(self, block: bytes) -> bytes:
         self.refuse_unknown(0, "")
         if self.name == "ZLIB":
-            packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-            return packer.compress(block) + packer.flush()
+            return zlib.compress(block, wbits=-zlib.MAX_WBITS)
         if self.name == "ZSTD":
             import zstandard
 

@@ -15,9 +15,9 @@ from bloomcli.formats.answer import ENCRYPTED, WRONG
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, merged_bounds
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc import spec, statistics
+from bloomcli.formats.orc import statistics
 from bloomcli.formats.orc.bloom_filter import UTF8, Filters, LoadedStream, Location
-from bloomcli.formats.orc.footer import INDEX_KINDS, Footer, Stripe
+from bloomcli.formats.orc.footer import DICTIONARIES, INDEX_KINDS, Footer, Stripe
 from bloomcli.formats.orc.row_index import RowIndex
 from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
 from bloomcli.formats.orc.statistics import missing_bounds
@@ -174,8 +174,7 @@ def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
         except BloomError as error:
             yield PageFacts(row_group=0, stripe=stripe.ordinal, kind="?", offset=stripe.offset, problem=error.reason)
             continue
-        encodings = found.message.columns
-        encoding = spec.name_of("EncodingKind", encodings[column].kind) if column < len(encodings) else None
+        encoding = found.encoding(column)
         for stream in found.of_column(column):
             yield PageFacts(
                 row_group=0,
@@ -183,7 +182,7 @@ def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
                 kind=stream.kind,
                 offset=stream.offset,
                 compressed_bytes=stream.length,
-                encoding=encoding,
+                encoding=None if encoding is None else encoding.name,
                 problem=ENCRYPTED if column in footer.encrypted_columns else None,
             )
 
@@ -258,8 +257,6 @@ def _index_entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: 
 
 CONTRADICTED: Final = "no filter has the file's own minimum or maximum: the filters or the statistics are wrong"
 
-_DICTIONARIES: Final = ("DICTIONARY", "DICTIONARY_V2")
-
 
 class Contradictions:
     """Finds columns whose filters don't have the file's own minimum or maximum, in any row group.
@@ -309,15 +306,13 @@ def column_facts(footer: Footer, columns: set[int] | None, contradictions: Contr
     stored = {t.id: _ColumnStorage() for t in chosen}
     for stripe in footer.stripes:
         streams = footer.stripe_footer(stripe)
-        encodings = streams.message.columns
         for column, found in stored.items():
             found.stripes += 1
             found.bytes += sum(s.length for s in streams.of_column(column) if s.kind not in INDEX_KINDS)
-            if column < len(encodings):
-                name = spec.name_of("EncodingKind", encodings[column].kind)
-                found.encodings[name] = None
-                if name in _DICTIONARIES:
-                    found.dictionaries.append(encodings[column].dictionary_size)
+            if (encoding := streams.encoding(column)) is not None:
+                found.encodings[encoding.name] = None
+                if encoding.name in DICTIONARIES:
+                    found.dictionaries.append(encoding.entries)
     for orc in chosen:
         facts = _facts(footer, orc, stored[orc.id])
         yield facts._replace(bounds=Bounds(problem=CONTRADICTED)) if contradictions.contradicted(orc.id) else facts

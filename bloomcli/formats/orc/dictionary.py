@@ -5,6 +5,7 @@ In a stripe whose encoding of a column is DICTIONARY or DICTIONARY_V2, every val
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
@@ -12,8 +13,7 @@ from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.answer import DictionaryEntries, DictionaryLookup, Lookup, ReadBudget
 from bloomcli.formats.orc import statistics
-from bloomcli.formats.orc.bloom_filter import Filters
-from bloomcli.formats.orc.footer import StripeFooter
+from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.hashes import hashed_entries
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.values import ColumnStreams, LeafReader
@@ -23,53 +23,49 @@ _KINDS: Final = ("STRING", "VARCHAR")
 """Not CHAR: writers differ in whether they pad entries."""
 
 
-class StripeDictionary:
-    """The dictionary of one column in one stripe. It is read at the first lookup."""
+Entries = Callable[[], DictionaryEntries | None]
 
-    def __init__(self, filters: Filters, streams: StripeFooter, orc: OrcType, budget: ReadBudget) -> None:
-        self._filters = filters
-        self._streams = streams
-        self._orc = orc
-        self._budget = budget
-        self._entries = cache(self._read)
 
-    def lookup_of(self, stats: Any, typed: Column) -> DictionaryLookup | None:
-        """Return the lookup for one row group; None if the metadata show that the dictionary can't exclude values.
+def entries_of(footer: Footer, streams: StripeFooter, orc: OrcType, budget: ReadBudget) -> Entries:
+    """Return the function that returns the entries of a column's dictionary in a stripe, which are read once; None
+    without a dictionary, or if it is too large. It raises CorruptFile, UnsupportedError."""
 
-        Args:
-            stats: the statistics of the row group, or None. If their minimum or maximum isn't an entry, nothing is
-                looked up.
-            typed: the column of the literals.
-        """
-        orc = self._orc
-        if orc.kind not in _KINDS or orc.id in self._filters.footer.encrypted_columns or orc.fault is not None:
-            return None
-
-        def excludes(lookup: Lookup) -> bool | None:
-            found = self._entries()
-            if found is None or any(statistics.missing_bounds(stats, orc, typed, found)):
-                return None
-            return not any(map(found.check, lookup.hashes))
-
-        return excludes
-
-    def _read(self) -> DictionaryEntries | None:
-        """The entries; None without a dictionary, or if it is too large. Raises CorruptFile, UnsupportedError."""
-        footer, orc = self._filters.footer, self._orc
-        streams = ColumnStreams(footer, self._streams, orc, Stop())
-        leaf = LeafReader(streams)
+    @cache
+    def found() -> DictionaryEntries | None:
+        column = ColumnStreams(footer, streams, orc, Stop())
+        leaf = LeafReader(column)
         if leaf.entries is None:
             return None
-        size = sum(
-            stream.length
-            for stream in self._streams.of_column(orc.id)
-            if stream.kind in {"DICTIONARY_DATA", "LENGTH"}
-        )
+        size = sum(s.length for s in streams.of_column(orc.id) if s.kind in {"DICTIONARY_DATA", "LENGTH"})
         most = limits.PROBED_DICTIONARY_MAX_BYTES
         if max(size, 8 * leaf.entries) > most:
             return None
-        size += _unpacked(streams, leaf.entries)
-        return DictionaryEntries(hashed_entries(leaf)) if size <= most and self._budget.take(size) else None
+        size += _unpacked(column, leaf.entries)
+        return DictionaryEntries(hashed_entries(leaf)) if size <= most and budget.take(size) else None
+
+    return found
+
+
+def lookup_of(entries: Entries, stats: Any, orc: OrcType, typed: Column) -> DictionaryLookup | None:
+    """Return the lookup for one row group; None for types whose values can't be compared.
+
+    Args:
+        entries: as `entries_of` returns them.
+        stats: the statistics of the row group, or None. If their minimum or maximum isn't an entry, nothing is looked
+            up.
+        orc: the column.
+        typed: the column of the literals.
+    """
+    if orc.kind not in _KINDS or orc.fault is not None:
+        return None
+
+    def excludes(lookup: Lookup) -> bool | None:
+        found = entries()
+        if found is None or any(statistics.missing_bounds(stats, orc, typed, found)):
+            return None
+        return not any(map(found.check, lookup.hashes))
+
+    return excludes
 
 
 def _unpacked(streams: ColumnStreams, entries: int) -> int:

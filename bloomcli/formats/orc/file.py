@@ -12,10 +12,11 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, ReadBudget, UnitFacts
 from bloomcli.formats.base import FilterBounds, FooterEntry
 from bloomcli.formats.located_file import LocatedFile
-from bloomcli.formats.orc import describe, hashes, statistics
+from bloomcli.formats.orc import describe, dictionary, hashes, statistics
 from bloomcli.formats.orc.bloom_filter import PROBED, Filters, LoadedStream, Location, kinds_of_option
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.schema import COMPOUND, column_of, literal_column
+from bloomcli.formats.orc.table_columns import types_of_table
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class OrcFile(LocatedFile):
-    """An open ORC file. Opening reads the tail; stripe footers and filters are read on demand."""
+    """An open ORC file. Opening reads the tail; stripe footers and filters are read on demand. `FilterFile` says what
+    its methods do."""
 
     format = "orc"
     footer: Footer
@@ -45,9 +47,6 @@ class OrcFile(LocatedFile):
         self.created_by = self.footer.created_by
 
     def use_names(self, names: ColumnNames) -> None:
-        """Give the columns the table's paths."""
-        from bloomcli.formats.orc.table_columns import types_of_table
-
         self.footer.types, self.missing_columns = types_of_table(self.footer, names)
 
     @property
@@ -71,15 +70,12 @@ class OrcFile(LocatedFile):
         return {name: FooterEntry(value, self.footer.footer_at) for name, value in self.footer.user_metadata()}
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
-        """The column's streams."""
         return describe.streams(self.footer, column.index)
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
-        """The entries of the row index."""
         return describe.index(self.filters, column.index)
 
     def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
-        """The filters of each stripe, merged bit by bit."""
         return describe.merged_filters(self.filters, column.index)
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
@@ -95,19 +91,15 @@ class OrcFile(LocatedFile):
         self._contradictions.compare(location.streams.stripe.ordinal, loaded)
 
     def literal_column(self, column: Column) -> Column:
-        """The Parquet type that holds the same values."""
         return literal_column(self.footer.types[column.index])
 
     def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
-        """By column and kind."""
         return describe.summary(facts)
 
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
     ) -> Iterator[UnitFacts]:
         """Yield the facts of each row group. Its bytes are its share of its stripe."""
-        from bloomcli.formats.orc.dictionary import StripeDictionary
-
         orc = self.footer.types[column.index]
         typed = literal_column(orc)
         encrypted = orc.id in self.footer.encrypted_columns
@@ -130,7 +122,7 @@ class OrcFile(LocatedFile):
             streams = self.footer.stripe_footer(stripe)
             loaded, problem = self.filters.usable(stripe, orc)
             index = self.filters.statistics(streams, orc.id)
-            dictionary = StripeDictionary(self.filters, streams, orc, budget)
+            entries = dictionary.entries_of(self.footer, streams, orc, budget)
             chunk = sum(s.length for s in self.filters.value_streams(streams, orc.id))
             for group, (rows, stats) in enumerate(zip(self.footer.units(stripe), index, strict=True)):
                 bits = loaded.filters[group] if loaded is not None and self.footer.stride else None
@@ -150,7 +142,7 @@ class OrcFile(LocatedFile):
                     problem=WRONG if wrong else problem,
                     lookups=lookups,
                     stats_skip=statistics.skips(stats if known else None, (low, high), literals, typed),
-                    dictionary_excludes=dictionary.lookup_of(stats, typed),
+                    dictionary_excludes=None if encrypted else dictionary.lookup_of(entries, stats, orc, typed),
                     low=low,
                     high=high,
                 )
@@ -165,17 +157,19 @@ class OrcFile(LocatedFile):
         return self.footer.version_error
 
     def indexed_column(self, column: Column) -> Column:
-        """The column with the Parquet type whose hashes an index has."""
         from bloomcli.formats.orc import index_input
 
         return index_input.column_of(self.footer.types[column.index])
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the row indexes that they are compared with."""
-        return self.filters.ranges_with_index(columns)
+        for streams, stream in self.filters.locations(columns):
+            yield stream.range
+            index = streams.find("ROW_INDEX", stream.column)
+            if index is not None:
+                yield index.range
 
     def total_bytes(self) -> int:
-        """Data bytes of all stripes."""
         return sum(s.data_length for s in self.footer.stripes)
 
     def without_filter(self, column: Column) -> list[int]:
@@ -197,14 +191,12 @@ class OrcFile(LocatedFile):
                         yield FilterBounds(group, streams.stripe.ordinal, *statistics.bounds(found, orc))
 
     def uncounted_nulls(self, column: Column) -> Iterator[tuple[int | None, int]]:
-        """By the row indexes."""
         from bloomcli.formats.orc import proof
 
         self.footer.will_read_stripes()
         return proof.uncounted_nulls(self.filters, column.index)
 
     def units(self) -> Sequence[int]:
-        """Stripes."""
         return [self.footer.row_groups(s) for s in self.footer.stripes]
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:

@@ -86,6 +86,20 @@ class Stream(NamedTuple):
         return self.offset, self.length
 
 
+class Encoding(NamedTuple):
+    """How a stripe stores a column."""
+
+    name: str
+    entries: int
+    """Entries of its dictionary; 0 without one."""
+    bloom: int | None
+    """ColumnEncoding.bloomEncoding; None where it isn't written."""
+
+
+DICTIONARIES: Final = ("DICTIONARY", "DICTIONARY_V2")
+"""The encodings in which every value is an entry of a dictionary."""
+
+
 @dataclass(frozen=True)
 class StripeFooter:
     """A stripe's footer: the message, and the locations of its streams."""
@@ -109,12 +123,13 @@ class StripeFooter:
         """The stream of a kind of a column."""
         return next((s for s in self.of_column(column) if s.kind == kind), None)
 
-    def bloom_encoding(self, column: int) -> int | None:
-        """ColumnEncoding.bloomEncoding; None where it isn't written."""
+    def encoding(self, column: int) -> Encoding | None:
+        """A column's encoding; None where the footer has none."""
         if column >= len(self.message.columns):
             return None
-        encoding = self.message.columns[column]
-        return int(encoding.bloom_encoding) if encoding.HasField("bloom_encoding") else None
+        found = self.message.columns[column]
+        bloom = int(found.bloom_encoding) if found.HasField("bloom_encoding") else None
+        return Encoding(spec.name_of("EncodingKind", found.kind), int(found.dictionary_size), bloom)
 
 
 class Footer:

@@ -213,6 +213,5 @@ def column_hasher(
 def memory(streams: StripeFooter, orc: OrcType) -> int:
     """Maximum bytes of memory for reading a column of a stripe, apart from a few windows and batches: those of its
     dictionary's hashes."""
-    columns = streams.message.columns
-    entries = columns[orc.id].dictionary_size if orc.id < len(columns) else 0
-    return _HASH_BYTES * min(int(entries), orc_limits.DICTIONARY_MAX)
+    encoding = streams.encoding(orc.id)
+    return 0 if encoding is None else _HASH_BYTES * min(encoding.entries, orc_limits.DICTIONARY_MAX)

@@ -17,7 +17,6 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.formats import index_bits, wanted_values
 from bloomcli.formats.base import BitsSource, RowGroupBits
 from bloomcli.formats.index_bits import BitsMaker
-from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.arrow_forms import forms_of
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import Stream, StripeFooter
@@ -111,11 +110,8 @@ def _referred(reader: ValueReader[Counted], rows: int) -> Iterator[Values]:
 
 def _is_whole_dictionary(streams: StripeFooter, orc: OrcType) -> bool:
     """Whether every value is an entry of a dictionary that isn't empty."""
-    columns = streams.message.columns
-    if orc.kind not in TEXTS or orc.id >= len(columns):
-        return False
-    found = columns[orc.id]
-    return bool(found.dictionary_size) and spec.name_of("EncodingKind", found.kind) not in DIRECT
+    found = streams.encoding(orc.id)
+    return orc.kind in TEXTS and found is not None and found.entries > 0 and found.name not in DIRECT
 
 
 def _streams(filters: Filters, streams: StripeFooter, orc: OrcType) -> list[Stream]:

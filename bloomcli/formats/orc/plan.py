@@ -33,7 +33,7 @@ from bloomcli.formats.orc.bloom_filter import (
 from bloomcli.formats.orc.compression import Packer
 from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.splice import Layout, rebuild
+from bloomcli.formats.orc.splice import new_file
 from bloomcli.formats.orc.values import REPEATED, TIMESTAMPS
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import listed
@@ -103,7 +103,6 @@ class Change(Plan):
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The new file, stripe by stripe: kept bytes, new filters, new stripe footer."""
-        layout = Layout(self.footer, self.new_version)
         changes: list[FilterChange] = list(self._dropped)
         filters: dict[tuple[int, str, int], int] = {}
         stop = Stop()
@@ -112,9 +111,10 @@ class Change(Plan):
             self.jobs(stop), threads, lambda built: sum(s.length for s in built.streams), stop, max_jobs=threads + 1
         ) as queue:
             self._queue = queue
+            queue.start_jobs()
 
-            def built(column: int) -> Sequence[NewStream]:
-                """Return a column's filters in the current stripe. Jobs have the order of these calls."""
+            def built(stripe: Stripe, column: int) -> Sequence[NewStream]:
+                """Return a column's filters in a stripe. Jobs have the order of these calls."""
                 queue.start_jobs()
                 found = queue.take()
                 changes.append(found.change)
@@ -122,36 +122,29 @@ class Change(Plan):
                 tick(self._data_bytes(self.footer.stripe_footer(stripe), column))
                 return found.streams
 
-            for stripe in self.footer.stripes:
-                queue.start_jobs()
-                yield from layout.before(stripe)
-                columns = [c.id for c in self._todo.get(stripe.ordinal, ())]
-                removed = self.removed.get(stripe.ordinal, set())
-                yield from layout.add(
-                    rebuild(self.footer, self.footer.stripe_footer(stripe), removed, columns, built)
-                )
-        yield from layout.tail()
+            columns = {ordinal: [c.id for c in chosen] for ordinal, chosen in self._todo.items()}
+            stripes = yield from new_file(self.footer, self.removed, columns, built, self.new_version)
         self._result = ChangeResult(
             changes=tuple(changes),
             bytes_decoded=self.bytes_to_decode,
             remarks=queue.remarks,
-            verify=lambda written: self.verify(written, layout, filters),
+            verify=lambda written: self.verify(written, stripes, filters),
         )
 
     def _data_bytes(self, streams: StripeFooter, column: int) -> int:
         return sum(s.length for s in self.filters.value_streams(streams, column))
 
-    def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
+    def verify(self, written: Source, stripes: Sequence[Stripe], filters: dict[tuple[int, str, int], int]) -> None:
         """Re-read the finished file: every stripe has the planned streams, and the new filters have the planned
         bytes.
 
-        `filters` has the checksum of each, by stripe, kind and column.
+        `stripes` are the planned ones; `filters` has the checksum of each new filter, by stripe, kind and column.
         """
         again = Footer(written)
         again.will_read_stripes()
         if len(again.stripes) != len(self.footer.stripes) or again.rows != self.footer.rows:
             raise WriteError("the footer that was written isn't the one that was planned")
-        for old, stripe, planned_stripe in zip(self.footer.stripes, again.stripes, layout.stripes, strict=True):
+        for old, stripe, planned_stripe in zip(self.footer.stripes, again.stripes, stripes, strict=True):
             if stripe != planned_stripe:
                 raise WriteError(f"stripe {stripe.ordinal} isn't where it was planned")
             removed = self.removed.get(stripe.ordinal, set())

@@ -102,11 +102,11 @@ class RowIndex:
     @cached_property
     def _layout(self) -> Sequence[tuple[str, int]] | None:
         """The kinds of the streams with positions, and the further numbers of each; None if unknown."""
-        orc, encodings = self.orc, self.streams.message.columns
-        if orc.id >= len(encodings) or self._footer.version_error is not None:  # other versions have other streams
+        orc, encoding = self.orc, self.streams.encoding(self.orc.id)
+        if encoding is None or self._footer.version_error is not None:  # other versions have other streams
             return None
         found = _STREAMS.get(orc.kind)
-        if orc.kind in TEXTS and spec.name_of("EncodingKind", encodings[orc.id].kind) not in DIRECT:
+        if orc.kind in TEXTS and encoding.name not in DIRECT:
             found = (("DATA", _RUNS),)
         if found is not None and self.streams.find("PRESENT", orc.id) is not None:
             found = (("PRESENT", _BITS), *found)

@@ -13,7 +13,14 @@ from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.hashes import HashBatch
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.values import ColumnStreams, LeafReader
-from bloomcli.formats.sampling import Extent, KirschMitzenmacherBuilder, RowGroupValues, SampleBatch, UnitValues
+from bloomcli.formats.sampling import (
+    Extent,
+    KirschMitzenmacherBuilder,
+    RowGroupValues,
+    SampleBatch,
+    UnitValues,
+    as_given,
+)
 from bloomcli.model.file import Column
 
 
@@ -84,4 +91,4 @@ def _plain(streams: ColumnStreams, keys: Sequence[object]) -> Sequence[bytes | N
     """The values by their keys. A dictionary is read again."""
     indexes = {key for key in keys if isinstance(key, int)}
     entries = entries_of(LeafReader(streams), indexes, PlainValues.plain) if indexes else {}
-    return [entries[key] if isinstance(key, int) else key if isinstance(key, bytes) else None for key in keys]
+    return as_given([entries[key] if isinstance(key, int) else key for key in keys])

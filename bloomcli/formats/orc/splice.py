@@ -11,8 +11,8 @@ metadata (stripe statistics) is copied.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from bloomcli.errors import CorruptFile
@@ -22,7 +22,7 @@ from bloomcli.formats.orc.footer import ENCRYPTED_INDEX, INDEX_KINDS, Footer, St
 from bloomcli.storage.base import KeptRange, Piece
 
 
-def rebuild(
+def _rebuilt(
     footer: Footer,
     old: StripeFooter,
     removed: set[int],
@@ -92,49 +92,49 @@ def _set_encodings(message: Any, removed: set[int], written: set[int]) -> None:
         message.columns[column].bloom_encoding = BLOOM_ENCODING
 
 
-@dataclass(slots=True)
-class Layout:
-    """The layout of the new file, built stripe by stripe."""
+def new_file(
+    footer: Footer,
+    removed: Mapping[int, set[int]],
+    columns: Mapping[int, Sequence[int]],
+    built: Callable[[Stripe, int], Sequence[NewStream]],
+    software_version: str | None,
+) -> Generator[Piece, None, list[Stripe]]:
+    """Yield the pieces of a new file, and return its stripes.
 
-    footer: Footer
-    software_version: str | None = None
-    """The field's value in the new footer; None keeps the old one."""
-    position: int = 0
-    stripes: list[Stripe] = field(default_factory=list)
-    _consumed: int = 0
-    """Bytes of the original that are copied or left out so far."""
-
-    def before(self, stripe: Stripe) -> list[Piece]:
-        """The bytes between the stripe and the one before it: the file's header, or padding."""
-        gap = KeptRange(self._consumed, stripe.offset - self._consumed)
-        self._consumed = stripe.end
-        self.position += gap.length
-        return [gap] if gap.length else []
-
-    def add(self, pieces: Generator[Piece, None, Stripe]) -> Generator[Piece, None, None]:
-        """Yield the next stripe's pieces, and record its location."""
-        stripe = yield from pieces
-        self.stripes.append(stripe._replace(offset=self.position))
-        self.position = self.stripes[-1].end
-
-    def tail(self) -> list[Piece]:
-        """Return the pieces after the last stripe: the rest of the body, metadata, new footer and postscript."""
-        footer = self.footer
-        rest = KeptRange(self._consumed, footer.footer_at - self._consumed)
-        message = spec.message("Footer")()
-        message.CopyFrom(footer.message)
-        for info, stripe in zip(message.stripes, self.stripes, strict=True):
-            info.offset = stripe.offset
-            info.index_length = stripe.index_length
-            info.data_length = stripe.data_length
-            info.footer_length = stripe.footer_length
-        if message.HasField("content_length"):
-            length = message.content_length + self.position - self._consumed
-            message.content_length = min(max(length, 0), (1 << 64) - 1)  # the old value may be wrong
-        if self.software_version is not None:
-            message.software_version = self.software_version
-        pieces: list[Piece] = [rest] if rest.length else []
-        return [*pieces, file_end(footer, message)]
+    Args:
+        footer: the file's footer.
+        removed: the positions of the streams that are left out, by stripe.
+        columns: ids of the columns that get new streams, ascending, by stripe.
+        built: returns the new streams of a column in a stripe. It is called in the order of the file.
+        software_version: the field's value in the new footer; None keeps the old one.
+    """
+    stripes: list[Stripe] = []
+    position = consumed = 0  # in the new file and in the original
+    for stripe in footer.stripes:
+        gap = stripe.offset - consumed  # the file's header, or padding
+        if gap:
+            yield KeptRange(consumed, gap)
+        consumed = stripe.end
+        old, gone = footer.stripe_footer(stripe), removed.get(stripe.ordinal, set())
+        new = yield from _rebuilt(footer, old, gone, columns.get(stripe.ordinal, ()), partial(built, stripe))
+        stripes.append(new._replace(offset=position + gap))
+        position = stripes[-1].end
+    if consumed < footer.footer_at:  # the rest of the body, and the metadata
+        yield KeptRange(consumed, footer.footer_at - consumed)
+    message = spec.message("Footer")()
+    message.CopyFrom(footer.message)
+    for info, stripe in zip(message.stripes, stripes, strict=True):
+        info.offset = stripe.offset
+        info.index_length = stripe.index_length
+        info.data_length = stripe.data_length
+        info.footer_length = stripe.footer_length
+    if message.HasField("content_length"):
+        length = message.content_length + position - consumed
+        message.content_length = min(max(length, 0), (1 << 64) - 1)  # the old value may be wrong
+    if software_version is not None:
+        message.software_version = software_version
+    yield file_end(footer, message)
+    return stripes
 
 
 def file_end(footer: Footer, message: Any) -> bytes:

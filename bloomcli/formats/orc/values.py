@@ -32,7 +32,7 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.footer import Footer, StripeFooter
+from bloomcli.formats.orc.footer import Encoding, Footer, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.streams import Bits, ByteStream, Runs, byte_runs, integers
 from bloomcli.formats.orc.zones import writer_zone
@@ -91,27 +91,25 @@ class ColumnStreams:
         """The PRESENT stream; None if all rows have a value."""
         return Bits(self.open("PRESENT")) if self._stripe.find("PRESENT", self.orc.id) is not None else None
 
-    def encoding(self) -> tuple[str, int]:
-        """The column's encoding, and the number of its dictionary's entries."""
-        columns = self._stripe.message.columns
+    def encoding(self) -> Encoding:
+        """The column's encoding. Raises CorruptFile, UnsupportedError."""
+        found = self._stripe.encoding(self.orc.id)
         place = self._footer.place(self._stripe.stripe, f".footer.columns[{self.orc.id}]")
-        if self.orc.id >= len(columns):
+        if found is None:
             hint = "the file is damaged; get it from its source again"
             raise CorruptFile(f"column {self.orc.label} has no encoding", **place, hint=hint)
-        found = columns[self.orc.id]
-        name = spec.name_of("EncodingKind", found.kind)
-        if name not in _ENCODINGS[self.orc.kind]:
-            unknown = name not in VERSIONS
+        if found.name not in _ENCODINGS[self.orc.kind]:
+            unknown = found.name not in VERSIONS
             raise (UnsupportedError if unknown else CorruptFile)(
-                f"column {self.orc.label}, {self.orc.name}, in the encoding {name}",
+                f"column {self.orc.label}, {self.orc.name}, in the encoding {found.name}",
                 **place,
                 hint="rewrite the file with a released writer" if unknown else "the file is damaged",
             )
-        return name, int(found.dictionary_size)
+        return found
 
     def lengths(self) -> Runs:
         """The LENGTH stream."""
-        return integers(self.open("LENGTH"), VERSIONS[self.encoding()[0]], signed=False)
+        return integers(self.open("LENGTH"), VERSIONS[self.encoding().name], signed=False)
 
     def zone(self) -> kernels.WriterZone:
         """The time zone of the column's timestamps. Raises UnsupportedError if it is unknown."""
@@ -230,8 +228,8 @@ class LeafReader:
             bits = Bits(streams.open("DATA"))
             self.parts = {"DATA": bits}
             return lambda count: iter((Values(count, bits.take(count).flags()),))
-        encoding, entries = streams.encoding()
-        version = VERSIONS[encoding]
+        encoding = streams.encoding()
+        version = VERSIONS[encoding.name]
         if orc.kind in REPEATED:
             lengths = streams.lengths()
             self.parts = {"LENGTH": lengths}
@@ -259,11 +257,11 @@ class LeafReader:
             scales = integers(streams.open("SECONDARY"), version, signed=True)
             self.parts = {"DATA": data, "SECONDARY": scales}
             return _decimals(data, scales, orc)
-        if encoding in DIRECT:
+        if encoding.name in DIRECT:
             lengths = streams.lengths()
             self.parts = {"DATA": data, "LENGTH": lengths}
             return _strings(data, lengths, self._longest)
-        self.entries = entries
+        self.entries = encoding.entries
         indexes = integers(data, version, signed=False)
         self.parts = {"DATA": indexes}
         return lambda count: iter((Values(count, indexes.take(count)),))

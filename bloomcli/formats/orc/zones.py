@@ -21,7 +21,7 @@ import re
 import struct
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -109,7 +109,8 @@ def writer_zone(name: str) -> kernels.WriterZone | None:
     )
 
 
-def intervals(name: str) -> list[Interval] | None:
+@lru_cache(maxsize=64)
+def intervals(name: str) -> Sequence[Interval] | None:
     """Return all offsets of a zone; None if it is unknown on this machine."""
     found = _zone(name)
     return None if found is None else found[0]

@@ -64,7 +64,7 @@ def unit_values(
     chunks = [filters.footer.chunk(ChunkKey(unit, column.index)) for column in columns]
     filters.source.will_read((chunk.data_offset, chunk.compressed_bytes) for chunk in chunks)
     for column, chunk in zip(columns, chunks, strict=True):
-        yield UnitValues(column, _row_group(filters, chunk, rates, least, stop), _plain)
+        yield UnitValues(column, _row_group(filters, chunk, rates, least, stop))
 
 
 def page_reads(filters: Filters, column: Column, unit: int, stop: Stop) -> tuple[int, int] | None:
@@ -88,10 +88,6 @@ def page_reads(filters: Filters, column: Column, unit: int, stop: Stop) -> tuple
     if found.unknown or found.rows is None or not whole or not pages:
         return None
     return sum(page.size for page in found.pages), lookup_bytes(pages)
-
-
-def _plain(keys: Sequence[object]) -> Sequence[bytes | None]:
-    return [key if isinstance(key, bytes) else None for key in keys]
 
 
 def _row_group(
