@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -157,7 +158,7 @@ def command(
         return _find_reachable(where, sought, chosen, form, target)
     search = _search(where, sought, chosen, index)
     _write(search, form, target, rows=chosen.rows, maybe=chosen.maybe)
-    return _report(search, form, quiet=quiet)
+    return _report(search, form, wanted, quiet=quiet)
 
 
 def _check_table(
@@ -297,8 +298,8 @@ def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
     return Lines(say, as_json=form == "jsonl")
 
 
-def _report(search: Search, form: str, *, quiet: bool) -> int:
-    """Print errors and the report; returns the exit code."""
+def _report(search: Search, form: str, texts: Sequence[str], *, quiet: bool) -> int:
+    """Print errors and the report; returns the exit code. `texts`: the values on the command line."""
     from bloomcli.report.text_find import lines, problems
 
     report = search.report
@@ -309,7 +310,7 @@ def _report(search: Search, form: str, *, quiet: bool) -> int:
         json.write("find", report, sys.stdout)
     elif not quiet:
         sys.stdout.flush()
-        remarks = [] if report.files_found else search.lookup_remarks()
+        remarks = [] if report.files_found else search.lookup_remarks(texts)
         for line in (*lines(report), *(f"value: {remark}" for remark in remarks)):
             output.say(line, err=True)
     return report.exit_code

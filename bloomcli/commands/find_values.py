@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from bloomcli.commands.columns import kind_of
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
-from bloomcli.formats.base import FilterFile, HashedValues
-from bloomcli.formats.registry import hash_for_index
+from bloomcli.formats.arrays import binaries
+from bloomcli.formats.base import FilterFile
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
@@ -70,17 +69,19 @@ class Values:
     """The values to find, converted once for each type that the column has in the files.
 
     Args:
-        texts: a few, or many as UTF-8 in an Arrow array.
+        texts: the values, as an Arrow array of UTF-8 if they are many.
         file: the path of the file that they come from.
 
     Attributes:
-        given: the texts: a tuple of a few, or an array.
+        texts: the values as UTF-8.
         file: as above.
         filter_lookup: looks the values up in the filters of files with the schema of a file that was searched.
     """
 
     def __init__(self, texts: Sequence[str] | pa.LargeBinaryArray, file: str | None = None) -> None:
-        self.given: tuple[str, ...] | pa.LargeBinaryArray = tuple(texts) if isinstance(texts, list | tuple) else texts
+        if isinstance(texts, list | tuple):
+            texts = binaries([text.encode("utf-8", "surrogateescape") for text in texts])
+        self.texts: pa.LargeBinaryArray = texts
         self.file = file
         self.filter_lookup: FilterLookup | None = None
         self._converted: Conversions[WantedValues] = Conversions()
@@ -88,20 +89,7 @@ class Values:
     @property
     def count(self) -> int:
         """Number of values."""
-        return len(self.given)
-
-    @cached_property
-    def texts(self) -> pa.LargeBinaryArray:
-        """The values as UTF-8."""
-        if not isinstance(self.given, tuple):
-            return self.given
-        from bloomcli.formats.arrays import binaries
-
-        return binaries([text.encode("utf-8", "surrogateescape") for text in self.given])
-
-    def hashed(self, column: Column) -> HashedValues:
-        """The values' hashes as an index has them for a column. Raises LiteralError."""
-        return hash_for_index(self.given, column)
+        return len(self.texts)
 
     def of(self, file: FilterFile, column: Column, search: ColumnSearch, stop: Stop | None) -> WantedValues:
         """The values converted for a file's column. Raises LiteralError, Stopped."""

@@ -15,7 +15,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from bloomcli.commands.find import COLUMNS
 from bloomcli.datasets.spark import importable, java_error, job, job_context, job_error
 from bloomcli.datasets.spark_frame import arrow_type
+from bloomcli.datasets.value_blocks import Blocks, SharedBlocks, pieces_of, unpacked
 from bloomcli.errors import UsageError
 from bloomcli.model.find import FileFound
 
@@ -56,41 +57,9 @@ MapBlocks = Callable[[Callable[[Iterator[bytes]], Iterator[Any]]], Sequence[Any]
 """Calls a function with blocks of values: once on the driver or, if only executors have the values, on each
 executor with a part of the blocks. Returns the results of all calls."""
 
-Search = Callable[[Part, Iterable[bytes]], Iterator["pa.RecordBatch | FileFound"]]
-"""Searches the files of a part for the values of blocks. Yields the rows of each file, and then its result. Must be a
-module's function, which executors import. The blocks may be `SharedBlocks`."""
-
-
-class SharedBlocks:
-    """Blocks of values that are broadcast. All tasks of a job in a Python worker share this object, until the worker
-    runs a task of another job.
-
-    Args:
-        blocks: the blocks.
-
-    Attributes:
-        made: a cache that tasks fill for the following tasks. It isn't pickled.
-    """
-
-    def __init__(self, blocks: Sequence[bytes]) -> None:
-        self._blocks = blocks
-        self.made: Any = None
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._blocks)
-
-    def __reduce__(self) -> tuple[type[SharedBlocks], tuple[Sequence[bytes]]]:
-        return SharedBlocks, (self._blocks,)
-
-
-class Forms(NamedTuple):
-    """The functions that convert values to blocks and back."""
-
-    blocks_of: Callable[..., Iterator[pa.RecordBatch]]
-    """Converts batches of values to rows with one column, a block of values of at most `most` bytes. Runs on
-    executors."""
-    unpacked: Callable[[bytes], pa.Array]
-    """The values of a block."""
+Search = Callable[[Part, Blocks], Iterator["pa.RecordBatch | FileFound"]]
+"""Searches the files of a part for values. Yields the rows of each file, and then its result. Must be a module's
+function, which executors import."""
 
 
 def frame(
@@ -100,7 +69,6 @@ def frame(
     column: str | None,
     *,
     record: pa.DataType,
-    forms: Forms,
     search: Search,
 ) -> DataFrame:
     """The frame of the rows found. Each action on it searches again.
@@ -111,7 +79,6 @@ def frame(
         values: the frame with the values.
         column: the frame's column; None if it has only one.
         record: the type of the records.
-        forms: converts values to blocks.
         search: searches a part.
 
     Raises:
@@ -125,7 +92,7 @@ def frame(
     chosen = _column_of(values, column)
     schema = _schema_of(chosen.schema[0].dataType, record)
     with importable(context):
-        few = few_of(chosen, forms)
+        few = few_of(chosen)
         if few is not None:
             pickled_parts = (
                 [pickle.dumps(part, 5) for part in parts(lambda call: list(call(iter(few))))] if few else []
@@ -135,7 +102,7 @@ def frame(
             shared = context.broadcast((pickled_parts, SharedBlocks(few)))
             searched = partial(_of_shared, shared=shared, search=search, arrow=_arrow(schema))
             return session.range(0, len(pickled_parts), 1, len(pickled_parts)).mapInArrow(searched, schema)
-        blocks = chosen.distinct().mapInArrow(forms.blocks_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
+        blocks = chosen.distinct().mapInArrow(pieces_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
         files = parts(lambda function: blocks.mapPartitions(partial(_mapped, function=function)).collect())
         if not files:
             return session.createDataFrame([], schema)
@@ -146,26 +113,26 @@ def frame(
         return wire.mapInArrow(_batches, schema)
 
 
-def few_of(chosen: DataFrame, forms: Forms) -> list[bytes] | None:
+def few_of(chosen: DataFrame) -> list[bytes] | None:
     """The distinct values as blocks; None if they have, or may have, more than `SHARED_BYTES`."""
-    values = _collected(chosen, forms)
+    values = _collected(chosen)
     if values is None or values.nbytes > SHARED_BYTES:
         return None
     batch = pa.record_batch([pc.unique(values)], ["value"])
-    return [block for blocks in forms.blocks_of([batch]) for block in blocks.column(0).to_pylist()]
+    return [block for blocks in pieces_of([batch]) for block in blocks.column(0).to_pylist()]
 
 
-def _collected(chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
+def _collected(chosen: DataFrame) -> pa.ChunkedArray | None:
     """The values, if they are few. If Spark doesn't know their number, they are collected in pieces up to the limit:
     Spark's estimates can be far too low."""
     known = _known_bytes(chosen)
     if known is not None and known <= SHARED_BYTES:
         return chosen.toArrow().column(0)
-    pieces = partial(forms.blocks_of, most=SHARED_BYTES // _SHARED_PIECES)
+    pieces = partial(pieces_of, most=SHARED_BYTES // _SHARED_PIECES)
     collected = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
     if len(collected) == _SHARED_PIECES:
         return None
-    arrays = [forms.unpacked(bytes(row[0])) for row in collected]
+    arrays = [unpacked(bytes(row[0])) for row in collected]
     return pa.chunked_array(arrays) if arrays else pa.chunked_array([], pa.null())
 
 
@@ -237,7 +204,7 @@ def _found(context: Any, parts: Sequence[Part], blocks: Sequence[bytes], search:
     """The pickled results of each part, for values on the driver."""
     if sum(map(len, blocks)) <= SHARED_BYTES:
         shared = context.broadcast(SharedBlocks(blocks))
-        found = context.parallelize(parts, len(parts)).flatMap(lambda part: search(part, shared.value))
+        found = context.parallelize(parts, len(parts)).flatMap(lambda part: search(part, shared.value.blocks()))
     else:
         rows = context.parallelize([(block,) for block in blocks], 1)
         found = _pairs(context, parts, rows).mapPartitions(partial(_searched, search=search))
@@ -279,18 +246,18 @@ def _searched(pairs: Iterable[tuple[Part, Any]], search: Search) -> Iterator[pa.
         for _, other in waiting:
             yield bytes(other[0])
 
-    yield from search(part, blocks())
+    yield from search(part, Blocks(blocks()))
 
 
 def _of_shared(
     numbers: Iterable[pa.RecordBatch], shared: Broadcast[Any], search: Search, arrow: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the parts with these numbers, for values that were broadcast. Runs on executors."""
-    parts, blocks = shared.value
+    parts, values = shared.value
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             part = pickle.loads(parts[number])  # noqa: S301  of the driver
-            for rows in _gathered(search(part, blocks)):
+            for rows in _gathered(search(part, values.blocks())):
                 yield rows.cast(arrow)
 
 

@@ -18,6 +18,7 @@ from bloomcli.commands.options import FindOptions
 from bloomcli.commands.partitions import with_partitions
 from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.datasets.record_shape import struct_of
+from bloomcli.datasets.value_blocks import Blocks
 from bloomcli.datasets.workers import default_jobs
 from bloomcli.errors import BloomError, UnsupportedError, UsageError
 from bloomcli.finding.filter_lookups import files_to_search
@@ -25,7 +26,6 @@ from bloomcli.finding.found_values import FoundValues
 from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.search_files import FileWork, SearchFiles, listed_files
 from bloomcli.finding.spool import Spool
-from bloomcli.finding.values import Blocks
 from bloomcli.finding.work import search_file
 from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.index.reader import NoAnswer
@@ -182,11 +182,10 @@ class Search:
         self._add(bytes_read=found[1])
         return found[0]
 
-    def lookup_remarks(self) -> list[str]:
-        """What was looked up for values that may mean several things: see `how_looked_up`. Opens a file if there are
-        such values."""
-        few = self._values.given if isinstance(self._values.given, tuple) else ()
-        unclear = [text for text in few if any(how_looked_up(text, column) for column in _UNCLEAR)][:_REMARKS]
+    def lookup_remarks(self, texts: Sequence[str]) -> list[str]:
+        """What was looked up for some of the values, if they may mean several things: see `how_looked_up`. Opens a
+        file if there are such values."""
+        unclear = [text for text in texts if any(how_looked_up(text, column) for column in _UNCLEAR)][:_REMARKS]
         if not unclear:
             return []
         return self._of_first_file(lambda path, options: find.lookup_remarks(path, options, unclear)) or []

@@ -23,16 +23,16 @@ from bloomcli.commands.values import texts
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.record_shape import Shape, shape_by_names, struct_of
 from bloomcli.datasets.spark import job_context
-from bloomcli.datasets.spark_find import Forms, MapBlocks, frame, results
+from bloomcli.datasets.spark_find import MapBlocks, frame, results
 from bloomcli.datasets.spark_frame import to_spark_types
 from bloomcli.datasets.spark_session import checked_session, with_session_keys
+from bloomcli.datasets.value_blocks import PIECE_VALUES, Blocks, packed
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.finding.lake import FileResult, Search
 from bloomcli.finding.of_table import chosen_shape, of_snapshot
 from bloomcli.finding.pruning import PartialAnswer, Pruning
 from bloomcli.finding.search_files import Job, Part, SearchFiles, listed_files
 from bloomcli.finding.spool import Spool
-from bloomcli.finding.values import PIECE_VALUES, Blocks, packed, pieces_of, unpacked
 from bloomcli.finding.work import search
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import known_suffix, open_file
@@ -159,8 +159,7 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
         return files.chosen(lambda file: file.found is None or file.found.error is not None).parts
 
     record = struct_of(search_files.job.shape or ())
-    forms = Forms(pieces_of, unpacked)
-    return frame(spark, parts, values, column, record=record, forms=forms, search=search)
+    return frame(spark, parts, values, column, record=record, search=search)
 
 
 def frame_of(spark: Any, values: Any, column: str | None) -> Any:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.find_values import Values
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError, near_names
+from bloomcli.formats.registry import hash_for_index
 from bloomcli.hints import quoted
 from bloomcli.index.reader import END_BYTES, FreshnessCheck, Index, NoAnswer, RowGroups
 from bloomcli.model.index import IndexedColumn
@@ -91,7 +92,7 @@ class Pruning:
 
     def _look_up(self, index: Index, indexed: IndexedColumn, values: Values) -> None:
         try:
-            hashed = values.hashed(indexed.type.column(indexed.path))
+            hashed = hash_for_index(values.texts, indexed.type.column(indexed.path))
         except (LiteralError, UnsupportedError):  # files with the type are searched without the index
             return
         if hashed.hashes:
@@ -101,7 +102,7 @@ class Pruning:
         self._answered |= index.having(indexed)
 
     def _add(self, row_groups: RowGroups) -> None:
-        for file, row_group in zip(row_groups.files, row_groups.row_groups, strict=True):
+        for file, row_group in row_groups:
             self._possible.setdefault(file, set()).add(row_group)
 
     def of(self, item: FileEntry) -> IndexedRowGroups | NoAnswer:

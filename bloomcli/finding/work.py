@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, repeat
 
@@ -14,11 +14,11 @@ from bloomcli.commands.columns import kind_of, only_column
 from bloomcli.concurrency.threads import Stop
 from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
 from bloomcli.datasets.task import OTHER_KIND
+from bloomcli.datasets.value_blocks import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.search_files import FileWork, Job, Part, failed
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.value_file import with_line
-from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.formats.wanted_values import WantedValues
@@ -30,18 +30,9 @@ from bloomcli.storage.registry import open_source
 from bloomcli.storage.sources import CachingSource
 
 
-def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:
-    """Yield the rows of each file, none of a file that fails, and then the file's result.
-
-    If `pieces` are `SharedBlocks` and fit into one block, the block is kept for the next part.
-    """
-    from bloomcli.datasets.spark_find import SharedBlocks  # imports Spark's modules, which other searches don't need
-
+def search(part: Part, blocks: Blocks) -> Iterator[pa.RecordBatch | FileFound]:
+    """Yield the rows of each file, none of a file that fails, and then the file's result. Closes the blocks."""
     files, job = part
-    blocks = (pieces.made if isinstance(pieces, SharedBlocks) else None) or Blocks(pieces)
-    # Several blocks are in memory one at a time, and aren't kept.
-    if isinstance(pieces, SharedBlocks) and blocks.only is not None:
-        pieces.made = blocks
     try:
         for file in files:
             spool = Spool()

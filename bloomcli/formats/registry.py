@@ -68,7 +68,7 @@ def preload(paths: Iterable[str], *, writing: bool) -> None:
             return  # the formats that other packages add aren't needed
 
 
-def hash_for_index(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:
+def hash_for_index(texts: pa.LargeBinaryArray, column: Column) -> HashedValues:
     """Hash values for looking them up in an index's column. Raises LiteralError."""
     record = next(record for record in own_formats() if record.indexed_values is not None)
     found: HashedValues = _load(record.indexed_values or "")(texts, column)

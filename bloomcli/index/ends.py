@@ -76,14 +76,14 @@ class Ends:
         source: the index.
         blob: where the ends lie, one after the other, in the order of the files.
         field: the blob's field path.
-        bytes_of: the length of each file's packed end; 0 if the index keeps none.
+        lengths: the length of each file's packed end; 0 if the index keeps none.
         files: the files.
     """
 
-    def __init__(self, source: Source, blob: Blob, field: str, bytes_of: memoryview, files: Files) -> None:
+    def __init__(self, source: Source, blob: Blob, field: str, lengths: Sequence[int], files: Files) -> None:
         self._source, self._blob, self._field, self._files = source, blob, field, files
-        self._bytes = bytes_of
-        self._starts = list(accumulate(bytes_of, initial=0))
+        self._bytes = lengths
+        self._starts = list(accumulate(lengths, initial=0))
 
     def read(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Yield the packed ends of files, for those that have one. Raises CorruptFile.
@@ -128,9 +128,10 @@ def read_ends(source: Source, ends: tuple[Blob, str], sizes: tuple[Blob, str], d
         CorruptFile: the table is damaged, or doesn't match the files or the ends.
     """
     blob, field = sizes
-    count, (bytes_of,) = unpacked(source.path, blob, data, END_SCHEMA, field)
+    count, (column,) = unpacked(source.path, blob, data, END_SCHEMA, field)
+    lengths = column.tolist()
     if count != len(files):
         raise damaged(source.path, f"{count} ends of {len(files)} files", offset=blob.offset, field=field)
-    if min(bytes_of, default=0) < 0 or sum(bytes_of) != ends[0].length:
+    if min(lengths, default=0) < 0 or sum(lengths) != ends[0].length:
         raise damaged(source.path, "the sizes aren't those of the ends", offset=blob.offset, field=field)
-    return Ends(source, *ends, bytes_of, files)
+    return Ends(source, *ends, lengths, files)

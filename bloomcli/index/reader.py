@@ -10,7 +10,6 @@ Files are compared by size, and by tag or modification time.
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -19,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bloomcli.errors import BloomError, CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
-from bloomcli.index.bit_windows import ColumnBits
+from bloomcli.index.bits import ColumnBits, units_with
 from bloomcli.index.ends import read_ends
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, read_properties
-from bloomcli.index.lookup import Lookups
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
 from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Stamp, Units, read_files, read_units
 from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexedFile, IndexFacts
@@ -38,13 +36,8 @@ _TOGETHER_BYTES: Final = 16 << 20
 """Limit up to which all tables are read in one request."""
 
 
-class RowGroups(NamedTuple):
-    """Row groups: an entry for each in two arrays, ordered by file and row group."""
-
-    files: array[int]
-    """Positions in `Index.files`."""
-    row_groups: array[int]
-    """Numbers of row groups in their files."""
+RowGroups = list[tuple[int, int]]
+"""Row groups, ordered: the position of the file in `Index.files`, and the row group's number in the file."""
 
 
 class ColumnBlobs(NamedTuple):
@@ -122,7 +115,7 @@ class Index:
         Raises:
             CorruptFile: the bits don't match their checksums.
         """
-        return self._row_groups(column, Lookups(self.bits(column), hashes).any() & self._with_values(column))
+        return self._row_groups(column, units_with(self.bits(column), hashes) & self._with_values(column))
 
     def with_values(self, column: IndexedColumn) -> RowGroups:
         """The row groups with any value: these may have NaN, and other values that aren't in filters."""
@@ -130,7 +123,7 @@ class Index:
 
     def having(self, column: IndexedColumn) -> frozenset[int]:
         """Positions of the files that have a column in this type."""
-        return frozenset(self.units(column).file) - {-1}
+        return frozenset(self.units(column).file.tolist()) - {-1}
 
     def facts(self) -> IndexFacts:
         """The facts that `index inspect` reports. Reads no bits."""
@@ -171,20 +164,17 @@ class Index:
 
     def _with_values(self, column: IndexedColumn) -> NDArray[np.bool_]:
         """For each slot, whether its row group has values."""
-        return np.isin(np.asarray(self.units(column).state), (FILTER, ALWAYS))
+        return np.isin(self.units(column).state, (FILTER, ALWAYS))
 
     def _row_groups(self, column: IndexedColumn, chosen: NDArray[Any]) -> RowGroups:
         """The row groups of the slots that are chosen."""
-        units = self.units(column)
-        slots = np.flatnonzero(chosen).tolist()
-        row_groups = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
-        return RowGroups(*(array("i", (pair[at] for pair in row_groups)) for at in range(2)))
+        units, slots = self.units(column), np.flatnonzero(chosen)
+        return sorted(zip(units.file[slots].tolist(), units.row_group[slots].tolist(), strict=True))
 
     def _column_facts(self, column: IndexedColumn) -> IndexedColumnFacts:
         layout, units = self.layout(column), self.units(column)
-        state = bytes(units.state)
-        states = [state.count(value) for value in range(NEVER + 1)]
-        rates = [rate for rate, slot_state in zip(units.fpp, state, strict=True) if slot_state == FILTER]
+        states = np.bincount(units.state, minlength=NEVER + 1).tolist()
+        rates = units.fpp[units.state == FILTER].tolist()
         return IndexedColumnFacts(
             column=column.path,
             physical=column.type.physical,

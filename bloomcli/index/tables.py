@@ -42,23 +42,12 @@ FILE_SCHEMA: Final = _schema(
 UNIT_SCHEMA: Final = _schema(file=pa.int32(), row_group=pa.int32(), state=pa.uint8(), fpp=pa.float32())
 END_SCHEMA: Final = _schema(bytes=pa.int32())
 """The tables' schemas; no column has nulls."""
-_FORMATS: Final = {pa.int64(): "q", pa.int32(): "i", pa.uint8(): "B", pa.float32(): "f"}
-"""Formats of `memoryview` for the types of numbers."""
 _LEVEL: Final = 3
 """zstd's own default."""
 
 
-class Lists(NamedTuple):
-    """A column of lists of numbers."""
-
-    ends: memoryview
-    """int64s: the start of the first list, and the end of each."""
-    values: memoryview
-    """int64s."""
-
-
 class Units(NamedTuple):
-    """The units of a column, by their slots: in views of an open index, or in arrays of a new one."""
+    """The units of a column, by their slots: in arrays of NumPy in an open index, of Python in a new one."""
 
     file: Any
     """Positions of files; -1 for free slots."""
@@ -86,7 +75,7 @@ def packed(batch: pa.RecordBatch) -> tuple[bytes, dict[str, str]]:
 
 
 def unpacked(path: str, blob: Blob, data: bytes, schema: pa.Schema, field: str) -> tuple[int, list[Any]]:
-    """Read the number of rows and the columns of a blob's table: texts as a list, numbers as a view.
+    """Read the number of rows and the columns of a blob's table.
 
     Args:
         path: the index.
@@ -138,23 +127,14 @@ def _unreadable(error: Exception) -> str:
     return f"the table can't be read: {detail or type(error).__name__}"
 
 
-def _read_column(column: pa.Array) -> list[str] | Lists | memoryview:
+def _read_column(column: pa.Array) -> Any:
+    """Texts as a list, numbers as an array; of a column of lists the start of the first one with the end of each, and
+    the numbers of all."""
     if pa.types.is_large_string(column.type):
-        texts: list[str] = column.to_pylist()
-        return texts
+        return column.to_pylist()
     if pa.types.is_large_list(column.type):
-        return Lists(_view(column.offsets), _view(column.values))
-    return _view(column)
-
-
-def _view(column: pa.Array) -> memoryview:
-    """Copy the numbers of a column: in the stream they may not be aligned, as compiled code needs them."""
-    data = column.buffers()[1] if len(column) else None
-    stored = memoryview(b"" if data is None else data).cast("B")
-    width = column.type.bit_width // 8
-    part = bytes(stored[column.offset * width : (column.offset + len(column)) * width])
-    numbers: memoryview = memoryview(part).cast(_FORMATS[column.type])  # type: ignore[call-overload]  # a literal
-    return numbers
+        return column.offsets.to_pylist(), np.asarray(column.values)
+    return np.asarray(column)
 
 
 def _stored(path: str) -> str:
@@ -216,11 +196,16 @@ class Files(Sequence[IndexedFile]):
     """
 
     def __init__(
-        self, paths: Sequence[str], sizes: memoryview, times: memoryview, tags: Sequence[str], rows: Lists
+        self,
+        paths: Sequence[str],
+        sizes: NDArray[np.int64],
+        times: NDArray[np.int64],
+        tags: Sequence[str],
+        rows: tuple[Sequence[int], NDArray[np.int64]],
     ) -> None:
-        self._paths, self._tags, self._rows = paths, tags, rows
-        self._sizes, self._times = sizes, times
-        self._ends = rows.ends.tolist() or [0]
+        self._paths, self._sizes, self._times, self._tags = paths, sizes.tolist(), times.tolist(), tags
+        ends, self._rows = rows
+        self._ends = ends or [0]
         self._positions: dict[str, int] | None = None
         self.row_groups = array("q", map(sub, self._ends[1:], self._ends[:-1]))
 
@@ -235,7 +220,7 @@ class Files(Sequence[IndexedFile]):
         if isinstance(position, slice):
             return [self[at] for at in range(*position.indices(len(self)))]
         at = range(len(self))[position]
-        rows = self._rows.values[self._ends[at] : self._ends[at + 1]]
+        rows = self._rows[self._ends[at] : self._ends[at + 1]].tolist()
         return IndexedFile(path=_path(self._paths[at]), rows=tuple(rows), **self.stamp(at)._asdict())
 
     def stamp(self, position: int) -> Stamp:
@@ -251,7 +236,7 @@ class Files(Sequence[IndexedFile]):
     @property
     def rows(self) -> int:
         """Rows of all files."""
-        return sum(self._rows.values[self._ends[0] : self._ends[-1]])
+        return int(self._rows[self._ends[0] : self._ends[-1]].sum())
 
     @property
     def data_bytes(self) -> int:
@@ -269,9 +254,9 @@ def read_files(path: str, blob: Blob, data: bytes, field: str) -> Files:
 
     if count >= 1 << 31:
         raise damaged(path, "too many files", offset=blob.offset, field=f"{field}.properties.rows")
-    for name, numbers in (("size", sizes), ("rows", rows.values)):
-        check(min(numbers, default=0) >= 0, "a number is negative", name)
-        check(max(numbers, default=0) <= 1 << 53, "a number is too large", name)
+    for name, numbers in (("size", sizes), ("rows", rows[1])):
+        check(numbers.min(initial=0) >= 0, "a number is negative", name)
+        check(numbers.max(initial=0) <= 1 << 53, "a number is too large", name)
     for stored in paths:
         if stored.startswith("\0"):
             try:
@@ -288,8 +273,7 @@ def read_units(path: str, blob: Blob, data: bytes, files: Files, slots: int, fie
     count, columns = unpacked(path, blob, data, UNIT_SCHEMA, field)
     if count != slots:
         raise damaged(path, f"{counted(count, 'unit')} in {counted(slots, 'slot')}", offset=blob.offset, field=field)
-    units = Units(*columns)
-    file, row_group, state, fpp = map(np.asarray, columns)
+    file, row_group, state, fpp = columns
     counts, held = np.array([*files.row_groups, 0]), file >= 0
 
     def check(wrong: NDArray[np.bool_], reason: str, name: str) -> None:
@@ -304,4 +288,4 @@ def read_units(path: str, blob: Blob, data: bytes, files: Files, slots: int, fie
     check(no_such, "the file has no such row group", "row_group")
     ordered = np.sort(file[held].astype(np.int64) << 32 | row_group[held])
     check(ordered[1:] == ordered[:-1], "a row group comes twice", "row_group")
-    return units
+    return Units(file, row_group, state, fpp)

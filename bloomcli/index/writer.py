@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
 from bloomcli.filters.sizing import BLOCK_BYTES
-from bloomcli.index.bit_windows import ColumnBits, windows
+from bloomcli.index.bits import ColumnBits, windows
+from bloomcli.index.filters import Rates, Spool, rates
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, properties
 from bloomcli.index.puffin import MAGIC, Blob, footer_bytes
 from bloomcli.index.reader import Index
-from bloomcli.index.sizes import Rates, rates
-from bloomcli.index.spool import Spool
 from bloomcli.index.tables import (
     ALWAYS,
     FILTER,
@@ -105,11 +108,13 @@ class IndexWriter:
         self._paths = tuple(dict.fromkeys(columns)) if old is None else old.paths
         self._fpp, self._old = fpp, old
         self._spool, self._ends = Spool(), Spool()
-        self._rates: list[array[float]] = []
+        self._rates: list[NDArray[np.float32]] = []
         self._kept: list[int] = []
         self._files: list[IndexedFile] = []
         self._names: set[str] = set()
-        self._new: dict[IndexedColumn, _NewUnits] = {}
+        self._new = defaultdict[IndexedColumn, _NewUnits](
+            lambda: _NewUnits(array("i"), array("i"), array("B"), array("i"))
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -161,7 +166,7 @@ class IndexWriter:
         self._files.append(file)
         self._ends.add(end)
         for chunk in chunk_list:
-            new = self._new.setdefault(chunk.column, _NewUnits(array("i"), array("i"), array("B"), array("i")))
+            new = self._new[chunk.column]
             number = -1
             if chunk.bitset is not None:
                 number = self._spool.add(chunk.bitset)
@@ -243,24 +248,19 @@ class IndexWriter:
         """Decide the slots and the common size of a column."""
         old = self._old if self._old is not None and column in self._old.columns else None
         units, dropped, least, known = self._kept_units(column, old)
-        new = self._new.get(column, _NewUnits(array("i"), array("i"), array("B"), array("i")))
-        free = (slot for slot, state in enumerate(units.state.tolist()) if state == FREE)
-        always, bitsets, slots = [], [], array("q")
-        for state, number in zip(new.states, new.bitsets, strict=True):
-            slot = next(free, len(units.file))
-            if slot == len(units.file):
-                _append_free(units)
-            slots.append(slot)
+        new = self._new[column]
+        free = [slot for slot, state in enumerate(units.state) if state == FREE]
+        slots = [*free, *range(len(units.file), len(units.file) + len(new.files) - len(free))]
+        for values, blank in zip(units, (-1, 0, FREE, 0.0), strict=True):
+            values.extend([blank] * (len(slots) - len(free)))
+        always, bitsets = [], []
+        for slot, file, row_group, state, number in zip(slots, *new, strict=False):
+            units.file[slot], units.row_group[slot], units.state[slot] = len(self._kept) + file, row_group, state
             if state == ALWAYS:
                 always.append(slot)
             elif state == FILTER:
                 bitsets.append((slot, number))
-                measured = self._rates[number]
-                known.add(measured, 32 << (len(measured) - 1))
-        for at, slot in enumerate(slots):
-            units.file[slot] = len(self._kept) + new.files[at]
-            units.row_group[slot] = new.row_groups[at]
-            units.state[slot] = new.states[at]
+                known.add(self._rates[number], self._spool.sizes[number] // BLOCK_BYTES)
         while units.state and units.state[-1] == FREE:
             for values in units:
                 values.pop()
@@ -271,8 +271,7 @@ class IndexWriter:
             )
         level = known.level(self._fpp, len(units.file), least)
         for slot, number in bitsets:
-            measured = self._rates[number]
-            units.fpp[slot] = measured[min(level, len(measured) - 1)]
+            units.fpp[slot] = self._rates[number][level]
         bits = None if old is None else old.bits(column)
         return _Plan(column, Layout(1 << level, len(units.file)), units, bits, dropped, always, bitsets)
 
@@ -282,13 +281,8 @@ class IndexWriter:
         if old is None:
             return Units(array("i"), array("i"), array("B"), array("f")), (), 0, known
         position = {before: at for at, before in enumerate(self._kept)}
-        old_units = old.units(column)
-        units = Units(
-            array("i", old_units.file),
-            array("i", old_units.row_group),
-            array("B", old_units.state),
-            array("f", old_units.fpp),
-        )
+        file, row_group, state, fpp = (values.tobytes() for values in old.units(column))
+        units = Units(array("i", file), array("i", row_group), array("B", state), array("f", fpp))
         level = old.layout(column).blocks.bit_length() - 1
         dropped = []
         for slot, before in enumerate(units.file):
@@ -297,7 +291,7 @@ class IndexWriter:
                 dropped.append(slot)
                 units.row_group[slot], units.state[slot], units.fpp[slot] = 0, FREE, 0.0
             elif units.state[slot] == FILTER:
-                known.add_at(units.fpp[slot], level)
+                known.add(units.fpp[slot], 1 << level)
         return units, dropped, level if known.count else 0, known
 
     def _end_pieces(self, sizes: array[int]) -> Iterator[bytes]:
@@ -361,10 +355,3 @@ class IndexWriter:
                 "columns": json.dumps(self._paths, ensure_ascii=False),
             },
         )
-
-
-def _append_free(units: Units) -> None:
-    units.file.append(-1)
-    units.row_group.append(0)
-    units.state.append(FREE)
-    units.fpp.append(0.0)

@@ -160,8 +160,8 @@ cdef Py_ssize_t _add_bounds(Walk* w, ChunkFields* found, const int* column, uint
 
 cdef bint _filter_rules_out(QueryState* r, int64_t offset, int64_t claimed, const uint64_t* bounds,
                             Py_ssize_t bound_count) noexcept nogil:
-    """Return whether the filter at `offset` is usable and contains all bounds and none of the hashes. `claimed`: its
-    length in the metadata, or -1."""
+    """Return whether the filter at `offset` is usable and contains all bounds and none of the hashes. Many hashes are
+    gathered instead. `claimed`: its length in the metadata, or -1."""
     cdef unsigned char[HEADER_READ_BYTES] head
     cdef unsigned char* start = head
     cdef unsigned char* whole = NULL
@@ -169,12 +169,12 @@ cdef bint _filter_rules_out(QueryState* r, int64_t offset, int64_t claimed, cons
     cdef int64_t room = r.data_end - offset, first, nbytes = 0, total
     cdef Py_ssize_t header = 0
     cdef bint out
+    r.trusted = False
     if claimed > room:
         return False
-    if r.hits != NULL:
-        return _gather_from_filter(r, offset, claimed, room, bounds, bound_count)
     first = min(<int64_t>HEADER_READ_BYTES, room if claimed < 0 else claimed)
-    if claimed > 0 and claimed <= WHOLE_MOST_BYTES and (r.hash_count + bound_count) * BLOCK_READ_BYTES >= claimed:
+    if (r.hits == NULL and 0 < claimed <= WHOLE_MOST_BYTES
+            and (r.hash_count + bound_count) * BLOCK_READ_BYTES >= claimed):
         first = claimed
         whole = <unsigned char*>malloc(<size_t>claimed)
         if whole == NULL:
@@ -185,56 +185,35 @@ cdef bint _filter_rules_out(QueryState* r, int64_t offset, int64_t claimed, cons
     out = out and total <= room and (claimed < 0 or claimed == total)
     if whole != NULL:
         bits = whole + header
-    out = out and _blocks_rule_out(r, bits, offset + header, nbytes // 32, bounds, bound_count)
+    r.trusted = out and _all_are(r, bits, offset + header, nbytes // 32, <const unsigned char*>bounds, bound_count, True)
+    if r.hits != NULL:
+        out = r.trusted and _gather_hits(r, offset + header, nbytes // 32)
+    else:
+        out = r.trusted and _all_are(r, bits, offset + header, nbytes // 32, r.hashes, r.hash_count, False)
     free(whole)
     return out
 
 
-cdef bint _blocks_rule_out(QueryState* r, const unsigned char* bits, int64_t at, uint64_t z, const uint64_t* bounds,
-                           Py_ssize_t bound_count) noexcept nogil:
-    """Return whether a filter contains all bounds and none of the hashes. `bits`: NULL to read single blocks."""
+cdef bint _all_are(QueryState* r, const unsigned char* bits, int64_t at, uint64_t z, const unsigned char* hashes,
+                   Py_ssize_t count, bint there) noexcept nogil:
+    """Return whether all hashes are in a filter, or none of those whose values bounds don't exclude. `bits`: NULL to
+    read single blocks, which are at `at`."""
     cdef unsigned char[32] read
     cdef const unsigned char* block
     cdef Py_ssize_t i
     cdef uint64_t h
-    for i in range(r.hash_count + bound_count):
-        h = bounds[i] if i < bound_count else _load64(r.hashes + (i - bound_count) * 8)
-        block = read
-        if i == bound_count:
-            r.trusted = True
-        if i >= bound_count and _outside(r, i - bound_count):
+    for i in range(count):
+        if not there and _outside(r, i):
             continue
+        h = _load64(hashes + i * 8)
+        block = read
         if bits != NULL:
             block = bits + 32 * _block(h, z)
         elif not _read_exactly(r, read, 32, at + 32 * _block(h, z)):
             return False
-        if bloom_has(block, h) != (i < bound_count):
+        if <bint>bloom_has(block, h) != there:
             return False
-    r.trusted = True
     return True
-
-
-cdef bint _gather_from_filter(QueryState* r, int64_t offset, int64_t claimed, int64_t room, const uint64_t* bounds,
-                              Py_ssize_t bound_count) noexcept nogil:
-    """Return whether the filter at `offset` is usable and contains all bounds. Gathers the hashes that it
-    contains."""
-    cdef unsigned char[HEADER_READ_BYTES] head
-    cdef unsigned char[32] block
-    cdef int64_t first = min(<int64_t>HEADER_READ_BYTES, room if claimed < 0 else claimed), nbytes = 0, total
-    cdef Py_ssize_t header = 0, i
-    cdef uint64_t z
-    if not _read_exactly(r, head, first, offset) or not _usual_header(head, first, &header, &nbytes):
-        return False
-    total = header + nbytes
-    if total > room or (claimed >= 0 and claimed != total):
-        return False
-    z = nbytes // 32
-    for i in range(bound_count):
-        if not _read_exactly(r, block, 32, offset + header + 32 * _block(bounds[i], z)):
-            return False
-        if not bloom_has(block, bounds[i]):
-            return False
-    return _gather_hits(r, offset + header, z)
 
 
 cdef Py_ssize_t _hashes_before(QueryState* r, Py_ssize_t at, int64_t block, uint64_t z) noexcept nogil:
@@ -388,7 +367,6 @@ cdef bint _chunk_ruled_out(QueryState* r, Walk* w, ChunkFields* chunk, const int
     if chunk.meta.kind[15] and (not _number(w, &chunk.meta, 15, CT_I32, &claimed) or claimed <= 0):
         r.whole = False
         return False
-    r.trusted = False
     if _filter_rules_out(r, offset, claimed, bounds, bound_count):
         return True
     r.whole = r.whole and r.trusted

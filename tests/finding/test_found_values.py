@@ -13,8 +13,8 @@ from support import mosaicfiles
 
 import bloomcli
 from bloomcli.cli import run as cli
+from bloomcli.datasets import value_blocks as blocks
 from bloomcli.finding import found_values
-from bloomcli.finding import values as blocks
 from bloomcli.finding.value_file import values_given
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def test_blocks_of_values_on_executors_find_the_same(lake: Path, monkeypatch: py
     pieces = [blocks.packed(values[at : at + 1].cast(pa.large_binary())) for at in range(len(values))]
     rows = [
         item
-        for item in search(((FileWork(str(lake / "00.parquet")),), Job(options)), pieces)
+        for item in search(((FileWork(str(lake / "00.parquet")),), Job(options)), blocks.Blocks(pieces))
         if isinstance(item, pa.RecordBatch)
     ]
     assert len(list(found.counted("0", iter(rows)))) == len(rows)

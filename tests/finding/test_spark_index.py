@@ -13,10 +13,10 @@ from support.found_lake import FILES, made
 import bloomcli
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
+from bloomcli.datasets.value_blocks import packed
 from bloomcli.finding.on_spark import pruning_of
 from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.search_files import FileWork, Job, SearchFiles
-from bloomcli.finding.values import packed
 from bloomcli.index.reader import NoAnswer
 from bloomcli.storage.listing import expand
 

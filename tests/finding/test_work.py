@@ -17,12 +17,11 @@ from support.found_lake import FILES, ROWS, made
 
 import bloomcli
 from bloomcli.commands.options import FindOptions
+from bloomcli.datasets import value_blocks as blocks
 from bloomcli.datasets.record_shape import Shape, leaves, prune_shape, shape_by_names
-from bloomcli.datasets.spark_find import SharedBlocks
-from bloomcli.finding import values as blocks
+from bloomcli.datasets.value_blocks import Blocks, SharedBlocks, packed
 from bloomcli.finding import work
 from bloomcli.finding.search_files import FileWork, Job, parts_of
-from bloomcli.finding.values import packed
 from bloomcli.finding.work import search
 from bloomcli.model.find import FileFound
 from bloomcli.tables.iceberg.rows import rows_of
@@ -37,7 +36,7 @@ def searched(
     files: Sequence[Path], values: Sequence[pa.Array], job: Job
 ) -> tuple[list[dict[str, Any]], list[FileFound]]:
     """The rows, and what was done with each file."""
-    found = list(search((tuple(FileWork(str(file)) for file in files), job), map(packed, values)))
+    found = list(search((tuple(FileWork(str(file)) for file in files), job), Blocks(map(packed, values))))
     rows = [row for one in found if isinstance(one, pa.RecordBatch) for row in one.to_pylist()]
     return rows, [one for one in found if isinstance(one, FileFound)]
 
@@ -305,17 +304,17 @@ def test_what_a_part_made_of_shared_values_serves_the_next_one(tmp_path: Path) -
     rows, again, made = [], [], set()
     for at in (0, 3, 6, 9):
         part = (tuple(FileWork(str(file)) for file in files[at : at + 3]), job)
-        for one in search(part, shared):
+        for one in search(part, shared.blocks()):
             if isinstance(one, FileFound):
                 again.append(one)
             else:
                 rows += one.to_pylist()
-        made.add(id(shared.made))
+        made.add(id(shared._kept))
     assert rows == whole
     assert [(one.path, one.rows) for one in again] == [(one.path, one.rows) for one in done]
     assert len(made) == 1
-    assert shared.made.only.given.equals(wanted)
-    assert pickle.loads(pickle.dumps(shared)).made is None
+    assert shared._kept.only.given.equals(wanted)
+    assert pickle.loads(pickle.dumps(shared))._kept is None
 
 
 def test_of_shared_values_in_several_blocks_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,9 +323,11 @@ def test_of_shared_values_in_several_blocks_nothing_is_kept(tmp_path: Path, monk
     shared = SharedBlocks([packed(pa.array(range(at, at + 8))) for at in range(0, 24, 8)])
     part = (tuple(map(FileWork, map(str, files))), typed(pa.schema({"id": pa.int64(), "other": pa.int32()})))
     for _ in range(2):
-        rows = [row for one in search(part, shared) if isinstance(one, pa.RecordBatch) for row in one.to_pylist()]
+        rows = [
+            row for one in search(part, shared.blocks()) if isinstance(one, pa.RecordBatch) for row in one.to_pylist()
+        ]
         assert [row["value"] for row in rows] == list(range(24))
-        assert shared.made is None
+        assert shared._kept is None
 
 
 def test_the_work_on_a_file_is_the_same_in_another_process() -> None:
@@ -384,7 +385,7 @@ def test_the_value_column_has_the_type_of_the_values(tmp_path: Path) -> None:
     pq.write_table(pa.table(columns), path)
     for name, values in columns.items():
         job = Job(FindOptions(column=name).checked(), typed=True)
-        (batch, _) = list(search(((FileWork(str(path)),), job), [packed(values.drop_null())]))
+        (batch, _) = list(search(((FileWork(str(path)),), job), Blocks([packed(values.drop_null())])))
         assert isinstance(batch, pa.RecordBatch)
         assert batch.column("value").type == values.type, name
         assert repr(batch.column("value").to_pylist()) == repr(values.drop_null().to_pylist()), name

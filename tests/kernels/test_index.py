@@ -14,10 +14,10 @@ import xxhash
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile
-from bloomcli.index import lookup
-from bloomcli.index.bit_windows import ColumnBits, windows, words_of
+from bloomcli.index import bits as transposed
+from bloomcli.index.bits import ColumnBits, units_with, windows, words_of
+from bloomcli.index.filters import Spool
 from bloomcli.index.layout import Layout
-from bloomcli.index.spool import Spool
 from bloomcli.storage.base import Source
 
 
@@ -76,8 +76,8 @@ def test_lookups_in_rows_give_what_the_filters_give(
     units: int, hash_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By single rows, by whole blocks, and by either, depending on the number of a block's hashes."""
-    monkeypatch.setattr(lookup, "_HASH_BYTES", hash_bytes * 256)
-    monkeypatch.setattr(lookup, "_WINDOW_BYTES", 3 * 256 * 88)
+    monkeypatch.setattr(transposed, "_HASH_BYTES", hash_bytes * 256)
+    monkeypatch.setattr(transposed, "_WINDOW_BYTES", 3 * 256 * 88)
     rng, blocks, count = random.Random(units), 8, 500
     layout = Layout(blocks, units)
     bitsets = [filled(blocks, 150, rng) for _ in range(units)]
@@ -90,7 +90,7 @@ def test_lookups_in_rows_give_what_the_filters_give(
         expected, out = set(), bytearray(some)
         for unit, bitset in enumerate(bitsets):
             expected |= {unit} if kernels.sbbf_check(bitset, hashes, some, out) < some else set()
-        found = lookup.Lookups(bits, hashes[: 8 * some]).any()
+        found = units_with(bits, hashes[: 8 * some])
         assert set(np.flatnonzero(found)) == expected
     spool.close()
 

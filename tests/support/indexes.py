@@ -69,13 +69,13 @@ def answers(index: Index, looked_up: bytes, column: IndexedColumn = IDS) -> set[
     found = set()
     for at in range(len(looked_up) // 8):
         units = index.possible(column, looked_up[8 * at : 8 * at + 8])
-        entries = [(at, *unit) for unit in zip(*units, strict=True)]
+        entries = [(at, *unit) for unit in units]
         assert len(set(entries)) == len(entries)
         found |= set(entries)
     together = index.possible(column, looked_up)
-    assert len(set(zip(*together, strict=True))) == len(together.files)
+    assert len(set(together)) == len(together)
     if looked_up:
-        assert set(zip(*together, strict=True)) == {unit[1:] for unit in found}
+        assert set(together) == {unit[1:] for unit in found}
     return found
 
 

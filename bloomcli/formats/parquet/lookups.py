@@ -88,7 +88,7 @@ def _hashes(forms: Sequence[bytes]) -> Sequence[int]:
     return memoryview(found).cast("Q")
 
 
-def hashed_values(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:
+def hashed_values(texts: pa.LargeBinaryArray, column: Column) -> HashedValues:
     """Hash values of a column for a lookup in an index.
 
     In addition to Parquet's types, an index has INT128, for nanoseconds beyond 64 bits, and CHAR, texts whose
@@ -101,13 +101,10 @@ def hashed_values(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) 
     if column.physical not in _PHYSICAL or (column.logical is not None and kind_of(column) not in _LOGICAL):
         raise UnsupportedError(f"values of {column.physical} {column.logical or ''} can't be looked up in an index")
     from bloomcli.formats import wanted_values
-    from bloomcli.formats.arrays import binaries
 
     padded = kind_of(column) == "CHAR"
     if padded:
         column = replace(column, logical="STRING")
-    if isinstance(texts, tuple):
-        texts = binaries([text.encode("utf-8", "surrogateescape") for text in texts])
     if padded:
         texts = wanted_values.without_blanks(texts)
     found = wanted_values.wanted(texts, column, lambda literal: stored_forms(literal, column), "")

@@ -255,13 +255,35 @@ class ParquetSearch(ColumnSearch):
         return self._records.with_instants(self._records.schema)
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
-        """The lookup in the filters of files like this one; None if they can't answer it, and without filters and
-        bounds of integers, and for a path in a VARIANT: each file tells whether there are values of other types."""
-        if self._column.untyped is not None:
+        """The lookup in the filters of files with the schema of this one; None if they can't answer it, without
+        filters and bounds of integers, and for a path in a VARIANT: each file tells whether there are values of other
+        types."""
+        footer, column, literals = self._filters.footer, self._column, wanted.literals
+        signed = column.physical in {"INT32", "INT64"} and column.signed and column.wide is None
+        # of few signed integers, compiled code compares the values with the bounds of chunks, too
+        bounded = signed and literals is not None and wanted.keys is not None and len(wanted.keys) > 0
+        if (
+            column.untyped is not None
+            or footer.signed
+            or column.physical == "BOOLEAN"
+            or len(footer.columns) != footer.column_count
+            or wanted.nan is not None
+            or any(literal.unknowable is not None for literal in literals or ())
+            or not (bounded or any(chunk.bloom_filter_offset is not None for chunk in self._every_chunk()))
+        ):
             return None
-        if not _bounded(self._column, wanted) and all(c.bloom_filter_offset is None for c in self._every_chunk()):
-            return None
-        return _filter_lookup(self._filters.footer, self._column, wanted, self._scanned(columns))
+        hashes, positions = (wanted.hashes, None) if literals is not None else wanted.by_hash
+        ids, summed = field_ids("FileMetaData"), self._scanned(columns)
+        query = kernels.FilterQuery(
+            parquet_limits.THRIFT_MAX_DEPTH,
+            {ids[field]: footer.top.raw(field) for field in _SAME},
+            array("i", (number for one in footer.columns for number in _numbers(footer, one))),
+            column.index,
+            None if summed is None else bytes(one.index in summed for one in footer.columns),
+            hashes,
+            array("q", wanted.keys or ()).tobytes() if bounded else None,
+        )
+        return FilterLookup("parquet", query, positions, partial(_may_match, wanted.forms, column.index))
 
     def scanned_bytes(self, columns: Sequence[str] | None) -> int:
         """Compressed bytes of the chunks of the searched column and of these columns."""
@@ -323,45 +345,6 @@ def _numbers(footer: Footer, column: Column) -> tuple[int, int, int, int]:
     direct = plain and column.signed and not column.max_repetition_level and column.max_definition_level < 2
     flags = _ORDERED * trust.ordered + _DEPRECATED * trust.deprecated + _DIRECT * direct
     return spec.ENUMS["Type"].get(column.physical, -1), flags, *trust.kind_of_bounds
-
-
-def _filter_lookup(
-    footer: Footer, column: Column, wanted: WantedValues, summed: set[int] | None
-) -> FilterLookup | None:
-    """The lookup in files with the schema of an open one; None if their filters can't answer it.
-
-    Args:
-        footer: the footer of the open file.
-        column: the searched column.
-        wanted: the values to find, converted for the column.
-        summed: the ordinals of the columns whose bytes a scan reads; None: all.
-    """
-    if (
-        footer.signed
-        or column.physical == "BOOLEAN"
-        or len(footer.columns) != footer.column_count
-        or wanted.nan is not None
-        or any(literal.unknowable is not None for literal in wanted.literals or ())
-    ):
-        return None
-    hashes, positions = (wanted.hashes, None) if wanted.literals is not None else wanted.by_hash
-    ids = field_ids("FileMetaData")
-    query = kernels.FilterQuery(
-        parquet_limits.THRIFT_MAX_DEPTH,
-        {ids[field]: footer.top.raw(field) for field in _SAME},
-        array("i", (number for column in footer.columns for number in _numbers(footer, column))),
-        column.index,
-        None if summed is None else bytes(c.index in summed for c in footer.columns),
-        hashes,
-        array("q", wanted.keys or ()).tobytes() if _bounded(column, wanted) else None,
-    )
-    return FilterLookup("parquet", query, positions, partial(_may_match, wanted.forms, column.index))
-
-
-def _bounded(column: Column, wanted: WantedValues) -> bool:
-    """Whether compiled code compares the values with the bounds of chunks: few signed integers."""
-    few = wanted.literals is not None and wanted.keys is not None and len(wanted.keys) > 0
-    return few and column.physical in {"INT32", "INT64"} and column.signed and column.wide is None
 
 
 def _may_match(forms: pa.Array, column: int, source: Source, row_groups: Sequence[int], values: int) -> bool:

@@ -1,18 +1,36 @@
-"""Temporary files for bitsets, until the common size of a column's filters is known, and for ends of files."""
+"""The filters of new units: their bitsets in a temporary file, and the common size that the column's filters get.
+
+The common size is a number of blocks that is a power of two. It is the smallest at which the mean of the filters'
+measured rates meets the wanted rate. If no size does, it is the smallest at which the mean is near the best one.
+Filters of other sizes are folded or replicated. A few very large filters among many small ones could make the index
+much larger than the filters: a limit on its growth takes precedence.
+"""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from array import array
 from collections.abc import Iterable, Iterator
 from typing import IO, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.sizing import BLOCK_BYTES
+from bloomcli.limits import INDEX_BLOCKS_MAX
 from bloomcli.storage.os_errors import error_of
 
 _BUFFER_BYTES: Final = 1 << 20
+_NEAR_BEST: Final = 1.05
+"""A mean rate is near the best one if it is at most this many times as high."""
+_GROWTH: Final = 4
+"""The bits of a column take at most this many times the bytes of its filters, or `_SMALL_BYTES`."""
+_SMALL_BYTES: Final = 1 << 20
+LEVELS: Final = INDEX_BLOCKS_MAX.bit_length()
+"""Number of common sizes: 1 block, 2 blocks, 4 blocks and so on."""
 
 
 class Spool:
@@ -29,8 +47,6 @@ class Spool:
         """Add a string, which may be empty; returns its number. Raises WriteError."""
         try:
             if data and self._file is None:
-                import tempfile
-
                 self._file = tempfile.TemporaryFile(buffering=_BUFFER_BYTES)  # noqa: SIM115
             if data and self._file is not None:
                 self._file.write(data)
@@ -87,8 +103,6 @@ class Spool:
             file.close()
 
     def _failed(self, error: OSError) -> WriteError:
-        import tempfile
-
         where = tempfile.gettempdir()
         system_error = error_of(error, where)
         return WriteError(
@@ -96,3 +110,53 @@ class Spool:
             path=where,
             hint=system_error.hint or "TMPDIR names another directory",
         )
+
+
+def rates(bitset: bytes | bytearray) -> NDArray[np.float32]:
+    """The measured rates of a filter at each of `LEVELS` common sizes. From its own size or the next power of two on,
+    the rate stays the same."""
+    blocks = len(bitset) // BLOCK_BYTES
+    size = 1 << (blocks - 1).bit_length()
+    bits = bitset if size == blocks else kernels.sbbf_resized(bitset, size)
+    result = [kernels.sbbf_stats(bits)[1]]
+    while size > 1:
+        size //= 2
+        bits = kernels.sbbf_resized(bits, size)
+        result.append(kernels.sbbf_stats(bits)[1])
+    return np.array([*reversed(result), *result[:1] * (LEVELS - len(result))], np.float32)
+
+
+class Rates:
+    """The rates of many filters, and the common size that they need.
+
+    Attributes:
+        count: number of filters.
+    """
+
+    def __init__(self) -> None:
+        self._sums = np.zeros(LEVELS)
+        self.count = 0
+        self._bytes = 0
+
+    def add(self, measured: NDArray[np.float32] | float, blocks: int) -> None:
+        """Add a filter by the result of `rates`, or by its one rate in an old index, and its number of blocks."""
+        self._sums += measured
+        self.count += 1
+        self._bytes += BLOCK_BYTES << (blocks - 1).bit_length()
+
+    def level(self, fpp: float, slots: int, least: int) -> int:
+        """The common size, as the exponent of a power of two.
+
+        Args:
+            fpp: the wanted mean rate.
+            slots: number of slots in a row of bits.
+            least: the level of an old index, whose filters can't be folded further.
+        """
+        if not self.count:
+            return least
+        wanted = max(fpp, self._sums[-1] / self.count * _NEAR_BEST)
+        level = int(np.argmax(self._sums / self.count <= wanted))  # the first one
+        limit_bytes = max(_GROWTH * self._bytes, _SMALL_BYTES)
+        while level > 0 and (slots * BLOCK_BYTES) << level > limit_bytes:
+            level -= 1
+        return max(level, least)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -50,18 +50,18 @@ def packed(values: pa.Array) -> bytes:
     return bytes(sink.getvalue())
 
 
-def unpacked(block: bytes) -> pa.Array:
+def unpacked(piece: bytes) -> pa.Array:
     """The array of `packed`'s bytes."""
-    with pa.ipc.open_stream(block) as reader:
+    with pa.ipc.open_stream(piece) as reader:
         return reader.read_next_batch().column(0)
 
 
-def _merged(blocks: Iterable[bytes]) -> Iterator[pa.Array]:
+def _merged(pieces: Iterable[bytes]) -> Iterator[pa.Array]:
     """Yield arrays of up to `BLOCK_VALUES` values and `_BLOCK_BYTES`."""
     waiting: list[pa.Array] = []
     count = size = 0
-    for block in blocks:
-        values = unpacked(block)
+    for piece in pieces:
+        values = unpacked(piece)
         if waiting and (count + len(values) > BLOCK_VALUES or size + values.nbytes > _BLOCK_BYTES):
             yield pa.concat_arrays(waiting)
             waiting, count, size = [], 0, 0
@@ -117,19 +117,19 @@ class Blocks:
     """All values of a task. More than one block is in a temporary file.
 
     Args:
-        blocks: the blocks of `pieces_of`.
+        pieces: the values, as `packed` returns them.
 
     Raises:
         WriteError: the temporary directory is full.
     """
 
-    def __init__(self, blocks: Iterable[bytes]) -> None:
+    def __init__(self, pieces: Iterable[bytes]) -> None:
         self.only: Block | None = None
         """The block, if all values fit into one."""
         self._file: IO[bytes] | None = None
         self._converted: Conversions[IO[bytes]] = Conversions()
         first: pa.Array | None = None
-        for values in _merged(blocks):
+        for values in _merged(pieces):
             if first is None:
                 first = values
                 continue
@@ -198,3 +198,25 @@ class Blocks:
             at = file.tell()
             yield item
             file.seek(at)
+
+
+class SharedBlocks:
+    """Values that are broadcast. All tasks of a job in a Python worker share this object, until the worker runs a
+    task of another job.
+
+    Args:
+        pieces: the values, as `packed` returns them.
+    """
+
+    def __init__(self, pieces: Sequence[bytes]) -> None:
+        self._pieces = pieces
+        self._kept: Blocks | None = None
+
+    def blocks(self) -> Blocks:
+        """All values. If they are one block, the next task gets it, too; several are in memory one at a time."""
+        blocks = self._kept or Blocks(self._pieces)
+        self._kept = None if blocks.only is None else blocks
+        return blocks
+
+    def __reduce__(self) -> tuple[type[SharedBlocks], tuple[Sequence[bytes]]]:
+        return SharedBlocks, (self._pieces,)
