@@ -19,9 +19,9 @@ from bloomcli.errors import BloomError, KeyMissing, UnsupportedError, UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import format_named, known_suffix, of_known_format, open_file
 from bloomcli.hints import quoted
+from bloomcli.model.advice import QueryLog
 from bloomcli.model.file import Column
 from bloomcli.model.paths import shown
-from bloomcli.model.queries import QueryLog
 from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.base import FileEntry, Source
 from bloomcli.storage.registry import open_source

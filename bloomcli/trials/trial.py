@@ -12,8 +12,8 @@ from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import BloomError, UnsupportedError, install
 from bloomcli.formats.base import FilterFile
+from bloomcli.model.advice import QueryLog
 from bloomcli.model.paths import shown
-from bloomcli.model.queries import QueryLog
 from bloomcli.model.trial import ReaderTrial, TrialReport
 from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.listing import expand, is_dataset
