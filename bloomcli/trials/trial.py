@@ -17,8 +17,15 @@ from bloomcli.model.paths import shown
 from bloomcli.model.trial import ReaderTrial, TrialReport
 from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.listing import expand, is_dataset
-from bloomcli.trials.copies import temporary_folder
-from bloomcli.trials.files import VALUES, Opened, PreparedFile, check_columns, one_open_file, sampled_files
+from bloomcli.trials.files import (
+    VALUES,
+    Opened,
+    PreparedFile,
+    check_columns,
+    one_open_file,
+    sampled_files,
+    temporary_folder,
+)
 from bloomcli.trials.process import Completion, Job
 from bloomcli.trials.process import run as run_reader
 from bloomcli.trials.readers import Entry, named
