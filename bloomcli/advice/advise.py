@@ -15,9 +15,8 @@ from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.task import OnRow
 from bloomcli.errors import BloomError
 from bloomcli.formats.registry import open_file
-from bloomcli.model.advice import AdviseReport
+from bloomcli.model.advice import AdviseReport, QueryLog
 from bloomcli.model.file import Column
-from bloomcli.model.queries import QueryLog
 from bloomcli.storage.base import FileEntry, ManagedTable
 from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import open_source, store_of

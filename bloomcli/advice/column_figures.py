@@ -11,7 +11,6 @@ import numpy as np
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey
 from bloomcli.advice.distinct import UnitSketch, distinct, distinct_per_unit
 from bloomcli.advice.lookup_costs import NUMBER, FilterSizes, LookupCosts, Product, RateEstimate, summed
-from bloomcli.advice.plan import Plan
 from bloomcli.advice.recommend import saved_at
 from bloomcli.advice.statistics import EXACTLY_ONE, Floats, Ratio, SampleSize, ratio_in_units
 from bloomcli.commands.advise_options import LookupValues
@@ -81,7 +80,8 @@ class ColumnSamples:
     """The samples of one column."""
 
     metadata: ColumnMetadata
-    plan: Plan
+    sketch_bits: int
+    """Base-2 logarithm of the hashes that a sketch keeps."""
     rates: tuple[float, ...]
     cells: Cells
     value_samples: Mapping[UnitKey, UnitSample]
@@ -302,9 +302,7 @@ def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None, prese
         filter_bytes=chosen.filter_bytes,
         seconds_to_add=_seconds(samples),
         distinct=distinct(units, len(metadata.units), metadata.values) if units else None,
-        distinct_per_row_group=distinct_per_unit(
-            units, len(metadata.units), metadata.values, samples.plan.sketch_bits
-        )
+        distinct_per_row_group=distinct_per_unit(units, len(metadata.units), metadata.values, samples.sketch_bits)
         if units
         else None,
         overlap=None if kinds[0] is None else kinds[0].overlap,

@@ -8,27 +8,34 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.advice.absent_values import absent_values
 from bloomcli.advice.column_figures import Cells, ColumnSamples, column_advice, unmeasured
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey, all_columns
-from bloomcli.advice.plan import Plan, plan, some_files
+from bloomcli.commands.advise import literals
 from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
-from bloomcli.commands.advise_units import literals
 from bloomcli.commands.columns import is_named
 from bloomcli.commands.options import AdviseOptions, policy_of
+from bloomcli.commands.sampling import chosen, share
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnreadableError, UnsupportedError, UsageError
 from bloomcli.formats.format import Sizes
 from bloomcli.formats.registry import format_named
 from bloomcli.hints import quoted
-from bloomcli.model.advice import AdviseReport, ColumnAdvice, EngineFilterAdvice, SampledRow, UnitSample
+from bloomcli.model.advice import (
+    AdviseReport,
+    ColumnAdvice,
+    EngineFilterAdvice,
+    FileExtents,
+    QueryLog,
+    SampledRow,
+    UnitSample,
+)
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import POWER_OF_TWO, TIGHT, Column, EngineFilterFacts
 from bloomcli.model.paths import shown
-from bloomcli.model.queries import QueryLog
 from bloomcli.policy.policy import Policy
 from bloomcli.rules.readers import any_size_refusal, reader
 from bloomcli.storage.base import FileEntry
@@ -42,6 +49,94 @@ _LEAST: Final = 2
 """The fewest absent values of a unit."""
 _ABSENT_BYTES: Final = 1 << 20
 """The approximate bytes of a column's absent values: the longer they are, the fewer."""
+FILES_MOST: Final = 20_000
+"""The most files whose metadata are read. Of more files, that many are chosen at random."""
+_UNITS: Final = 50
+_UNITS_LEAST: Final = 8
+_BYTES: Final = 256 << 20
+"""The approximate compressed bytes of a sample of units, if the options don't set its size."""
+_VALUES: Final = 1024
+_VALUES_LEAST: Final = 16
+_VALUES_MOST: Final = 4096
+_LOOKUPS: Final = 50_000
+"""The approximate number of lookups for one column: the fewer units, the more values of each."""
+_COLUMNS_VALUES: Final = 200_000
+"""The approximate number of values of all columns."""
+_PARTS: Final = (2, 32)
+_PARTS_IN_ALL: Final = 64
+_SKETCHES_BYTES: Final = 64 << 20
+_SKETCH_BITS: Final = (8, 12)
+
+
+class Plan(NamedTuple):
+    """Two samples of all units of all files, and the numbers of values: value units, whose values are sampled, and
+    lookup units, in which the values are looked up. They are independent random samples without replacement."""
+
+    value_units: Mapping[int, tuple[int, ...]]
+    lookup_units: Mapping[int, tuple[int, ...]]
+    """Units by the positions of their files."""
+    values: int
+    """The number of values that are sampled in each value unit."""
+    sketch_bits: int
+    parts: int
+    """The number of random parts that a unit's values are divided into, to measure the variance within a unit."""
+
+    @property
+    def sampled(self) -> set[UnitKey]:
+        """The units of both samples."""
+        return {
+            (file, unit)
+            for units in (self.value_units, self.lookup_units)
+            for file, found in units.items()
+            for unit in found
+        }
+
+
+def _some_files(tasks: Sequence[Task], seed: int) -> list[int]:
+    """The positions of the files whose metadata are read: all files, or `FILES_MOST` random ones."""
+    if len(tasks) <= FILES_MOST:
+        return list(range(len(tasks)))
+    return sorted(chosen([task.path for task in tasks], share(str(FILES_MOST)), seed))
+
+
+def _plan(paths: Mapping[int, str], files: Mapping[int, FileExtents], sample: str | None, seed: int) -> Plan:
+    """Draw both samples. Units without rows aren't drawn."""
+    units = [
+        (position, number) for position, file in files.items() for number, count in enumerate(file.units) if count
+    ]
+    first, last = min(paths.values(), default=""), max(paths.values(), default="")
+    start = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)  # where paths differ
+    names = [f"{paths[position][start:]}:{number}" for position, number in units]
+    text = str(_default(units, files)) if sample is None else sample
+    drawn = [
+        chosen([f"{side}:{name}" for name in names], share(text), seed) if units else set()
+        for side in ("values", "filters")
+    ]
+    count = max(len(drawn[0]), 1)
+    columns = max((len(file.columns) for file in files.values()), default=1)
+    of_column = min(_VALUES_MOST, _LOOKUPS // count, _COLUMNS_VALUES // max(columns, 1))
+    bits = (_SKETCHES_BYTES // (8 * 2 * count * max(columns, 1))).bit_length() - 1
+    return Plan(
+        value_units=_by_file(units, drawn[0]),
+        lookup_units=_by_file(units, drawn[1]),
+        values=max(max(of_column, _VALUES) // count, _VALUES_LEAST),
+        sketch_bits=min(max(bits, _SKETCH_BITS[0]), _SKETCH_BITS[1]),
+        parts=min(max(_PARTS_IN_ALL // count, _PARTS[0]), _PARTS[1]),
+    )
+
+
+def _default(units: Sequence[UnitKey], files: Mapping[int, FileExtents]) -> int:
+    """The number of units in a sample: 50, or fewer if they are large."""
+    total = sum(sum(file.row_group_bytes) for file in files.values())
+    mean = total / max(len(units), 1)
+    return min(_UNITS, max(_UNITS_LEAST, int(_BYTES / max(mean, 1.0))))
+
+
+def _by_file(units: Sequence[UnitKey], drawn: set[int]) -> dict[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = {}
+    for at in sorted(drawn):
+        found.setdefault(units[at][0], []).append(units[at][1])
+    return {file: tuple(numbers) for file, numbers in found.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,12 +216,12 @@ def measure(
     if paths and not tasks:
         raise no_files(paths)
     run = _Run(engine=engine, options=options, tasks=tasks, on_row=on_row, failed={})
-    looked_at = some_files(tasks, options.seed)
+    looked_at = _some_files(tasks, options.seed)
     rows = run.rows(dict.fromkeys(looked_at, about))
     files = {at: row.extents for at, row in rows.items() if row.extents is not None}
     if not files:
         raise _no_files_error(run)
-    drawn = plan({at: tasks[at].path for at in files}, files, options.sample, options.seed)
+    drawn = _plan({at: tasks[at].path for at in files}, files, options.sample, options.seed)
     found = all_columns(files.items())
     _check_names(options.columns, found, tasks[min(files)].path)
     run = replace(run, tight=_tight(policy, {file.format for file in files.values()}))
@@ -206,7 +301,7 @@ def _columns(run: _Run, found: Mapping[str, ColumnMetadata], drawn: Plan, log: Q
             continue
         samples = ColumnSamples(
             metadata=one,
-            plan=drawn,
+            sketch_bits=drawn.sketch_bits,
             rates=run.rates,
             cells=cells[path],
             value_samples=value_samples[path],

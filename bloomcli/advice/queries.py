@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bloomcli.errors import LiteralError, UsageError, near_names, needed
+from bloomcli.model.advice import QueriedColumn, QueryLog, UnservedPredicate
 from bloomcli.model.file import Column
-from bloomcli.model.queries import QueriedColumn, QueryLog, UnservedPredicate
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import open_source
 from bloomcli.values.literals import kind_of, parse

@@ -68,11 +68,15 @@ def encoded(column: ColumnAdvice) -> Encoded:
 
 
 class _Verdict(NamedTuple):
-    """A recommendation and its reason."""
+    """The reason for a recommendation, or against one."""
 
-    recommended: bool
     reason_id: str
     reason: str
+
+    @property
+    def recommended(self) -> bool:
+        """Whether a new filter is recommended."""
+        return self.reason_id == "saves"
 
 
 def recommend(column: ColumnAdvice, request: Request) -> ColumnAdvice:
@@ -115,15 +119,15 @@ def _on_new_filters(column: ColumnAdvice, request: Request) -> _Verdict:
         return why_not
     if request.statements is not None and not column.lookups:
         statements = plural(request.statements, "statement")
-        return _Verdict(False, "not-queried", f"none of the {statements} about the table looks values of it up")
+        return _Verdict("not-queried", f"none of the {statements} about the table looks values of it up")
     saved, today = column.saved_bytes, _reads(column, request.present)[0]
     if not _gains(column, request.present) and column.nulls is not None and column.nulls >= column.rows:
-        return _Verdict(False, "unknown", "it has no values, only nulls" if column.rows else "it has no rows")
+        return _Verdict("unknown", "it has no values, only nulls" if column.rows else "it has no rows")
     if saved is None or not _gains(column, request.present):
         why = "the sample has no row group with values"
         if request.failed:
             why = f"{plural(request.failed, 'file')} of the sample could not be read"
-        return _Verdict(False, "unknown", f"no value of it was looked up: {why}")
+        return _Verdict("unknown", f"no value of it was looked up: {why}")
     # if some row groups have filters, add the missing ones, even if the sample has few row groups without filters
     partly = column.existing is not None and column.existing.filters and column.existing.row_groups_without_filter
     if (saved.low > 0 or (partly and saved.estimate > 0)) and saved.estimate >= LEAST_SAVED * today:
@@ -132,8 +136,8 @@ def _on_new_filters(column: ColumnAdvice, request: Request) -> _Verdict:
         if measured or _is_row_number(column, request):
             values = f"values of a {column.type}" if measured else "row numbers of pandas"
             why = f"a lookup would read {_bytes(saved.estimate)} less, but {values} are seldom looked up by `=`"
-            return _Verdict(False, SELDOM, why)
-        return _Verdict(True, "saves", saves)
+            return _Verdict(SELDOM, why)
+        return _Verdict("saves", saves)
     return _saves_too_little(column, request.present)
 
 
@@ -148,24 +152,22 @@ def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
     """The reason for which a filter of any size is useless or harmful for the column; None if there is no such
     reason."""
     if column.unfilterable is not None:
-        return _Verdict(False, "loses-rows" if column.loses_rows else "unfilterable", column.unfilterable)
+        return _Verdict("loses-rows" if column.loses_rows else "unfilterable", column.unfilterable)
     left = _remaining_row_groups(column)
     if left is not None and column.row_groups > 1 and left <= min(PRUNED, column.row_groups / 2):
-        return _Verdict(
-            False, "sorted", f"sorted: min/max leaves {_of(left, column.row_groups)} for a value, without a filter"
-        )
+        some = _of(left, column.row_groups)
+        return _Verdict("sorted", f"sorted: min/max leaves {some} for a value, without a filter")
     named = [use for who in request.readers for use in uses(who, request.formats, [encoded(column)])]
     if named and all(use.verdict == DICTIONARIES for use in named):
         return _Verdict(
-            False,
             "dictionary",
             f"the named readers look values up in dictionaries, which {_all(column.row_groups)} already",
         )
     if named and all(use.verdict != GAINS for use in named):
         why = "; ".join(f"{use.title} {use.reason}" for use in named)
-        return _Verdict(False, "no-reader", f"no named reader gains: {why}")
+        return _Verdict("no-reader", f"no named reader gains: {why}")
     if column.one_value_per_row_group:  # as the rule profit-constant says of a file
-        return _Verdict(False, "few-values", f"min/max names the only value of {_each(column.row_groups)}")
+        return _Verdict("few-values", f"min/max names the only value of {_each(column.row_groups)}")
     # with literals of queries, the looked-up values are known; otherwise frequent values count
     return _few_values(column) if column.queried is None else None
 
@@ -183,7 +185,6 @@ def _few_values(column: ColumnAdvice) -> _Verdict | None:
         if (column.rows - (column.nulls or 0)) / whole.estimate < FEW_IN_ONE:
             return None
         return _Verdict(
-            False,
             "few-values",
             f"few values: {_count(whole.estimate)} distinct values in {plural(column.rows, 'row')}",
         )
@@ -191,7 +192,6 @@ def _few_values(column: ColumnAdvice) -> _Verdict | None:
     if others < MOST_OF_THE_ROW_GROUPS:
         return None
     return _Verdict(
-        False,
         "few-values",
         f"in most row groups: on average a row group has {_count(each.estimate)} of the"
         f" {_count(whole.estimate)} distinct values",
@@ -205,13 +205,12 @@ def _saves_too_little(column: ColumnAdvice, share: float) -> _Verdict:
     groups = column.row_groups
     existing = column.existing
     if existing is not None and existing.filters and not existing.row_groups_without_filter:
-        return _Verdict(False, "has-filters", _has(existing))
+        return _Verdict("has-filters", _has(existing))
     if today <= 0:
-        return _Verdict(False, "sorted", "nothing to save: min/max excludes every row group for the values looked up")
+        return _Verdict("sorted", "nothing to save: min/max excludes every row group for the values looked up")
     if left is not None and groups > 1 and left < MOST_OF_THE_ROW_GROUPS * groups:
         with_filter = sum(w * gain.with_filter.row_groups.estimate for gain, _, w in _gains(column, share))
         return _Verdict(
-            False,
             "sorted",
             f"min/max leaves {_of(left, groups)} for a value; with a filter {_count(with_filter * groups)} are read",
         )
@@ -221,21 +220,17 @@ def _saves_too_little(column: ColumnAdvice, share: float) -> _Verdict:
     if saved is not None and saved.estimate <= 0 < today - after:
         filters = _bytes(today - after - saved.estimate)
         return _Verdict(
-            False,
             "costs-more",
             f"a lookup reads {filters} of filters to read {_bytes(today - after)} less of the rows",
         )
     if saved is not None and saved.low <= 0 < saved.estimate and saved.estimate >= LEAST_SAVED * today:
         larger = " (a larger --sample narrows it)" if column.sampled_row_groups < column.row_groups else ""
         return _Verdict(
-            False,
             "unknown",
             f"uncertain: a lookup reads {_bytes(saved.estimate)} less on average, but the 95 % interval contains 0"
             + larger,
         )
-    return _Verdict(
-        False, "costs-more", f"a lookup reads {_bytes(after)} with a filter, and {_bytes(today)} without one"
-    )
+    return _Verdict("costs-more", f"a lookup reads {_bytes(after)} with a filter, and {_bytes(today)} without one")
 
 
 def _on_existing(existing: ExistingFilters, new: _Verdict) -> _Verdict:
@@ -251,18 +246,16 @@ def _on_existing(existing: ExistingFilters, new: _Verdict) -> _Verdict:
         case "saturated" if new.recommended:
             return new._replace(reason=f"{saturated}; with {'a new one' if one else 'new ones'}, {new.reason}")
         case "saturated":
-            return _Verdict(False, new.reason_id, f"{new.reason}; {saturated}")
+            return _Verdict(new.reason_id, f"{new.reason}; {saturated}")
         case "missing":
             missing = f"{plural(existing.row_groups_without_filter, 'row group')} without a filter"
             return new._replace(reason=f"it has {missing}: with filters, {new.reason}") if new.recommended else new
         case "foldable":
             fold = f"`bloom fold` saves {size(existing.foldable_bytes)}"
-            return _Verdict(
-                False, "has-filters", f"{filters} {are(existing.filters)} larger than the rate needs: {fold}"
-            )
+            return _Verdict("has-filters", f"{filters} {are(existing.filters)} larger than the rate needs: {fold}")
         case "unreadable":
-            return _Verdict(False, "has-filters", "it has filters that can't be read: `bloom validate` says why")
-    return _Verdict(False, "has-filters", _has(existing))
+            return _Verdict("has-filters", "it has filters that can't be read: `bloom validate` says why")
+    return _Verdict("has-filters", _has(existing))
 
 
 def _has(existing: ExistingFilters) -> str:

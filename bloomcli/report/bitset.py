@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.errors import needed
 from bloomcli.filters.sizing import BLOCK_BYTES, WORD_BITS, WORDS
-from bloomcli.report.human import count, printable, rate, row_group_text
+from bloomcli.report.human import count, printable, row_group_text
 from bloomcli.version import __version__
-from bloomcli.words import counted, plural
+from bloomcli.words import counted, plural, rate
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -10,28 +10,10 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.words import noun, rate, size
+from bloomcli.words import noun, rate
 
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
-
-
-__all__ = [
-    "column_name",
-    "count",
-    "csv_field",
-    "growth",
-    "is_plain",
-    "line",
-    "number",
-    "printable",
-    "rate",
-    "seconds",
-    "share",
-    "size",
-    "speed",
-    "width",
-]
 
 
 def column_name(item: Any) -> str:

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from bloomcli.model.file import Presence
 from bloomcli.model.traffic import TrafficFields, traffic_of
-from bloomcli.report.human import count, is_plain, printable, size
-from bloomcli.words import plural
+from bloomcli.report.human import count, is_plain, printable
+from bloomcli.words import plural, size
 
 CELLS: Final = 10
 """Cells of a whole bar, and of the longest sparkline."""

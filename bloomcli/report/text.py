@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import Presence
-from bloomcli.report.human import column_name, count, growth, number, rate, row_group_text, seconds, size, type_text
+from bloomcli.report.human import column_name, count, growth, number, row_group_text, seconds, type_text
 from bloomcli.report.layout import (
     PRESENCE_STYLE,
     Block,
@@ -27,7 +27,7 @@ from bloomcli.report.layout import (
     traffic_line,
     traffic_pairs,
 )
-from bloomcli.words import plural
+from bloomcli.words import plural, rate, size
 
 if TYPE_CHECKING:
     from bloomcli.model.change import ChangeReport, FilterChange, StructureChange

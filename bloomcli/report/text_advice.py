@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from bloomcli.model.advice import SELDOM, AdviseReport, ColumnAdvice, Interval
+from bloomcli.model.advice import SELDOM, AdviseReport, ColumnAdvice, Interval, UnservedPredicate
 from bloomcli.model.file import TIGHT, UNVERIFIED
-from bloomcli.model.queries import UnservedPredicate
-from bloomcli.report.human import column_name, count, rate, seconds, size
+from bloomcli.report.human import column_name, count, seconds
 from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Pairs, Style, figures, line
 from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS, OVERLOOKED, unknown_reason
 from bloomcli.rules.readers import reader
-from bloomcli.words import are, plural
+from bloomcli.words import are, plural, rate, size
 
 INTERVAL: Final = "95 % interval: of the bytes saved, over all samples of values."
 """What the column of intervals is about."""

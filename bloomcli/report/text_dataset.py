@@ -9,7 +9,7 @@ from typing import Final
 
 from bloomcli.hints import quoted
 from bloomcli.model.dataset import ColumnOverFiles, DatasetReport, FileRow, Status, TableFacts
-from bloomcli.report.human import count, first_names, growth, rate, seconds, size, speed
+from bloomcli.report.human import count, first_names, growth, seconds, speed
 from bloomcli.report.layout import (
     Block,
     Cell,
@@ -25,7 +25,7 @@ from bloomcli.report.layout import (
     traffic_line,
 )
 from bloomcli.report.text import answers, policy_line
-from bloomcli.words import plural
+from bloomcli.words import plural, rate, size
 
 _TITLES: Final = {"iceberg": "Iceberg", "delta": "Delta"}
 _VERSIONS: Final = {"iceberg": "snapshot", "delta": "version"}

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import UNVERIFIED
-from bloomcli.report.human import count, rate, seconds, size
+from bloomcli.report.human import count, seconds
 from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Line, Style, line, traffic_text
-from bloomcli.words import are, noun, plural
+from bloomcli.words import are, noun, plural, rate, size
 
 if TYPE_CHECKING:
     from bloomcli.model.dataset import FileRow

@@ -28,10 +28,8 @@ from bloomcli.report.human import (
     count,
     first_names,
     number,
-    rate,
     row_group_text,
     share,
-    size,
     type_text,
     value_text,
 )
@@ -53,7 +51,7 @@ from bloomcli.report.layout import (
     traffic_pairs,
     traffic_text,
 )
-from bloomcli.words import exact_size, plural
+from bloomcli.words import exact_size, plural, rate, size
 
 T = TypeVar("T", PageFacts, IndexEntry, MergedFilter)
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bloomcli.model.trial import Quartiles, ReaderTrial, TrialLookups, TrialReport
-from bloomcli.report.human import column_name, count, rate, seconds, size
+from bloomcli.report.human import column_name, count, seconds
 from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.rules.filter_use import GAINS
-from bloomcli.words import joined, plural
+from bloomcli.words import joined, plural, rate, size
 
 _DIFFERENCES_SHOWN: Final = 5
 """The most differences of a reader and column that are shown; JSON has all."""

@@ -1,9 +1,20 @@
-"""Chooses the files of a trial, their columns and values, and the two files that each reader compares."""
+"""Chooses the files of a trial, their columns and values, and makes the two files that each reader compares.
+
+Temporary copies, with filters, without filters, and of files in stores, are in a folder that is removed at the end,
+also when Ctrl-C or SIGTERM stops the trial. A local file that needs no copy has a link there: otherwise readers would
+derive partitions, patterns or checksums from its name and folder. A trial holds a lock on its folder, so that the
+next trial can remove the folders of killed ones.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -11,33 +22,83 @@ from typing import Final
 
 import pyarrow as pa
 
+from bloomcli import limits
+from bloomcli.commands import change
 from bloomcli.commands.columns import select
 from bloomcli.commands.option import taken_paths
-from bloomcli.commands.options import TrialOptions
+from bloomcli.commands.options import AddOptions, RemoveOptions, TrialOptions
 from bloomcli.commands.sampling import chosen_files, share
-from bloomcli.errors import BloomError, KeyMissing, UnsupportedError, UsageError
+from bloomcli.concurrency.signals import deferred, terminable
+from bloomcli.errors import BloomError, KeyMissing, UnsupportedError, UsageError, WriteError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import format_named, known_suffix, of_known_format, open_file
 from bloomcli.hints import quoted
+from bloomcli.model.advice import QueryLog
 from bloomcli.model.file import Column
 from bloomcli.model.paths import shown
-from bloomcli.model.queries import QueryLog
 from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.base import FileEntry, Source
-from bloomcli.storage.registry import open_source
+from bloomcli.storage.local.locks import lock
+from bloomcli.storage.os_errors import convert_os_errors
+from bloomcli.storage.registry import open_source, store_of
 from bloomcli.trials.columns import ColumnFile, Leaf
-from bloomcli.trials.copies import Copies
 from bloomcli.trials.process import TrialColumn, TrialFile
 from bloomcli.trials.readers import ENTRIES, Entry
 from bloomcli.trials.texts import from_text
 from bloomcli.trials.values import counted_values, sampled_values
 from bloomcli.values.literals import kind_of
+from bloomcli.words import size
 
 VALUES: Final = 20
 """The most values of each kind that are looked up in a column, if the user doesn't say how many."""
 _FILES: Final = "4"
 _BYTES: Final = 256 << 20
 """The bytes of the files that are tried together, if the user doesn't say how many."""
+_PREFIX: Final = "bloom-trial-"
+_MADE_SECONDS: Final = 60.0
+"""The trial of a younger folder may not have locked it yet."""
+_PIECE_BYTES: Final = 8 << 20
+_ANY_READER: Final = ("arrow-rs",)
+"""A reader that loses no rows by filters. With it, `add` leaves no column out: the trial shows which readers lose
+rows."""
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is removed at the end of the block, also after an error or a signal.
+
+    Raises:
+        WriteError: the folder can't be made.
+    """
+    with terminable():
+        _remove_left_folders()
+        with convert_os_errors(tempfile.gettempdir()):
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        descriptor = -1
+        try:
+            with convert_os_errors(str(folder)):
+                descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+                lock(descriptor)
+            yield folder
+        finally:
+            with deferred():
+                shutil.rmtree(folder, ignore_errors=True)
+                if descriptor >= 0:
+                    os.close(descriptor)
+
+
+def _remove_left_folders() -> None:
+    """Remove the folders of killed trials: those of this user that no process holds a lock on."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # another trial removes it at the same time, or holds its lock
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                about = os.fstat(descriptor)
+                old = time.time() - about.st_mtime > _MADE_SECONDS
+                if about.st_uid == os.getuid() and old and lock(descriptor):
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(descriptor)
 
 
 def sampled_files(listed: Sequence[FileEntry], options: TrialOptions) -> list[FileEntry]:
@@ -124,20 +185,24 @@ class PreparedFile:
     """A file, the values to look up in it, and the copies that readers compare it with."""
 
     def __init__(self, opened: Opened, path: str, folder: Path, options: TrialOptions, log: QueryLog | None) -> None:
-        """Choose the values, and make the copy with filters, if one is needed.
+        """Choose the values, and make the copy with filters, if one is needed. Creates `folder`, which holds the
+        copies of this file only.
 
         Raises:
             UsageError: no such column, or one that can't be looked up, can't have a filter, or has no values.
-            UnsupportedError: no reader reads files of this format.
-            UnreadableError, WriteError: as `bloomcli.add`.
+            UnsupportedError: no reader reads files of this format, or an object in a store is larger than
+                `limits.TRIAL_DOWNLOAD_MAX_BYTES`.
+            UnreadableError, WriteError: as `bloomcli.add`; there isn't enough space for a copy.
         """
-        self.path = path
+        self.path, self._folder = path, folder
         with _naming_original(path, folder):
             file = opened(path)
             self.format = file.format
             filtered = file.filtered_columns()
             chosen = _chosen(file, filtered, options, log)
-            self._copies = Copies(folder, path, file.format)
+            with convert_os_errors(str(folder)):
+                folder.mkdir()
+            self._original = self._local(file.source)
             self.rows, self.row_groups = file.rows, len(file.units())
             self.left_out: tuple[str, ...] = ()
             """For each column that only a glob names and that isn't tried: why not."""
@@ -145,13 +210,55 @@ class PreparedFile:
             self.encoded = tuple(_encoded(file, one.column) for one in self.columns)
             self._had_filters = any(one.column.index in filtered for one in self.columns)
             bare = tuple(one.column.path for one in self.columns if one.column.index not in filtered)
-            original = self._copies.original
-            self._with_filters = self._copies.with_filters(bare, options.fpp) if bare else original
+            self._with_filters = self._with_new_filters(bare, options.fpp) if bare else self._original
+
+    def _copy(self, name: str) -> Path:
+        """The path of a copy."""
+        return self._folder / f"{name}.{self.format}"
+
+    def _local(self, source: Source) -> str:
+        """The unchanged file on this machine: a link to it, or a copy of an object in a store."""
+        link = self._copy("original")
+        if not store_of(self.path).remote and Path(source.path).is_file():
+            with convert_os_errors(str(link)):
+                link.symlink_to(Path(source.path).resolve())
+            return str(link)
+        if source.size > limits.TRIAL_DOWNLOAD_MAX_BYTES:
+            most = limits.TRIAL_DOWNLOAD_MAX_BYTES >> 20
+            raise UnsupportedError(
+                f"readers run on local files, and a file of {source.size >> 20:,} MiB isn't copied from a store:"
+                f" {most:,} MiB is the most",
+                path=self.path,
+                hint="copy it to this machine, or try a smaller file of the dataset",
+            )
+        self._check_space(source.size)
+        with convert_os_errors(str(link)), link.open("wb") as output:
+            for at in range(0, source.size, _PIECE_BYTES):
+                output.write(source.read_at(at, min(_PIECE_BYTES, source.size - at)))
+        return str(link)
+
+    def _with_new_filters(self, columns: tuple[str, ...], fpp: float) -> str:
+        """Write a copy with the file's filters and new ones of these columns."""
+        output = self._copy("with-filters")
+        options = AddOptions(columns=columns, fpp=fpp, output=output, readers=_ANY_READER)
+        self._check_space(change.run(self._original, replace(options, dry_run=True)).bytes_after)
+        change.run(self._original, options)
+        return str(output)
+
+    def _check_space(self, needed: int) -> None:
+        """Raise WriteError if a new file of `needed` bytes is larger than the free space."""
+        free = shutil.disk_usage(self._folder).free
+        if needed > free:
+            raise WriteError(
+                f"a temporary copy needs {size(needed)} and {self._folder.parent.parent} has {size(free)} free",
+                path=self.path,
+                hint="TMPDIR=/a/folder/with/space bloom trial ...",
+            )
 
     def _values(
         self, file: FilterFile, chosen: Sequence[Column], options: TrialOptions, log: QueryLog | None
     ) -> list[TrialColumn]:
-        arrow = ColumnFile(self._copies.original, self.format)
+        arrow = ColumnFile(self._original, self.format)
         found: list[TrialColumn] = []
         problems: list[BloomError] = []
         for column in chosen:
@@ -186,12 +293,16 @@ class PreparedFile:
 
     @cached_property
     def _without_filters(self) -> str:
-        return self._copies.without_filters(self._with_filters)
+        """A copy without any filter."""
+        output = self._copy("without-filters")
+        self._check_space(Path(self._with_filters).stat().st_size)
+        change.run(self._with_filters, RemoveOptions(output=output))
+        return str(output)
 
     def for_reader(self, entry: Entry) -> TrialFile:
         """The file with and without filters, for one reader. Raises: as `bloomcli.remove`, and WriteError."""
         if not self._had_filters:
-            without, comparison = self._copies.original, "added"
+            without, comparison = self._original, "added"
         elif self.format in entry.switches:
             without, comparison = self._with_filters, "switch"
         else:

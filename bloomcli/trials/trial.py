@@ -12,13 +12,20 @@ from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import BloomError, UnsupportedError, install
 from bloomcli.formats.base import FilterFile
+from bloomcli.model.advice import QueryLog
 from bloomcli.model.paths import shown
-from bloomcli.model.queries import QueryLog
 from bloomcli.model.trial import ReaderTrial, TrialReport
 from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.listing import expand, is_dataset
-from bloomcli.trials.copies import temporary_folder
-from bloomcli.trials.files import VALUES, Opened, PreparedFile, check_columns, one_open_file, sampled_files
+from bloomcli.trials.files import (
+    VALUES,
+    Opened,
+    PreparedFile,
+    check_columns,
+    one_open_file,
+    sampled_files,
+    temporary_folder,
+)
 from bloomcli.trials.process import Completion, Job
 from bloomcli.trials.process import run as run_reader
 from bloomcli.trials.readers import Entry, named

@@ -10,8 +10,7 @@ from support.advice import MIB, at_rates, column, exact, existing, gain, report
 from bloomcli.advice.decide import decide
 from bloomcli.commands.sampling import Budget, read_budget
 from bloomcli.errors import UsageError
-from bloomcli.model.advice import ColumnAdvice
-from bloomcli.model.queries import QueriedColumn, QueryLog
+from bloomcli.model.advice import ColumnAdvice, QueriedColumn, QueryLog
 
 SIZES = ((0.1, 1 * MIB), (0.01, 2 * MIB), (0.001, 4 * MIB))
 LOG = QueryLog(

@@ -21,8 +21,7 @@ from bloomcli.commands.advise_options import ExtentOptions
 from bloomcli.commands.options import AdviseOptions
 from bloomcli.datasets.engine import choose_engine
 from bloomcli.errors import UnknownColumn, UnreadableError, UsageError
-from bloomcli.model.advice import AdviseReport, ColumnAdvice
-from bloomcli.model.queries import QueriedColumn, QueryLog
+from bloomcli.model.advice import AdviseReport, ColumnAdvice, QueriedColumn, QueryLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,8 +14,8 @@ import pytest
 from bloomcli.advice.queries import MOST_LITERALS, LiteralSample, read_queries
 from bloomcli.advice.sql.statements import MOST_CHARACTERS
 from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.model.advice import QueryLog
 from bloomcli.model.file import Column
-from bloomcli.model.queries import QueryLog
 from tests.support.sql_logs import HITS, TPCH, TPCH_COLUMNS, tpch
 from tests.support.sql_logs import log as mixed_log
 

@@ -13,7 +13,7 @@ import pytest
 from bloomcli.advice.column_metadata import Coverage, Range
 from bloomcli.advice.distinct import UnitSketch, distinct
 from bloomcli.advice.statistics import SampleSize, beta_quantile, clopper_pearson, incomplete_beta, ratio, t_quantile
-from bloomcli.commands.advise_units import Sketch, ValueSample, mixed, sketch_hashes
+from bloomcli.commands.advise import Sketch, ValueSample, mixed, sketch_hashes
 
 ONE: Final = SampleSize(1, 1)
 

@@ -23,7 +23,7 @@ from bloomcli.report import human
     ],
 )
 def test_sizes_are_in_binary_units(count: int, text: str) -> None:
-    assert human.size(count) == text
+    assert words.size(count) == text
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_an_exact_size_is_in_bytes_and_says_it_once(count: int, text: str) -> No
     ],
 )
 def test_rates_never_round_up_to_a_claim(value: float | None, text: str) -> None:
-    assert human.rate(value) == text
+    assert words.rate(value) == text
 
 
 @pytest.mark.parametrize(

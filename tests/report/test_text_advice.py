@@ -12,8 +12,7 @@ import pytest
 from support.advice import MIB, column, exact, existing, gain, report
 
 from bloomcli.advice.decide import decide
-from bloomcli.model.advice import AdviseReport, Interval, PageIndexGain
-from bloomcli.model.queries import QueryLog, UnservedPredicate
+from bloomcli.model.advice import AdviseReport, Interval, PageIndexGain, QueryLog, UnservedPredicate
 from bloomcli.report import csv as csv_report
 from bloomcli.report import json as json_report
 from bloomcli.report import render, text_advice

@@ -6,12 +6,20 @@ import random
 from dataclasses import replace
 from typing import Final
 
-from bloomcli.model.advice import AdviseReport, AtRate, ColumnAdvice, Interval, LookupCost, LookupGain
+from bloomcli.model.advice import (
+    AdviseReport,
+    AtRate,
+    ColumnAdvice,
+    Interval,
+    LookupCost,
+    LookupGain,
+    QueryLog,
+    UnservedPredicate,
+)
 from bloomcli.model.dataset import ColumnFilters, DatasetReport, FileRow, Status
 from bloomcli.model.file import ColumnSummary, FilterFacts, Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.model.inspect import InspectReport
-from bloomcli.model.queries import QueryLog, UnservedPredicate
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
 from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES

@@ -28,7 +28,7 @@ class Lookup(NamedTuple):
 
 
 class UnservedPredicate(NamedTuple):
-    """A predicate that no filter can serve. The fields are those of `model.queries.UnservedPredicate`."""
+    """A predicate that no filter can serve. The fields are those of `model.advice.UnservedPredicate`."""
 
     kind: str
     column: str | None

@@ -11,7 +11,7 @@ from bloomcli.model.file import TIGHT
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Curve, Estimate
 from bloomcli.report.html.parts import Chart, Key, Page, Part, Section, Table, failures, first_columns, table
-from bloomcli.report.human import column_name, count, rate, size
+from bloomcli.report.human import column_name, count
 from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
 from bloomcli.report.text_advice import (
     INTERVAL,
@@ -28,7 +28,7 @@ from bloomcli.report.text_advice import (
     readers,
     weights,
 )
-from bloomcli.words import plural
+from bloomcli.words import plural, rate, size
 
 _PANELS: Final = 8
 """The most columns in the chart of sizes."""

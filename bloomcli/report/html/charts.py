@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bloomcli.report.html.drawing import LETTER, NAME_CELLS, WIDTH, Box, Drawing, Labels, Panel, Point
-from bloomcli.report.human import count, printable, rate, size, width
+from bloomcli.report.human import count, printable, width
+from bloomcli.words import rate, size
 
 _ROW: Final = 24.0
 """The height of a row in pixels."""

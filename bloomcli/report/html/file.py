@@ -11,10 +11,10 @@ from bloomcli.model.inspect import InspectReport
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
 from bloomcli.report.html.parts import Chart, Key, Page, Part, Section, Table, first_columns, table
-from bloomcli.report.human import count, rate, row_group_text, size
+from bloomcli.report.human import count, row_group_text
 from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
 from bloomcli.report.text_inspect import ENGINE_FILTERS, file_facts, of_columns, of_filters, untrusted
-from bloomcli.words import plural
+from bloomcli.words import plural, rate, size
 
 _LEAST_RATE: Final = 1e-8
 """The lowest rate in charts; lower ones are drawn at this position."""

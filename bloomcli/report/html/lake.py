@@ -12,10 +12,10 @@ from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
 from bloomcli.report.html.file import spread_charts
 from bloomcli.report.html.parts import Chart, Key, Page, Part, Section, Table, first_columns, table
-from bloomcli.report.human import count, seconds, size
+from bloomcli.report.human import count, seconds
 from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
 from bloomcli.report.text_dataset import STATUS_STYLE, of_files, over_files
-from bloomcli.words import plural
+from bloomcli.words import plural, size
 
 _COVERED: Final = (
     Key("accent", "files with a filter in every row group"),

@@ -20,12 +20,12 @@ from bloomcli.report.html.parts import (
     first_columns,
     table,
 )
-from bloomcli.report.human import column_name, count, seconds, size
+from bloomcli.report.human import column_name, count, seconds
 from bloomcli.report.layout import Cell, Columns, Head, Line, Pairs, Style, figures, line
 from bloomcli.report.text_trial import answer, effect, facts, saved
 from bloomcli.rules import RULES
 from bloomcli.rules import page as rule_page
-from bloomcli.words import plural
+from bloomcli.words import plural, size
 
 _STATUS: Final[dict[str, tuple[str, Style]]] = {
     "equal": ("the same rows", Style.GOOD),
