@@ -13,7 +13,7 @@ from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey
 from bloomcli.advice.lookup_costs import BYTES, NUMBER, FilterSizes, LookupCosts, RateEstimate
 from bloomcli.advice.plan import Plan
 from bloomcli.advice.statistics import EXACTLY_ONE, Floats, Ratio, SampleSize, ratio_in_units
-from bloomcli.commands.advise_options import LookupValues
+from bloomcli.commands.options import LookupValues
 from bloomcli.filters.sizing import tight_estimate, upper_bound_bytes
 from bloomcli.model.advice import RATE_SUMS, SUMS, UnitSample
 from bloomcli.values.literals import decode_bound

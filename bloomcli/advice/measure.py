@@ -15,10 +15,9 @@ from bloomcli.advice.column_figures import column_advice, unmeasured
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey, all_columns
 from bloomcli.advice.column_samples import Cells, ColumnSamples
 from bloomcli.advice.plan import Plan, plan, some_files
-from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
 from bloomcli.commands.advise_units import literals
 from bloomcli.commands.columns import is_named
-from bloomcli.commands.options import AdviseOptions, policy_of
+from bloomcli.commands.options import AdviseOptions, ExtentOptions, LookupValues, UnitOptions, policy_of
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnreadableError, UnsupportedError, UsageError

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bloomcli.checks.additions import Readers
-from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
 from bloomcli.commands.advise_units import unit_samples
 from bloomcli.commands.columns import is_named, type_alone
+from bloomcli.commands.options import ExtentOptions, UnitOptions
 from bloomcli.engine_filters.registry import filters_of
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file

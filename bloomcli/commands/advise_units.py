@@ -18,8 +18,8 @@ import datasketches
 import numpy as np
 from numpy.typing import NDArray
 
-from bloomcli.commands.advise_options import LookupValues, UnitOptions
 from bloomcli.commands.columns import type_alone
+from bloomcli.commands.options import LookupValues, UnitOptions
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from bloomcli.commands.find_values import Values
-from bloomcli.commands.options import FindOptions
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import FindOptions, TableOptions
 from bloomcli.datasets.spark_find import results
 from bloomcli.datasets.spark_session import checked_session
 from bloomcli.finding.job import Part

@@ -22,7 +22,7 @@ from bloomcli.hints import quoted
 from bloomcli.model.file import Column
 from bloomcli.model.paths import shown
 from bloomcli.model.queries import QueryLog
-from bloomcli.rules.filter_use import Encoded
+from bloomcli.rules.readers import Encoded
 from bloomcli.storage.base import FileEntry, Source
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.columns import ColumnFile, Leaf
