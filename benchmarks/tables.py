@@ -39,8 +39,11 @@ spark_tables.choose_spark()
 import data  # noqa: E402  as above
 from machine import machine  # noqa: E402
 
-from bloomcli.commands.options import AddOptions, RemoveOptions  # noqa: E402
-from bloomcli.commands.table_options import TableOptions  # noqa: E402
+from bloomcli.commands.options import (  # noqa: E402
+    AddOptions,
+    RemoveOptions,
+    TableOptions,
+)
 from bloomcli.datasets.engine import plan_files, run_tasks  # noqa: E402
 from bloomcli.datasets.spark import SparkEngine  # noqa: E402
 from bloomcli.model.dataset import DatasetReport  # noqa: E402

@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     from bloomcli.functions.changes import add, fold, remove, repair
     from bloomcli.functions.files import Table
     from bloomcli.functions.find import find
-    from bloomcli.functions.gate import gate
     from bloomcli.functions.index import index_build, index_inspect, index_update
-    from bloomcli.functions.inspect import inspect
-    from bloomcli.functions.probe import probe
+    from bloomcli.functions.inspect import inspect, probe
     from bloomcli.functions.trial import trial
-    from bloomcli.functions.validate import validate
+    from bloomcli.functions.validate import gate, validate
     from bloomcli.report.html import html
 
 __all__ = [
@@ -57,6 +55,7 @@ __all__ = [
 _HOMES = {name: f"bloomcli.functions.{name}" for name in __all__ if name.islower() and name[0] != "_"}
 _HOMES |= dict.fromkeys(("index_build", "index_inspect", "index_update"), "bloomcli.functions.index")
 _HOMES |= dict.fromkeys(("add", "fold", "remove", "repair"), "bloomcli.functions.changes")
+_HOMES |= {"gate": "bloomcli.functions.validate", "probe": "bloomcli.functions.inspect"}
 _HOMES["html"] = "bloomcli.report.html"
 _HOMES["dump"] = "bloomcli.commands.dump"
 _HOMES["BloomError"] = "bloomcli.errors"

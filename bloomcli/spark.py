@@ -32,6 +32,7 @@ from bloomcli.commands.keywords import (
 )
 from bloomcli.commands.option import split_keywords, taken_path, taken_paths, takes_options
 from bloomcli.commands.options import (
+    OF_MANY_FILES,
     OF_NEW_INDEXES,
     AddOptions,
     FoldOptions,
@@ -183,7 +184,7 @@ def inspect(spark: SparkSession, paths: Paths, **options: Unpack[ColumnKeywords]
     return _run(spark, paths, InspectOptions(**options))
 
 
-@takes_options(ValidateOptions, without={"threads", "sample_row_groups", "seed"})
+@takes_options(ValidateOptions, without={"threads", "sample_row_groups", "seed"} | OF_MANY_FILES)
 def validate(spark: SparkSession, paths: Paths, **options: Unpack[ValidateOnSparkKeywords]) -> DataFrame:
     """Check that the filters of files are sound and that required filters exist. The column `findings` has the
     faults. The driver reads the policy and the table's schema.

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import click
 
-from bloomcli.cli import COMMANDS, EXIT_CODES, bloom
+from bloomcli.cli import COMMANDS, EXIT_CODES, bloom, command_of
 from bloomcli.cli.grouped import GroupedCommand
 from bloomcli.report import json
 from bloomcli.version import __version__
@@ -34,7 +33,7 @@ def pages() -> dict[str, str]:
     """The text of every page, by file name."""
     found = {"bloom.1": _main_page()}
     for name in COMMANDS:
-        command: click.Command = import_module(f"bloomcli.cli.{name}").command
+        command = command_of(name)
         found[f"bloom-{name}.1"] = _command_page(name, command)
         if isinstance(command, click.Group):
             found |= {
@@ -104,7 +103,7 @@ def _main_page() -> str:
     lines += _paragraphs(bloom.help or "")
     lines.append(".SH COMMANDS")
     for name in COMMANDS:
-        command: click.Command = import_module(f"bloomcli.cli.{name}").command
+        command = command_of(name)
         lines += [".TP", f"\\fBbloom\\-{name}\\fR(1)", _text(command.get_short_help_str(limit=200))]
     lines += [".SH OPTIONS", *_options(bloom), *_exit_codes(), ".SH ENVIRONMENT"]
     for name, text in _ENVIRONMENT.items():

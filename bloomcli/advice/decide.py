@@ -11,8 +11,7 @@ from bloomcli.advice.recommend import Request, encoded, recommend, saved_at, wit
 from bloomcli.commands.sampling import Budget
 from bloomcli.model.advice import SELDOM, AdviseReport, AdviseTotal, AtRate, ColumnAdvice, LookupCost, LookupGain
 from bloomcli.model.reader_use import ReaderUse
-from bloomcli.rules.filter_use import current, uses
-from bloomcli.rules.readers import reader
+from bloomcli.rules.readers import current, reader, uses
 from bloomcli.words import size
 
 

@@ -9,8 +9,7 @@ from bloomcli.advice import advise as core
 from bloomcli.advice.command_line import of_paths, of_table, reader_options
 from bloomcli.commands.keywords import AdviseOnSparkKeywords, AdviseTableKeywords
 from bloomcli.commands.option import taken_paths, takes_options
-from bloomcli.commands.options import AdviseOptions, Name
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import AdviseOptions, Name, TableOptions
 from bloomcli.datasets.engine import spark_engine
 from bloomcli.model.advice import AdviseReport
 from bloomcli.tables.functions import OF_CHANGES, options_of_table

@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from bloomcli.model.advice import SELDOM, AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain
-from bloomcli.rules.filter_use import DICTIONARIES, GAINS, Encoded, uses
 from bloomcli.rules.reader_table import Reader
+from bloomcli.rules.readers import DICTIONARIES, GAINS, Encoded, uses
 from bloomcli.words import are, plural, rate, size
 
 LEAST_SAVED: Final = 0.1

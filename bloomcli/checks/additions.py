@@ -1,20 +1,41 @@
-"""Finds, before filters are added, the columns in which a reader would lose rows because of a sound filter.
+"""What `add` may do for the readers of a file: the columns that get a filter, and the sizes of filters.
 
-Faults that depend on values don't matter here: `add` inserts both zeros, and intervals in their normal form too.
+A column gets none if a reader would lose rows because of a sound filter. Faults that depend on values don't matter
+here: `add` inserts both zeros, and intervals in their normal form too. Sizes that aren't powers of two need readers
+that all accept them. The hints of findings follow from both (`Remedies`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.checks.readers import Fault, TypeFaults, lose, titles
-from bloomcli.model.file import Column, Severity
-from bloomcli.policy.policy import FilePolicy
-from bloomcli.rules.filter_use import OVERLOOKED
-from bloomcli.rules.reader_table import SINGLE_BLOCK, Reader
-from bloomcli.rules.readers import everyone, evidence, evidence_text, named, superseded
+from bloomcli.errors import UsageError
+from bloomcli.formats.add_options import for_old_readers
+from bloomcli.formats.base import FilterFile
+from bloomcli.formats.format import NO_OPTIONS, OptionValues, Sizes
+from bloomcli.formats.registry import format_named
+from bloomcli.hints import Hint, removing
+from bloomcli.model.file import TIGHT, Column, Severity
+from bloomcli.model.validate import Finding
+from bloomcli.policy.globs import matches
+from bloomcli.policy.policy import FilePolicy, Policy
+from bloomcli.rules.reader_table import NOT_POWER_OF_TWO, SINGLE_BLOCK, Reader
+from bloomcli.rules.readers import (
+    OVERLOOKED,
+    any_size_refusal,
+    everyone,
+    evidence,
+    evidence_text,
+    named,
+    reader,
+    refusing,
+    superseded,
+)
 
 _OFTEN_NAMED: Final = ("spark", "trino", "duckdb", "clickhouse")
 _OFFERED: Final = 2
@@ -111,3 +132,113 @@ class Readers:
                         yield f"{who.title} isn't {known}: filters on {', '.join(names)} may do nothing for it"
                 for issue in who.issues_of(self._format):
                     yield f"{who.title} may lose rows of files with filters ({evidence_text(issue)})"
+
+
+_NOBODY = f"--size {TIGHT} needs the names of the files' readers, because some readers accept only powers of two"
+_NAMING = "--readers spark,duckdb or the like, or readers in the policy"
+
+
+def tight(rules: FilePolicy, file_format: str, path: str, options: OptionValues = NO_OPTIONS) -> bool:
+    """Return whether a file's filters get tight sizes: they are requested, and the format rounds sizes otherwise.
+
+    Args:
+        rules: the file's policy, with its readers and the requested size.
+        file_format: as in `FilterFile.format`.
+        path: the file's path, for errors.
+        options: options of single formats.
+
+    Raises:
+        UsageError: tight sizes are requested, but no reader is named, a named reader isn't known to accept them, or
+            the format allows only powers of two.
+    """
+    sizes = format_named(file_format).sizes
+    if rules.size != TIGHT or sizes is Sizes.OWN:
+        return False
+    if sizes is Sizes.POWERS_OF_TWO or for_old_readers(options):
+        what = "this form of filters" if sizes is Sizes.ANY else format_named(file_format).title
+        raise UsageError(f"{what} allows only powers of two", path=path, hint=f"leave --size {TIGHT} out")
+    if not rules.readers:
+        raise UsageError(_NOBODY, path=path, hint=_NAMING)
+    for name in rules.readers:
+        refusal = any_size_refusal(reader(name), file_format)
+        if refusal is not None:
+            raise UsageError(
+                f"--size {TIGHT} makes filters whose size isn't a power of two: {refusal}",
+                path=path,
+                hint=f"leave --size {TIGHT} out, or {name} out of the readers if it doesn't read the file",
+            )
+    return True
+
+
+def refuse_without_readers(policy: Policy) -> None:
+    """Raise UsageError if a policy requests tight sizes and names no reader in any part."""
+    parts = (policy.whole, *policy.files)
+    if any(part.size == TIGHT for part in parts) and not any(part.readers for part in parts):
+        raise UsageError(_NOBODY, path=policy.path, hint=_NAMING)
+
+
+def by_readers(findings: Iterable[Finding], rules: FilePolicy, file_format: str) -> Iterator[Finding]:
+    """Yield the findings. Those about sizes that aren't powers of two name the readers that refuse or misread them.
+
+    If all named readers accept such filters, these findings are dropped, unless the policy sets a severity for the
+    rule. If a named reader misreads them and so loses rows, they are errors.
+    """
+    named = [reader(name) for name in rules.readers]
+    refusals = [text for who in named if (text := any_size_refusal(who, file_format)) is not None]
+    loses = any(NOT_POWER_OF_TWO in who.misreads for who in named)
+    for finding in findings:
+        if finding.id != NOT_POWER_OF_TWO:
+            yield finding
+        elif refusals:
+            severity = Severity.ERROR if loses else finding.severity
+            yield replace(finding, message=f"{finding.message}: {'; '.join(refusals)}", severity=severity)
+        elif not named or NOT_POWER_OF_TWO in rules.severity:
+            yield replace(finding, message=f"{finding.message}: {refusing(NOT_POWER_OF_TWO)}")
+
+
+class Remedies:
+    """The hints of a file's findings.
+
+    Args:
+        file: the open file.
+        rules: the policy for the file.
+        required: names and globs of the columns that must have a filter.
+    """
+
+    def __init__(self, file: FilterFile, rules: FilePolicy, required: Sequence[str]) -> None:
+        self._file = file
+        self._rules = rules
+        self._required = required
+        self._columns = {column.path: column for column in file.columns}
+        self._why_not = lru_cache(maxsize=None)(self._reason)
+
+    def of(self, finding: Finding) -> str | None:
+        """The finding's hint, not yet `hints.completed`, with another command line if its own can't work."""
+        hint, name = finding.hint, finding.column
+        if not isinstance(hint, Hint):
+            return hint
+        if self._file.unchangeable is not None:
+            return f"{self._file.unchangeable.reason}: {self._file.unchangeable.hint}"
+        if name is None:
+            return hint
+        if name not in self._columns:
+            return removing(
+                after=" takes it out, with all others of the file, which may belong to other columns, too"
+            )
+        if "--replace" in hint.command.options and (reason := self._why_not(name)) is not None:
+            hint = removing(name, after=f" takes it out; the column gets no other: {reason}")
+        if hint.command.name == "remove" and self._is_required(name):
+            return hint.preceded_by("take the column out of `require`, which asks for the filter; then ")
+        return hint
+
+    def _reason(self, name: str) -> str | None:
+        """Why `bloom add` refuses the column."""
+        index = self._columns[name].index
+        column = next((leaf for leaf in self._file.leaves if leaf.index == index), None)
+        if column is None:
+            return "it has no values of its own"
+        refusal = Readers(self._file.format, self._rules, self._file.encrypted_alike).refusal(column)
+        return column.unfilterable or (self._file.why_unfilterable(column) if refusal is None else refusal.reason)
+
+    def _is_required(self, name: str) -> bool:
+        return matches(self._required, name) and self._rules.counts("filter-required", Severity.ERROR, name)

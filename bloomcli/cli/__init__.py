@@ -1,13 +1,5 @@
-"""The command line: a Click group that imports a command's module on demand, and the mapping of errors to exit codes.
-
-0    success; probe: a value may be present; find: rows were found
-1    validate: a finding; probe: all values are absent everywhere; find: no row was found (like grep)
-2    the request is invalid: usage, unknown column, a filter that exists already
-3    input unreadable or corrupt, or output that can't be written
-4    input valid, but not supported (a missing key, an unknown codec), or a package is missing
-70   a bug in bloom; BLOOM_DEBUG=1 shows the traceback
-130  stopped by Ctrl-C
-141  the program that read the output closed it (the exit code in shells for SIGPIPE)
+"""The command line: a Click group that imports a command's module on demand, and the mapping of errors to exit codes
+(`EXIT_CODES`).
 """
 
 from __future__ import annotations
@@ -46,6 +38,9 @@ COMMANDS: Final = (
 )
 """The order in the help: the commands that a new user needs first."""
 
+_CHANGING: Final = ("add", "fold", "repair", "remove")
+"""The commands that change files, which are in one module."""
+
 EXIT_CODES: Final = {
     0: "success; probe: a value may be present; find: rows were found",
     1: "validate: a finding; probe: all values are absent everywhere; find: no row; trial: a reader loses rows",
@@ -61,6 +56,14 @@ EXIT_CODES: Final = {
 _BUG: Final = 70
 _INTERRUPTED: Final = 130
 _PIPE_CLOSED: Final = 141
+
+
+def command_of(name: str) -> click.Command:
+    """A command of `bloom`, by its name. Its module is imported now."""
+    changing = name in _CHANGING
+    module = import_module(f"bloomcli.cli.{'changes' if changing else name}")
+    found: click.Command = getattr(module, name if changing else "command")
+    return found
 
 
 class _PipeClosed(Exception):
@@ -85,10 +88,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of this name; None if it doesn't exist."""
         del ctx
-        if cmd_name not in COMMANDS and cmd_name != "help":
-            return None
-        found: click.Command = import_module(f"bloomcli.cli.{cmd_name}").command
-        return found
+        return command_of(cmd_name) if cmd_name in COMMANDS or cmd_name == "help" else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -6,10 +6,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from bloomcli.cli import grouped, options, output
-from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths
+from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, table_options
 from bloomcli.cli.options import policy_file
 from bloomcli.cli.reports import prepare, save_all
-from bloomcli.cli.table_options import table_options
 from bloomcli.commands.option import WRITE
 from bloomcli.commands.options import AdviseOptions
 from bloomcli.errors import UsageError
@@ -103,7 +102,7 @@ def command(
         raise UsageError("--overwrite is for --policy", hint="add --policy FILE")
     chosen = AdviseOptions(policy=policy_file(None, no_policy=False), **options_)
     if new_policy is not None:
-        from bloomcli.cli.advised_policy import check
+        from bloomcli.cli.policies import check
 
         check(new_policy, overwrite=overwrite, others=(chosen.table_schema, *options_["queries"]))
     prepare(reports, (new_policy, dataset.files_from, options_["table_schema"], *options_["queries"]))
@@ -122,7 +121,7 @@ def command(
         output.say(f"bloom: {first}{more}", err=True)
     save_all(reports, lambda other, stream: output.write("advise", report, other, text_advice.advice, stream))
     if new_policy is not None:
-        from bloomcli.cli.advised_policy import write
+        from bloomcli.cli.policies import write
 
         sys.stdout.flush()  # the next step may fail
         write(new_policy, report, source, chosen, overwrite=overwrite, quiet=form != "text")

@@ -37,7 +37,7 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
     from bloomcli.storage.registry import open_source
 
     # before an option without its value, Click leaves the arguments unparsed; those of `find` may begin with a value
-    parameters = (ctx.params.get(name) for name in ("file", "files", "arguments"))
+    parameters = (ctx.params.get(name) for name in ("file", "files"))
     named = [path for given in parameters for path in ([given] if isinstance(given, str) else given or ())]
     for path in named or ctx.args:
         with suppress(BloomError), convert_os_errors(path):

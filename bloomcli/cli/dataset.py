@@ -1,4 +1,4 @@
-"""The common part of commands on many files: paths, engines, rows, and the exit code."""
+"""The common part of commands on many files and on tables: their options, engines, rows, and the exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from io import BytesIO
@@ -16,10 +16,12 @@ import click
 
 from bloomcli.cli import output
 from bloomcli.cli.grouped import option
-from bloomcli.cli.options import bundle, files_from_option, is_quiet
+from bloomcli.cli.options import bundle, files_from_option, given_options, is_quiet, options_of, was_given
 from bloomcli.cli.reports import Reports, save_all
-from bloomcli.commands.option import OUTPUT, RUN, TABLES
+from bloomcli.commands.option import ENCRYPTION, OUTPUT, RUN, TABLES
+from bloomcli.commands.options import AddOptions, Options, TableOptions, WriteOptions
 from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.hints import listed
 from bloomcli.model.paths import shown
 from bloomcli.storage.names import read_list
 from bloomcli.storage.os_errors import hint, reason
@@ -27,12 +29,11 @@ from bloomcli.storage.registry import read_file
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
-    from bloomcli.commands.options import Options
-    from bloomcli.commands.table_options import TableOptions
     from bloomcli.datasets.engine import Engine
     from bloomcli.datasets.task import Task
     from bloomcli.model.dataset import DatasetReport, FileRow
     from bloomcli.storage.base import ManagedTable
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,19 +48,12 @@ class Dataset:
     paths: tuple[str, ...]
     files_from: str | None
     jobs: int | None
-    fail_fast: bool
+    fail_fast: bool = False
     engine: str
     master: str | None
     conf: tuple[str, ...]
     table: TableOptions | None = None
     """The table that the files belong to, instead of paths."""
-
-    def all_paths(self) -> Sequence[str]:
-        """The paths in the arguments, followed by those in the list. Raises UnreadableError."""
-        if self.files_from is None:
-            return self.paths
-        # names of files are bytes, and need not be text in the locale
-        return read_list(map(os.fsdecode, BytesIO(read_named(self.files_from))), self.paths)
 
     @cached_property
     def single(self) -> str | None:
@@ -115,6 +109,18 @@ engine_options = bundle(*_engine)
 """Options that select the engine."""
 
 
+def in_dataset(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Combine a command's arguments about its files and the engine in one ``dataset`` argument."""
+
+    @wraps(function)
+    def gathered(*, files: Sequence[str], **arguments: Any) -> Any:
+        names = ("files_from", "jobs", "fail_fast", "engine", "master", "conf", "table")
+        chosen = {name: arguments.pop(name) for name in names if name in arguments}
+        return function(dataset=Dataset(paths=tuple(files), **chosen), **arguments)
+
+    return gathered
+
+
 def dataset_options(function: F, *, changes: bool = False, findings: bool = False) -> F:
     """Add the options that all commands have for datasets, combined in one ``dataset`` argument.
 
@@ -151,17 +157,13 @@ def dataset_options(function: F, *, changes: bool = False, findings: bool = Fals
     )
 
     @wraps(function)
-    def gathered(**arguments: Any) -> Any:
-        names = ("files_from", "jobs", "fail_fast", "engine", "master", "conf")
-        chosen = {name: arguments.pop(name) for name in names}
+    def with_quiet(**arguments: Any) -> Any:
         quiet_rows = arguments.pop("quiet") and "max_per_rule" not in arguments  # validate still prints findings
         if quiet_rows and arguments.get("every"):
             raise UsageError("--quiet prints no files, and --all prints all of them", hint="leave one of them out")
-        paths = arguments.pop("files")
-        table = arguments.pop("table", None)
-        return function(dataset=Dataset(paths=tuple(paths), table=table, **chosen), **arguments)
+        return in_dataset(function)(**arguments)
 
-    return options(gathered)  # type: ignore[no-any-return]
+    return options(with_quiet)  # type: ignore[no-any-return]
 
 
 def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, reports: Reports = ()) -> int:
@@ -170,7 +172,6 @@ def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, r
     Raises:
         UsageError: contradicting options, or no files.
     """
-    from bloomcli.commands.options import WriteOptions
     from bloomcli.datasets.engine import plan_files
 
     if dataset.table is not None and isinstance(options, WriteOptions):
@@ -214,7 +215,6 @@ def run_tasks(engine: Engine, tasks: Sequence[Task]) -> DatasetReport:
 def _how_far(engine: Engine, tasks: Sequence[Task], done: int) -> str:
     """The number of files that a stopped run has done, and how to continue. Worker processes may have done more files
     than they have reported; Spark reports all files at the end."""
-    from bloomcli.commands.options import AddOptions, WriteOptions
     from bloomcli.datasets.engine import LocalEngine
 
     here = isinstance(engine, LocalEngine)
@@ -230,13 +230,21 @@ def _how_far(engine: Engine, tasks: Sequence[Task], done: int) -> str:
 
 
 def named_paths(dataset: Dataset) -> Sequence[str]:
-    """The paths in the arguments and the list; empty for a table. Raises UsageError if there are none."""
+    """The paths in the arguments, followed by those in the list; empty for a table.
+
+    Raises:
+        UsageError: there are none.
+        UnreadableError: the list can't be read.
+    """
     if dataset.table is not None:
         return []
-    paths = dataset.all_paths()
-    if not paths:
-        if dataset.files_from is None:
+    if dataset.files_from is None:
+        if not dataset.paths:
             raise click.UsageError("Missing argument 'FILE...'.")
+        return dataset.paths
+    # names of files are bytes, and need not be text in the locale
+    paths = read_list(map(os.fsdecode, BytesIO(read_named(dataset.files_from))), dataset.paths)
+    if not paths:
         raise UsageError("the list names no files", path=dataset.files_from)
     return paths
 
@@ -335,3 +343,100 @@ def _write(report: DatasetReport, form: str, stream: TextIO | None, *, every: bo
         from bloomcli.report import text_dataset
 
         output.write("dataset", report, form, partial(text_dataset.dataset, every=every), stream)
+
+
+_CHANGES: Final = ("commit_every", "new_row_ids")
+_SNAPSHOTS: Final = ("snapshot", "as_of")
+_IN_PLACE: Final = "the table's own commit puts new files in place"
+_INSTEAD: Final = {
+    "files_from": "--where chooses some of the table's files",
+    "output": _IN_PLACE,
+    "in_place": _IN_PLACE,
+    "force": _IN_PLACE,
+    "overwrite": _IN_PLACE,
+}
+"""Options that select files or the place of new ones, which the table determines, with hints."""
+
+
+def table_options(*, changes: bool = False, properties: bool = False, values: bool = False) -> Callable[[F], F]:
+    """Add the options for tables, combined in one ``table`` argument; None without ``--table``.
+
+    Args:
+        changes: the command changes files; other commands read a snapshot.
+        properties: the command has ``--from-properties``.
+        values: the arguments of the command may be values instead of files.
+    """
+    names = ("table", "where", *(["from_properties"] * properties), *(_CHANGES if changes else _SNAPSHOTS))
+
+    def add(function: F) -> F:
+        @wraps(function)
+        def gathered(**arguments: Any) -> Any:
+            chosen = {name: arguments.pop(name) for name in names}
+            if chosen["table"] is None:
+                given = [name for name in names if was_given(name)]
+                if given:
+                    raise UsageError(f"{_option(given[0])} is for tables", hint="add --table NAME")
+                return function(table=None, **arguments)
+            _check(arguments, values=values, changes=changes, table=chosen["table"])
+            arguments["engine"] = "spark" if changes else _reading_engine(chosen["table"], arguments)
+            return function(table=TableOptions(**chosen).checked(), **arguments)
+
+        part = options_of(TableOptions, only=[name for name in names if name != "table"], before="With --table: ")
+        return bundle(options_of(TableOptions, only=["table"]), part)(gathered)  # type: ignore[return-value]
+
+    return add
+
+
+def _option(name: str) -> str:
+    """The option's name for a parameter."""
+    return "--" + name.replace("_", "-")
+
+
+def no_files(path: str, hint: str | None = None) -> UsageError:
+    """The error for --table with a file."""
+    return UsageError("--table takes no files: the table's snapshot names them", path=path, hint=hint)
+
+
+def _reading_engine(table: str, arguments: dict[str, Any]) -> str:
+    """The engine of a command that reads a table."""
+    from bloomcli.tables.opening import reads_with_spark
+
+    engine = arguments["engine"] if was_given("engine") else None
+    described = was_given("master") or was_given("conf")
+    return "spark" if reads_with_spark(table, engine, described=described) else "local"
+
+
+def _check(arguments: dict[str, Any], *, values: bool, changes: bool, table: str) -> None:
+    """Raise UsageError for options that name files or their targets, or another engine."""
+    if not values and arguments["files"]:
+        raise no_files(arguments["files"][0], hint="--where chooses some of the table's files")
+    for name, instead in _INSTEAD.items():
+        if name in arguments and was_given(name):
+            raise UsageError(f"--table and {_option(name)} exclude each other", hint=instead)
+    if changes:
+        _check_changes(arguments, table)
+
+
+def _check_changes(arguments: dict[str, Any], table: str) -> None:
+    """Raise UsageError for another engine than Spark, and for a table that isn't named as in Spark."""
+    if was_given("engine") and arguments["engine"] != "spark":
+        raise UsageError(
+            "--table works on Spark: the table's catalog and its commits are those of a Spark session",
+            hint="leave out --engine local",
+        )
+    from bloomcli.tables.opening import check_named_in_sql
+
+    context = click.get_current_context()
+    words = tuple(_given_words(context.params))
+    check_named_in_sql(table, str(context.info_name), arguments.get("columns") or (), words)
+
+
+def _given_words(values: Mapping[str, Any]) -> Iterator[str]:
+    """The other options of the running command as words, without keys and settings, which may be secret."""
+    for one, flag in given_options(but={"table", "columns", "conf"}):
+        if getattr(one, "group", ENCRYPTION) != ENCRYPTION:
+            value = values[str(one.name)]
+            for word in value if isinstance(value, tuple) else (value,):
+                yield flag
+                if not isinstance(word, bool):
+                    yield listed(word) if one.name == "exclude" else str(word)

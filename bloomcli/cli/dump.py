@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bloomcli.cli import grouped, options, output
-from bloomcli.cli.targets import check_new_file, new_output, output_option
+from bloomcli.cli.reports import check_new_file, new_output, output_option
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.errors import UsageError
 

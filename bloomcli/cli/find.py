@@ -11,19 +11,26 @@ import click
 
 from bloomcli.cli import grouped, options, output
 from bloomcli.cli.completion import complete_files
-from bloomcli.cli.dataset import Dataset, check_engine_options, engine_of, engine_options
+from bloomcli.cli.dataset import (
+    Dataset,
+    check_engine_options,
+    engine_of,
+    engine_options,
+    in_dataset,
+    named_paths,
+    no_files,
+    table_options,
+)
 from bloomcli.cli.options import NegativesCommand, is_quiet, unmarked
-from bloomcli.cli.table_options import no_files, table_options
-from bloomcli.cli.targets import check_new_file, new_output, output_option
+from bloomcli.cli.reports import check_new_file, new_output, output_option
 from bloomcli.commands.option import OUTPUT, RUN
-from bloomcli.commands.options import FindOptions
+from bloomcli.commands.options import FindOptions, TableOptions
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.report.human import printable
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.commands.find_values import Values
-    from bloomcli.commands.table_options import TableOptions
     from bloomcli.finding.lake import Search
     from bloomcli.report.found_rows import Writer
 
@@ -47,7 +54,7 @@ Examples:
 Values are written as for `bloom probe`. A row number is that of the file, from 0 on, without
 regard to row groups. A list has a value if one of its elements equals it.""",
 )
-@click.argument("arguments", nargs=-1, metavar="PATH... [VALUE...]", shell_complete=complete_files)
+@click.argument("files", nargs=-1, metavar="PATH... [VALUE...]", shell_complete=complete_files)
 @options.options_of(FindOptions, only=("column",))
 @options.value_options(
     "A value to find; repeats. All arguments are paths.",
@@ -84,23 +91,18 @@ regard to row groups. A list has a value if one of its elements equals it.""",
 @table_options(values=True)
 @engine_options
 @grouped.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.", group=OUTPUT)
+@in_dataset
 def command(
-    arguments: tuple[str, ...],
+    dataset: Dataset,
     column: str,
     values: tuple[str, ...],
     source: str | None,
     values_column: str | None,
-    files_from: str | None,
     form: str,
     target: str | None,
     index: str | None,
-    jobs: int | None,
     as_files: bool,
     reachable: bool,
-    table: TableOptions | None,
-    engine: str,
-    master: str | None,
-    conf: tuple[str, ...],
     quiet: bool,
     **options_: Any,
 ) -> int:
@@ -126,13 +128,13 @@ def command(
     from bloomcli.cli.value_arguments import split_in_any_order
     from bloomcli.commands.find_values import Values
 
-    listed = files_from is not None or table is not None
+    listed = dataset.files_from is not None or dataset.table is not None
     paths, wanted = split_in_any_order(
-        list(map(unmarked, arguments)), list(map(unmarked, values)), listed=listed, from_file=source is not None
+        list(map(unmarked, dataset.paths)), list(map(unmarked, values)), listed=listed, from_file=source is not None
     )
-    _check_table(table, paths, index, as_files=as_files, reachable=reachable)
+    _check_table(dataset.table, paths, index, as_files=as_files, reachable=reachable)
     options.check_values_column(source, values_column)
-    if source == "-" and files_from == "-":
+    if source == "-" and dataset.files_from == "-":
         raise UsageError(
             "--values-from and --files-from can't both read standard input", hint="write one of them to a file"
         )
@@ -144,16 +146,7 @@ def command(
         from bloomcli.finding.value_file import values_of
 
         sought = values_of(source, values_column, chosen.column)
-    where = Dataset(
-        paths=tuple(paths),
-        files_from=files_from,
-        jobs=jobs,
-        fail_fast=False,
-        engine=engine,
-        master=master,
-        conf=conf,
-        table=table,
-    )
+    where = replace(dataset, paths=tuple(paths))
     if reachable:
         return _find_reachable(where, sought, chosen, form, target)
     search = _search(where, sought, chosen, index)
@@ -181,9 +174,7 @@ def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | No
     """The search by the engine that the options name."""
     from bloomcli.finding.lake import Search
 
-    paths = [] if where.table is not None else where.all_paths()
-    if not paths and where.table is None:
-        raise UsageError("the list names no files", path=where.files_from)
+    paths = named_paths(where)
     if where.engine != "spark" and where.table is not None:
         return _search_of_snapshot(where, where.table, values, chosen, index)
     if where.engine != "spark":

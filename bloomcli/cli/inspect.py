@@ -8,9 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from bloomcli.cli import grouped, options, output
-from bloomcli.cli.dataset import Dataset, dataset_options, run
+from bloomcli.cli.dataset import Dataset, dataset_options, run, table_options
 from bloomcli.cli.reports import prepare, save_all
-from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import UsageError
 

@@ -112,37 +112,33 @@ class Output(click.Path):
         return local_path(os.fspath(value))
 
 
-class Rate(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of Click only
-    """A false-positive rate between 0 and 1: ``0.01``, ``1%``."""
+class Fraction(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of Click only
+    """A number from 0 to 1, with or without a percent sign: ``0.01``, ``1%``.
 
-    name = "rate"
+    Args:
+        name: what it is, for errors.
+        fits: whether a number is one.
+        problem: the error for other numbers.
+    """
+
+    def __init__(self, name: str, fits: Callable[[float], bool], problem: str) -> None:
+        self.name, self._fits, self._problem = name, fits, problem
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Convert text to a probability."""
+        """Convert text to a number."""
         if isinstance(value, float):
             return value
         try:
-            rate = float(value.rstrip("%")) / (100 if value.endswith("%") else 1)
+            number = float(value.rstrip("%")) / (100 if value.endswith("%") else 1)
         except ValueError:
             self.fail(f"{value!r} is not a {self.name}; write it like 0.01 or 1%", param, ctx)
-        self.check(rate, value, param, ctx)
-        return rate
-
-    def check(self, rate: float, value: str, param: click.Parameter | None, ctx: click.Context | None) -> None:
-        """Fail if the rate isn't between 0 and 1."""
-        if not 0 < rate < 1:
-            self.fail(f"a false-positive rate lies between 0 and 1, not at {value}", param, ctx)
+        if not self._fits(number):
+            self.fail(f"{self._problem} {value}", param, ctx)
+        return number
 
 
-class Part(Rate):
-    """A share from 0 to 1: ``0.9``, ``90%``."""
-
-    name = "share"
-
-    def check(self, rate: float, value: str, param: click.Parameter | None, ctx: click.Context | None) -> None:
-        """Fail if the share isn't from 0 to 1."""
-        if not 0 <= rate <= 1:
-            self.fail(f"a share is from 0% to 100%, not {value}", param, ctx)
+_RATE: Final = Fraction("rate", lambda it: 0 < it < 1, "a false-positive rate lies between 0 and 1, not at")
+_PART: Final = Fraction("share", lambda it: 0 <= it <= 1, "a share is from 0% to 100%, not")
 
 
 def as_text(argument: str) -> str:
@@ -225,8 +221,8 @@ FORMS: Final[dict[str, Callable[[Option], dict[str, Any]]]] = {
     },
     "output": lambda _: {"type": Output()},
     "paths": lambda _: {"multiple": True, "type": PATH},
-    "part": lambda _: {"type": Part()},
-    "rate": lambda _: {"type": Rate()},
+    "part": lambda _: {"type": _PART},
+    "rate": lambda _: {"type": _RATE},
     "engines": lambda _: {
         "cls": _ListingOption,
         "names": lambda: READERS,
@@ -399,7 +395,7 @@ def key_options(function: F) -> F:
     @functools.wraps(function)
     def with_keys(*args: Any, **arguments: Any) -> Any:
         given = {name: arguments.pop(name) for name in _KEY_OPTIONS}
-        return function(*args, keys=_keys(**given), **arguments)
+        return function(*args, keys=_keys(given), **arguments)
 
     add: Callable[[F], F] = bundle(
         option("--footer-key", metavar="KEY", help=f"The footer's key: {_KEY_FORMS}.", group=ENCRYPTION),
@@ -430,25 +426,17 @@ def key_options(function: F) -> F:
 _KEY_OPTIONS: Final = ("footer_key", "column_key", "key", "aad_prefix", "kms", "kms_config")
 
 
-def _keys(
-    *,
-    footer_key: str | None,
-    column_key: tuple[str, ...],
-    key: tuple[str, ...],
-    aad_prefix: str | None,
-    kms: str | None,
-    kms_config: tuple[str, ...],
-) -> Any:
+def _keys(given: dict[str, Any]) -> Keys | None:
     """The keys; None if none of the options is given. Raises UsageError."""
-    if (footer_key, aad_prefix, kms) == (None, None, None) and not (column_key or key or kms_config):
+    if all(value in (None, ()) for value in given.values()):
         return None
     return Keys(
-        footer_key=footer_key,
-        column_keys=key_pairs(map(as_text, column_key), "--column-key"),
-        keys=key_pairs(map(as_text, key), "--key"),
-        aad_prefix=aad_prefix,
-        kms=kms,
-        kms_config=key_pairs(kms_config, "--kms-config"),
+        footer_key=given["footer_key"],
+        column_keys=key_pairs(map(as_text, given["column_key"]), "--column-key"),
+        keys=key_pairs(map(as_text, given["key"]), "--key"),
+        aad_prefix=given["aad_prefix"],
+        kms=given["kms"],
+        kms_config=key_pairs(given["kms_config"], "--kms-config"),
     )
 
 

@@ -12,9 +12,18 @@ import click
 
 from bloomcli.cli import grouped, options, output
 from bloomcli.cli.completion import complete_files
-from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, read_named, run, run_tasks
+from bloomcli.cli.dataset import (
+    Dataset,
+    dataset_options,
+    engine_of,
+    named_paths,
+    no_files,
+    read_named,
+    run,
+    run_tasks,
+    table_options,
+)
 from bloomcli.cli.options import NegativesCommand, unmarked
-from bloomcli.cli.table_options import no_files, table_options
 from bloomcli.commands.option import OUTPUT
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.errors import UsageError

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from bloomcli.cli import grouped, options, output
+from bloomcli.cli.dataset import no_files
 from bloomcli.cli.reports import prepare, save_all
-from bloomcli.cli.table_options import no_files
 from bloomcli.commands.option import OUTPUT, TABLES
 from bloomcli.commands.options import TrialOptions
 

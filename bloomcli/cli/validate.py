@@ -10,12 +10,11 @@ import click
 
 from bloomcli.cli import grouped, options, output
 from bloomcli.cli.completion import complete_explained
-from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, run_tasks
+from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, run_tasks, table_options
 from bloomcli.cli.options import policy_file
 from bloomcli.cli.reports import prepare, save_all
-from bloomcli.cli.table_options import table_options
 from bloomcli.commands.option import CHECKS, OUTPUT
-from bloomcli.commands.options import GateOptions
+from bloomcli.commands.options import ValidateOptions
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.words import plural
 
@@ -66,7 +65,7 @@ Examples:
   bloom validate --explain filter-stray-bits""",
 )
 @options.files_argument
-@options.options_of(GateOptions)
+@options.options_of(ValidateOptions)
 @_report_options
 @options.format_option(*FORMS)
 @table_options(properties=True)
@@ -100,13 +99,13 @@ def command(
     if options.was_given("seed") and options_["sample"] is None and options_["sample_row_groups"] is None:
         raise UsageError("--seed needs a sample", hint="add --sample 5%")
     if init:
-        from bloomcli.cli.starter import write_policy
+        from bloomcli.cli.policies import write_policy
 
         return write_policy(dataset, options_)
     from bloomcli.validation import gate
 
     policy = policy_file(options_.pop("policy"), no_policy=no_policy)
-    request = gate.request(GateOptions(policy=policy, **options_))
+    request = gate.request(ValidateOptions(policy=policy, **options_))
     prepare(reports, (policy, options_["baseline"], options_["table_schema"]))
     results = _validate(dataset, request, print_errors=not reports and form in {"text", "json"})
     baseline = results.new_baseline()

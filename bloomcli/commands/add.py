@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from bloomcli.checks.additions import Readers
-from bloomcli.checks.sizes import tight
+from bloomcli.checks.additions import Readers, tight
 from bloomcli.commands.change import ChangeRequest
 from bloomcli.commands.columns import required_columns, select
 from bloomcli.commands.options import AddOptions, WriteOptions, policy_of

@@ -12,16 +12,16 @@ from dataclasses import replace
 from enum import Enum, auto
 from functools import cached_property
 from importlib import import_module
-from typing import Final, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from bloomcli.commands.options import Name, WriteOptions, policy_path
-from bloomcli.commands.progress import Meter, Progress, cores
+from bloomcli.concurrency.threads import Meter, Progress, cores
 from bloomcli.engine_filters.base import Rewrite
 from bloomcli.engine_filters.registry import may_rewrite
 from bloomcli.errors import BloomError, NoValues, UsageError
 from bloomcli.formats.base import ChangeResult, FilterFile, Plan
 from bloomcli.formats.registry import open_file
-from bloomcli.model.change import ChangeReport
+from bloomcli.model.change import OUTPUT_EXISTS, ChangeReport
 from bloomcli.model.schema import RowLineage
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import KeptRange, Pieces, Source, Verify
@@ -31,10 +31,6 @@ from bloomcli.storage.registry import preload_writing, store_of
 from bloomcli.storage.traffic import counted, current, with_traffic
 
 preload_writing()  # worker processes of a dataset are forked after this import, and don't repeat it
-
-
-OUTPUT_EXISTS: Final = "the output is there already"
-"""The reason why a file isn't changed whose output an earlier run made by the same request."""
 
 
 class Target(NamedTuple):

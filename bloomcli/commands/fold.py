@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bloomcli.checks.additions import Readers
-from bloomcli.checks.sizes import tight
+from bloomcli.checks.additions import Readers, tight
 from bloomcli.commands.change import ChangeRequest
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import FoldOptions

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from bloomcli.commands.options import Name
-from bloomcli.commands.progress import Progress
+from bloomcli.concurrency.threads import Progress
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.keywords import FormatKeywords, TableFormatKeywords
 from bloomcli.model.dataset import FileRow

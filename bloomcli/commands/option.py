@@ -18,15 +18,12 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import own_options
 from bloomcli.formats.keys import keys_of
-
-if TYPE_CHECKING:
-    from bloomcli.policy.policy import Policy
-
+from bloomcli.policy.policy import Policy, with_options
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -171,12 +168,6 @@ def _is_within(given: object, fits: Callable[[float], bool]) -> bool:
     return not isinstance(given, bool) and isinstance(given, Real) and fits(float(given))
 
 
-def _is_policy(given: object) -> bool:
-    from bloomcli.policy.policy import Policy
-
-    return isinstance(given, Policy | str | os.PathLike)
-
-
 _PATH: Final = ("a path", lambda _, given: isinstance(given, str | os.PathLike))
 
 _SINGLE: Final[dict[str, tuple[str, Callable[[Option, Any], bool]]]] = {
@@ -190,7 +181,7 @@ _SINGLE: Final[dict[str, tuple[str, Callable[[Option, Any], bool]]]] = {
     "integer": ("a whole number between -2**63 and 2**63", lambda _, given: _is_whole(given)),
     "number": ("a whole number of {least} or more, below 2**63", lambda one, given: _is_whole(given, one.least)),
     "output": _PATH,
-    "policy": ("a policy or its path", lambda _, given: _is_policy(given)),
+    "policy": ("a policy or its path", lambda _, given: isinstance(given, Policy | str | os.PathLike)),
     "part": ("a number from 0 to 1", lambda _, given: _is_within(given, lambda it: 0 <= it <= 1)),
     "rate": ("a number between 0 and 1", lambda _, given: _is_within(given, lambda it: 0 < it < 1)),
     "seconds": (
@@ -296,8 +287,6 @@ def read_policy(
     Raises:
         UsageError: a figure out of range, an unknown engine, a policy or a schema that can't be read.
     """
-    from bloomcli.policy.policy import Policy, with_options
-
     if policy is None:
         policy = Policy()
     elif not isinstance(policy, Policy):

@@ -12,8 +12,9 @@ Calling it again costs nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Self
 
 from bloomcli import limits
@@ -25,6 +26,7 @@ from bloomcli.commands.option import (
     POLICY,
     RUN,
     SIZE,
+    TABLES,
     WRITE,
     Checked,
     option,
@@ -38,7 +40,7 @@ from bloomcli.formats.format import OptionValues
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import ADDITIONS
-from bloomcli.model.file import POWER_OF_TWO, SIZES
+from bloomcli.model.file import POWER_OF_TWO, SIZES, Column
 from bloomcli.model.schema import ColumnNames
 from bloomcli.policy.policy import Policy
 
@@ -313,7 +315,7 @@ class FoldOptions(WriteOptions):
 
     def checked(self) -> Self:
         """The readers by their usual names. Raises UsageError."""
-        from bloomcli.checks.sizes import refuse_without_readers
+        from bloomcli.checks.additions import refuse_without_readers
 
         policy = read_policy(None, readers=self.readers, size=self.size)
         refuse_without_readers(policy)
@@ -424,7 +426,7 @@ class AddOptions(WriteOptions):
 
     def checked(self) -> Self:
         """All settings about readers in the policy. Raises UsageError."""
-        from bloomcli.checks.sizes import refuse_without_readers
+        from bloomcli.checks.additions import refuse_without_readers
 
         checked_options(self.format_options)
         policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema, size=self.size)
@@ -523,7 +525,7 @@ class SurveyOptions(Options):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateOptions(ColumnOptions):
-    """Options of `validate`."""
+    """Options of `validate` and `bloomcli.gate`."""
 
     command: ClassVar[str] = "validate"
 
@@ -579,9 +581,16 @@ class ValidateOptions(ColumnOptions):
         least=1,
         in_cli=False,
     )
+    sample: str | None = option(
+        None, "Check only this part of the files: 5%, or a number.", "share", metavar="SHARE", group=CHECKS
+    )
+    baseline: Name | None = option(None, "Known findings, which don't count.", "file", metavar="FILE", group=CHECKS)
+    update_baseline: bool = option(False, "Write the findings of this run to the baseline.", "flag", group=CHECKS)
 
     def checked(self) -> Self:
-        """All limits, readers and types in the policy. Raises UsageError."""
+        """All limits, readers and types in the policy, and the samples in their usual form. Raises UsageError."""
+        if self.update_baseline and self.baseline is None:
+            raise UsageError("there is no baseline to update", hint="add --baseline FILE")
         if self.sample_row_groups is not None and not self.deep:
             raise UsageError("a sample of row groups is for --deep: without it no values are read", hint="add --deep")
         policy = read_policy(
@@ -604,28 +613,13 @@ class ValidateOptions(ColumnOptions):
             table_schema=None,
             max_fpp=None,
             max_oversize=None,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateOptions(ValidateOptions):
-    """Options of `validate` on the command line, and of `bloomcli.gate`: for many files, with a baseline."""
-
-    sample: str | None = option(
-        None, "Check only this part of the files: 5%, or a number.", "share", metavar="SHARE", group=CHECKS
-    )
-    baseline: Name | None = option(None, "Known findings, which don't count.", "file", metavar="FILE", group=CHECKS)
-    update_baseline: bool = option(False, "Write the findings of this run to the baseline.", "flag", group=CHECKS)
-
-    def checked(self) -> Self:
-        """As `ValidateOptions`; also normalizes the samples' texts. Raises UsageError."""
-        if self.update_baseline and self.baseline is None:
-            raise UsageError("there is no baseline to update", hint="add --baseline FILE")
-        return replace(
-            ValidateOptions.checked(self),
             sample=None if self.sample is None else share(self.sample).text,
             sample_row_groups=None if self.sample_row_groups is None else share(self.sample_row_groups).text,
         )
+
+
+OF_MANY_FILES: Final = frozenset({"sample", "baseline", "update_baseline"})
+"""The options of `validate` that `bloomcli.validate`, and the functions for Spark, don't take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -834,3 +828,141 @@ class IndexTarget(Checked):
         if not self.output and not dry_run:
             raise UsageError("nowhere to write to", hint=hint)
         return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtentOptions(ColumnOptions):
+    """The first step of `advise`: read the metadata of all files. Of the units that the driver then draws, the values
+    of some are sampled, and looked up in others (`UnitOptions`)."""
+
+    command: ClassVar[str] = "advise"
+
+    policy: Policy | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupValues:
+    """The values to look up in one column."""
+
+    typed: Column
+    """The type in which `values` are encoded."""
+    values: tuple[bytes, ...]
+    """PLAIN bytes."""
+    cells: tuple[int, ...]
+    """For each value, the cell whose sums count it."""
+    weights: tuple[float, ...]
+    cell_count: int
+    absent_from: int
+    """The first cell of values that are assumed to be absent. A unit that has such a value doesn't count it."""
+    absent_to: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitOptions(Options):
+    """The other steps of `advise`: read the values of some units, to sample them, or to look all samples up."""
+
+    command: ClassVar[str] = "advise"
+
+    units: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The units of each file, by the path of its task."""
+    columns: Mapping[str, LookupValues | None] = field(default_factory=dict)
+    """Leaf paths, with the values to look up. None: values are sampled from the column, and looked up in their
+    unit."""
+    rates: tuple[float, ...] = ()
+    fpp: float = FPP
+    """The rate to which existing filters could be folded."""
+    values: int = 0
+    """The number of values to sample from a unit."""
+    parts: int = 2
+    """The number of random parts of a unit's own values. Each part has a cell."""
+    sketch_bits: int = 11
+    """Base-2 logarithm of the hashes that a sketch keeps."""
+    seed: int = 0
+    tight: bool = False
+    """New filters have tight sizes, because all named readers accept them."""
+    dictionary: bool = False
+    """All named readers look values up in dictionaries."""
+    policy: Policy | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions(Checked):
+    """A table, the selected part of it, and the way in which its files are replaced."""
+
+    table: str = option(
+        None,
+        "Work on the data files of an Iceberg or Delta table instead of files: named as in Spark SQL or, to read it"
+        " without Spark, by its directory.",
+        "text",
+        metavar="NAME",
+        group=TABLES,
+        common=True,
+    )
+    """The table's name in SQL: ``catalog.db.name``, ``delta.`/path` ``; to read it without Spark, also its
+    directory."""
+    where: str | None = option(
+        None,
+        "only files that may hold rows of this condition, according to partitions and statistics.",
+        "text",
+        metavar="SQL",
+        group=TABLES,
+    )
+    from_properties: bool = option(
+        False,
+        "require the filters that the table's properties request (Iceberg:"
+        " write.parquet.bloom-filter-*; Delta: parquet.bloom.filter.*).",
+        "flag",
+        group=TABLES,
+    )
+    commit_every: int | None = option(
+        None,
+        "replace N files by each commit.  [default: 1000 files or 64 GiB]",
+        "number",
+        metavar="N",
+        least=1,
+        group=TABLES,
+    )
+    new_row_ids: bool = option(
+        False,
+        "give rows of an Iceberg v3 table new row ids, instead of writing columns that keep them.",
+        "flag",
+        group=TABLES,
+    )
+    snapshot: int | None = option(
+        None,
+        "the files of this snapshot (Iceberg) or version (Delta).  [default: the newest]",
+        "integer",
+        metavar="ID",
+        group=TABLES,
+    )
+    as_of: str | datetime | None = option(
+        None,
+        "the files of the snapshot at this time, such as 2026-11-01T12:00:00Z; without a zone it is in UTC.",
+        "time",
+        metavar="TIME",
+        group=TABLES,
+    )
+
+    def checked(self) -> Self:
+        """The same options, with `as_of` as a time with a zone. Raises UsageError."""
+        if self.snapshot is not None and self.as_of is not None:
+            raise UsageError("--snapshot and --as-of exclude each other", hint="leave one of them out")
+        return replace(self, as_of=_time(self.as_of))
+
+    @property
+    def time(self) -> datetime | None:
+        """The time of checked options."""
+        return None if self.as_of is None else _time(self.as_of)
+
+
+def _time(text: str | datetime | None) -> datetime | None:
+    """A time with its zone, by default UTC. Raises UsageError."""
+    if text is None:
+        return None
+    try:
+        time = text if isinstance(text, datetime) else datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is not a time", hint="--as-of 2026-11-01T12:00:00Z; without a zone it is in UTC"
+        ) from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Final
 from bloomcli.commands.change import ChangeRequest
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import RepairOptions, WriteOptions
-from bloomcli.commands.progress import cores
+from bloomcli.concurrency.threads import cores
 from bloomcli.formats.base import FilterFile, Plan, Repair
 from bloomcli.model.table_statistics import FileStatistics
 

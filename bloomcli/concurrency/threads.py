@@ -8,15 +8,18 @@ An exception that a signal raises (Ctrl-C) never leaves a lock locked, because a
 `close` waited forever for a thread that waited for the lock.
 
 `Stop` cancels work in other threads: only the main thread handles signals, and it can't interrupt compiled code.
+`Meter` adds up the progress of several threads.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
+from threading import Lock
 from typing import Any, Final, Generic, Self, TypeVar
 
 from bloomcli.concurrency.signals import deferred
@@ -211,3 +214,30 @@ class Threads:
             del job, future, work  # drop the references: a result may be large, and belongs to the caller
             with self._lock:
                 self._unfinished -= 1
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with a phase's name, the bytes done and the total bytes."""
+
+
+class Meter:
+    """Adds up the progress of several threads, and reports it."""
+
+    def __init__(self, progress: Progress | None, phase: str, total: int) -> None:
+        self._progress = progress
+        self._phase = phase
+        self._total = total
+        self._done = 0
+        self._lock = Lock()
+
+    def tick(self, count: int) -> None:
+        """Count more bytes as done."""
+        if self._progress is not None:
+            with self._lock:
+                self._done += count
+                self._progress(self._phase, min(self._done, self._total), self._total)
+
+
+def cores() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -37,7 +37,7 @@ class Engine(Protocol):
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
         """Check the tasks, and set the rows of files that can't be changed or need no change: see
-        `bloomcli.datasets.check`. Nothing is written. Raises: as `run`."""
+        `planning.check`. Nothing is written. Raises: as `run`."""
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks. The local engine calls `on_row` with each row as its file finishes. The Spark engine calls

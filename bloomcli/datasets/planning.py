@@ -1,4 +1,7 @@
-"""Plans a task for each file of a dataset: its output, and its row if the file can't be worked on.
+"""Plans a task for each file of a dataset: its output, and its row if the file can't be worked on. Checks every file
+before the first one is changed: files that are refused, or need no change, get their row then.
+
+    plan -> check: a dry run of each task -> run the remaining tasks
 
 With an output directory, outputs mirror the tree of the inputs below it, from any store to any other. Files of
 tables are detected here for remote stores, where a check is a request; for local files, the task detects them.
@@ -16,16 +19,18 @@ from functools import cache, partial
 from typing import Final
 
 from bloomcli.commands.options import Options, WriteOptions
-from bloomcli.datasets.task import OnRow, Task, failed_row
+from bloomcli.datasets.task import DryRunRequests, OnRow, Task, failed_row
 from bloomcli.errors import BloomError, UnreadableError, UsageError
+from bloomcli.model.change import OUTPUT_EXISTS
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.paths import shown
+from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.base import FileEntry, ManagedTable, Store
 from bloomcli.storage.listing import expand, spelling
 from bloomcli.storage.managed_tables import TableSearch, table_error, tables_of
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
-from bloomcli.storage.traffic import Meter, counted_by
+from bloomcli.storage.traffic import Meter, counted_by, current
 
 _PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
 """A URI as `pathlib.Path` spells it, with one slash."""
@@ -69,8 +74,6 @@ class PathEngine(ABC):
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
         """Check every file to change."""
-        from bloomcli.datasets.check import check
-
         with counted_by(self.meter):
             return check(tasks, partial(self._run, fail_fast=False, on_row=on_row), fail_fast=self.fail_fast)
 
@@ -222,3 +225,55 @@ def _with_table(task: Task, tables: TableSearch | None) -> Task:
         columns = task.options.columns if isinstance(task.options, WriteOptions) else ()
         return replace(task, row=failed_row(task.path, table_error(task.path, table, task.command, columns)))
     return replace(task, no_table=True)
+
+
+def check(
+    tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport], *, fail_fast: bool
+) -> Sequence[Task]:
+    """Dry-run the tasks. A task whose file is refused or needs no change gets its row.
+
+    The check reads footers, and existing filters if the command measures them. It doesn't see damage in a column's
+    pages, or later changes of a file. A plan that has to read columns is made once, with the change, unless the first
+    failure ends the run.
+
+    Args:
+        tasks: tasks that change files. A single task isn't checked: its file is planned before it is changed anyway.
+        run: an engine's function that runs tasks and returns a row for each.
+        fail_fast: nothing is changed if a file is refused.
+
+    The requests of the check are counted at `storage.traffic.current()`, except those of files that got their row:
+    the row has them. In a dry run, rows have the requests of both the check and the change.
+    """
+    open_, dry_run = 0, False
+    for task in tasks:
+        if not isinstance(task.options, WriteOptions):
+            return tasks
+        open_ += task.row is None and (fail_fast or not task.options.reads_to_plan)
+        dry_run = dry_run or task.dry_run
+    if open_ < 2:
+        return tasks
+    if dry_run:
+        return [replace(task, dry_run_requests=DryRunRequests.CHANGE_AND_CHECK) for task in tasks]
+    return list(_with_check_rows(tasks, run(list(_dry_runs(tasks))).rows))
+
+
+def _with_check_rows(tasks: Sequence[Task], rows: Sequence[FileRow]) -> Iterator[Task]:
+    for task, row in zip(tasks, rows, strict=True):
+        copied = row.output is not None and row.reason != OUTPUT_EXISTS
+        if row.status is Status.FAILED or (row.status is Status.SKIPPED and not copied):
+            yield replace(task, row=row)
+            continue
+        if task.row is None and (traffic := traffic_of(row)) is not None:
+            current().add(traffic)  # the row of the change only counts the change
+        yield task
+
+
+def _dry_runs(tasks: Sequence[Task]) -> Iterator[Task]:
+    """The tasks as dry runs. Tasks that share their options share the new ones."""
+    new: dict[int, WriteOptions] = {}
+    for task in tasks:
+        options = task.options
+        assert isinstance(options, WriteOptions)  # noqa: S101  the caller has checked it
+        if id(options) not in new:
+            new[id(options)] = replace(options, dry_run=True)
+        yield replace(task, options=new[id(options)], dry_run_requests=DryRunRequests.CHECK)

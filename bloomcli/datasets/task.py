@@ -15,19 +15,20 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
 from bloomcli.commands.options import (
     AddOptions,
+    ExtentOptions,
     IndexOptions,
     InspectOptions,
     Options,
     ProbeOptions,
     RepairOptions,
     SurveyOptions,
+    UnitOptions,
     ValidateOptions,
     WriteOptions,
 )
-from bloomcli.commands.progress import Progress
+from bloomcli.concurrency.threads import Progress
 from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed

@@ -26,10 +26,9 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any, Final
 
-from bloomcli.commands.progress import cores
 from bloomcli.concurrency import close_pipe
 from bloomcli.concurrency.signals import stop_by_default
-from bloomcli.concurrency.threads import Threads, start
+from bloomcli.concurrency.threads import Threads, cores, start
 from bloomcli.datasets import task as work
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import FileRow

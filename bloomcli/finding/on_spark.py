@@ -15,9 +15,8 @@ import pyarrow as pa
 from bloomcli.commands.columns import only_column
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.option import Option, taken, taken_path, taken_paths
-from bloomcli.commands.options import FindOptions
+from bloomcli.commands.options import FindOptions, TableOptions
 from bloomcli.commands.partitions import Partition, check_column, with_partitions
-from bloomcli.commands.table_options import TableOptions
 from bloomcli.commands.value_frames import arrow_of
 from bloomcli.commands.values import texts
 from bloomcli.datasets.hadoop_paths import absolute, portable

@@ -18,8 +18,7 @@ from typing import Any, Final
 import pyarrow.compute as pc
 
 from bloomcli.commands.find_values import Values
-from bloomcli.commands.options import FindOptions, ProbeOptions
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import FindOptions, ProbeOptions, TableOptions
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.spark_session import checked_session
 from bloomcli.errors import BloomError, UsageError

@@ -9,9 +9,8 @@ from datetime import datetime
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast, overload
 
 from bloomcli.commands.option import Checked, option, split_keywords, taken_path, taken_paths
-from bloomcli.commands.options import Options, WriteOptions
-from bloomcli.commands.progress import Progress
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import Options, TableOptions, WriteOptions
+from bloomcli.concurrency.threads import Progress
 from bloomcli.datasets.engine import Engine, choose_engine, plan_files, run_tasks
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport, FileRow

@@ -1,23 +1,33 @@
-"""bloomcli.validate"""
+"""bloomcli.validate and bloomcli.gate"""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 from bloomcli.commands import validate as command
-from bloomcli.commands.keywords import ValidateKeywords
-from bloomcli.commands.option import takes_options
-from bloomcli.commands.options import GateOptions, ValidateOptions
-from bloomcli.datasets.engine import Engine
-from bloomcli.functions.files import Files, OnRow, ProgressOption, RunOptions, Table, options_of, run, takes_files
+from bloomcli.commands.keywords import GateKeywords, ValidateKeywords
+from bloomcli.commands.option import split_keywords, taken_paths, takes_options
+from bloomcli.commands.options import OF_MANY_FILES, ValidateOptions
+from bloomcli.datasets.engine import Engine, choose_engine
+from bloomcli.functions.files import (
+    Files,
+    OnRow,
+    ProgressOption,
+    RunOptions,
+    Table,
+    engine_of,
+    options_of,
+    run,
+    takes_files,
+)
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import ValidateReport
+from bloomcli.validation.gate import run as run_gate
 
 
 @takes_files(GateReport)
-@takes_options(ValidateOptions, RunOptions, ProgressOption)
+@takes_options(ValidateOptions, RunOptions, ProgressOption, without=OF_MANY_FILES)
 def validate(path: Files | Table, **options: Unpack[ValidateKeywords]) -> ValidateReport:
     """Check a file's Bloom filters.
 
@@ -41,7 +51,26 @@ def validate(path: Files | Table, **options: Unpack[ValidateKeywords]) -> Valida
 
 
 def _gate(paths: Sequence[str], options: ValidateOptions, engine: Engine, on_row: OnRow | None) -> GateReport:
-    from bloomcli.validation import gate
+    return run_gate(paths, options, engine, on_row=on_row)
 
-    fields = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
-    return gate.run(paths, GateOptions(**fields), engine, on_row=on_row)
+
+@takes_options(ValidateOptions, RunOptions, without={"threads"})
+def gate(paths: Files | Table, *, session: Any = None, **options: Unpack[GateKeywords]) -> GateReport:
+    """Validate many files. The report's `ok` says whether they pass, its `complete` whether all were checked.
+
+    Args:
+        paths: files, directories, globs, URIs; or a `bloomcli.Table`.
+        session: a SparkSession, on whose executors the files are checked.
+        {options}
+
+    Raises:
+        UsageError: a figure out of range, a policy or baseline that can't be read, no files, none of a known format.
+        UnreadableError: a directory can't be listed, or the Spark job failed.
+        UnsupportedError: a session that can't run tasks, executors without bloomcli.
+    """
+    (of_run,) = split_keywords((RunOptions,), options)
+    chosen, run_options = options_of(ValidateOptions, options), RunOptions(**of_run)
+    engine = choose_engine(session=session, jobs=run_options.jobs, fail_fast=run_options.fail_fast)
+    if isinstance(paths, Table):
+        return run_gate((), chosen, engine_of(paths, engine, chosen), on_row=run_options.on_row)
+    return run_gate(taken_paths("paths", paths), chosen, engine, on_row=run_options.on_row)

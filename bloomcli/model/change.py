@@ -12,6 +12,8 @@ PAGE_INDEX: Final = "page-index"
 STATISTICS: Final = "statistics"
 ADDITIONS: Final = (PAGE_INDEX, STATISTICS)
 """What `repair` adds where it is missing."""
+OUTPUT_EXISTS: Final = "the output is there already"
+"""The reason why a file isn't changed whose output an earlier run made by the same request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

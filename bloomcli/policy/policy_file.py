@@ -2,22 +2,24 @@
 
 An unknown key, and a value that is invalid or redundant, is an error with its line. One error reports all problems of
 a file. The reference of the keys is `docs/policy.md`.
+
+tomllib parses the text, and alone decides what is valid TOML. It neither bounds what a hostile text costs nor knows
+the lines of keys. Both need only the text's tokens: comments and strings are skipped, brackets and dots count.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from bloomcli import limits
 from bloomcli.errors import PolicyError, UnreadableError
-from bloomcli.policy import toml
 from bloomcli.policy.policy import Policy
-from bloomcli.policy.policy_keys import Keys, Problem
-from bloomcli.policy.toml import key_lines, line_of
+from bloomcli.policy.policy_keys import At, Keys, Problem
 from bloomcli.storage.names import folder_of
 from bloomcli.storage.os_errors import hint, is_file, option_file_error, reason
 from bloomcli.storage.registry import read_file
@@ -76,8 +78,8 @@ def _has_table(path: Path) -> bool:
             f"the policy can't be read: {reason(error)}", path=str(path), hint=hint(error)
         ) from None
     try:
-        tool = toml.parse(_decode(data[: limits.POLICY_MAX_BYTES])).get("tool")
-    except (UnicodeDecodeError, toml.InvalidToml):
+        tool = parse_toml(_decode(data[: limits.POLICY_MAX_BYTES]), str(path)).get("tool")
+    except (UnicodeDecodeError, PolicyError):
         return b"tool.bloom" in data
     return isinstance(tool, dict) and "bloom" in tool
 
@@ -96,7 +98,7 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
     """
     name = os.fspath(path)
     text = _text(name)
-    table = _toml(text, name)
+    table = parse_toml(text, name)
     within: tuple[str, ...] = ()
     if Path(name).name == PYPROJECT:
         within = ("tool", "bloom")
@@ -139,14 +141,6 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-8-sig")
 
 
-def _toml(text: str, name: str) -> dict[str, Any]:
-    try:
-        return toml.parse(text)
-    except toml.InvalidToml as error:
-        where = name if error.line is None else f"{name}:{error.line}"
-        raise PolicyError(error.reason, path=where) from None
-
-
 def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...]) -> NoReturn:
     """Raise one error with all problems, ordered by line."""
     known = key_lines(text)
@@ -170,7 +164,7 @@ def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...
     raise PolicyError(f"{len(ordered)} problems{''.join(listed)}", path=name)
 
 
-def _field(at: tuple[str | int, ...]) -> str:
+def _field(at: At) -> str:
     """Format a key path as in TOML: ``files[1].columns."user.*".max-fpp``."""
     import json
 
@@ -182,3 +176,138 @@ def _field(at: tuple[str | int, ...]) -> str:
             bare = step if re.fullmatch(r"[A-Za-z0-9_-]+", step) else json.dumps(step, ensure_ascii=False)
             text += f".{bare}" if text else bare
     return text
+
+
+_TOKEN: Final = re.compile(
+    r"""
+      (?P<comment>\#[^\n]*+ | [ \t\r]++)
+    | (?P<newline>\n)
+    | (?P<string>
+          \"{3}(?:\\.|\"{1,2}(?!\")|[^\"\\])*+(?:\"{3,5}|\Z)
+        | '{3}(?:'{1,2}(?!')|[^'])*+(?:'{3,5}|\Z)
+        | \"(?:\\.|[^\"\\\n])*+\"
+        | '[^'\n]*+')
+    | (?P<sign>[\[\]{}=,.])
+    | (?P<word>[^\s\"'\#\[\]{}=,.]++)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""A token. A string of several lines without an end reaches to the end of the text, so that a scan is linear."""
+
+_AT_LINE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_AT_END: Final = re.compile(r" \(at end of document\)$")
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    line: int
+
+
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """Parse a text.
+
+    Raises:
+        PolicyError: it isn't TOML, or it nests deeper than `limits.POLICY_MAX_DEPTH`. tomllib recurses for arrays,
+            and for a dotted key takes memory by the square of the number of its parts.
+    """
+    _check_depth(text, name)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        reason = str(error)
+        if (position := _AT_LINE.search(reason)) is not None:
+            line, where = int(position[1]), f"column {position[2]}"
+        else:
+            line, where = text.rstrip().count("\n") + 1, "at the end"
+        reason = _AT_END.sub("", _AT_LINE.sub("", reason))
+        raise PolicyError(f"not TOML: {reason[:1].lower()}{reason[1:]}, {where}", path=f"{name}:{line}") from None
+    except ValueError:  # Python converts no integer of more than 4,300 digits
+        raise PolicyError("an integer with thousands of digits", path=name) from None
+
+
+def _check_depth(text: str, name: str) -> None:
+    """Raise PolicyError if arrays and tables, or the parts of a dotted key, nest too deeply."""
+    depth = parts = 0
+    for kind, sign, line in _tokens(text):
+        if kind == "sign":
+            depth += (sign in "[{") - (sign in "]}")
+            parts = parts + 1 if sign == "." else 0
+        elif kind == "newline":
+            parts = 0
+        if depth + parts > limits.POLICY_MAX_DEPTH:
+            raise PolicyError("nested too deeply", path=f"{name}:{line}")
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    """Yield the tokens of a text, without white space and comments."""
+    line = 1
+    for match in _TOKEN.finditer(text):
+        if (kind := match.lastgroup) is not None and kind != "comment":
+            yield _Token(kind, match[0], line)
+            line += match[0].count("\n")
+
+
+def key_lines(text: str) -> dict[At, int]:
+    """The line, from 1, on which each key, table and element in a text that `parse_toml` accepts is first named."""
+    lines: dict[At, int] = {}
+    lengths: dict[At, int] = {}  # of the arrays so far
+    table: At = ()
+    opened: list[tuple[At, bool]] = []  # the brackets around a token: what they enclose, and whether an array
+    value: At | None = None  # what the token belongs to the value of; None in front of a key or an element
+    keys: list[str] = []
+    first = brackets = 0
+
+    def named(path: At, step: str | int, line: int) -> At:
+        lines.setdefault((*path, step), line)
+        return (*path, step)
+
+    def element(array: At, line: int) -> At:
+        lengths[array] = lengths.get(array, 0) + 1
+        return named(array, lengths[array] - 1, line)
+
+    for token in _tokens(text.removeprefix("\ufeff")):
+        sign = token.text if token.kind == "sign" else ""
+        if value is None and opened and opened[-1][1] and token.kind != "newline" and sign not in {",", "]"}:
+            value = element(opened[-1][0], token.line)
+        if token.kind == "newline":
+            value = value if opened else None
+        elif sign in {"]", "}"} and opened:
+            value, _ = opened.pop()
+        elif value is not None:
+            if sign in {"[", "{"}:
+                opened.append((value, sign == "["))
+            value = None if sign in {"[", "{", ","} else value
+        elif sign == "[":
+            brackets += 1
+        elif sign == "]" and keys:  # the end of a header, or the first of its two ends
+            table = ()
+            for number, key in enumerate(keys, 1):
+                table = named(table, key, first)
+                if number == len(keys) and brackets == 2:
+                    table = element(table, first)
+                elif table in lengths:  # a table below an array of tables is in the array's last one
+                    table = (*table, lengths[table] - 1)
+            keys, brackets = [], 0
+        elif sign == "=":
+            value = opened[-1][0] if opened else table
+            for key in keys:
+                value = named(value, key, first)
+            keys = []
+        elif not sign:
+            first = first if keys else token.line
+            keys.append(_key(token))
+    return lines
+
+
+def line_of(lines: Mapping[At, int], path: At) -> int:
+    """The line of what a path names, or of the innermost part of it that is known; 0 for the whole text."""
+    return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), 0)
+
+
+def _key(token: _Token) -> str:
+    """A key, parsed by tomllib if it has quotes and escapes."""
+    if token.kind == "word":
+        return token.text
+    parsed: str = tomllib.loads(f"key = {token.text}")["key"]
+    return parsed

@@ -182,10 +182,12 @@ def starter_policy(
     """Return the text of a policy.
 
     Args:
-        rows: the rows of the command ``survey``. base: the absolute path of the policy's directory, which path globs
-        are relative to. columns: leaf paths or globs of the columns that may be required; empty means all. Limits
-        apply to all columns. readers: engines that read the files. table_schema: file with the table's schema,
-        relative to `base`. of_files: the number of all files, if the rows are a sample.
+        rows: the rows of the command ``survey``.
+        base: the absolute path of the policy's directory, which path globs are relative to.
+        columns: leaf paths or globs of the columns that may be required; empty means all. Limits apply to all.
+        readers: engines that read the files.
+        table_schema: file with the table's schema, relative to `base`.
+        of_files: the number of all files, if the rows are a sample.
     """
     whole = _Columns(only=columns)
     folders: dict[str, _Columns] = defaultdict(partial(_Columns, only=columns))
@@ -374,38 +376,33 @@ def recommended_policy(
         table_schema: file with the table's schema, relative to the policy's directory.
         tight: filters have any number of blocks, which all these engines accept.
     """
-    return "\n".join(_lines(required, files, readers, table_schema, tight)) + "\n"
-
-
-def _lines(
-    required: Sequence[RequiredColumn], files: int, readers: Sequence[str], table_schema: str | None, tight: bool
-) -> Iterator[str]:
     usual = min(one.fpp for one in required)
-    yield "# The Bloom filters that these files need, for `bloom add` and `bloom validate`."
-    yield f"# Written by `bloom advise` for {plural(files, 'file')}: it requires the filters that are worth their"
-    yield "# bytes."
-    yield from _ABOUT_KEYS
-    yield "# Columns that must have a filter in every row group with values (rule filter-required)."
-    yield "require = ["
+    lines = [
+        "# The Bloom filters that these files need, for `bloom add` and `bloom validate`.",
+        f"# Written by `bloom advise` for {plural(files, 'file')}: it requires the filters that are worth their",
+        "# bytes.",
+        *_ABOUT_KEYS,
+        "# Columns that must have a filter in every row group with values (rule filter-required).",
+        "require = [",
+    ]
     for one in required:
-        yield from (f"  # {comment(line)}" for line in wrap(one.reason, _WIDTH))
-        yield f"  {column_glob(one.column)},"
-    yield "]"
-    yield ""
-    yield "# The highest measured false-positive rate, 0 to 1 (rule filter-fpp)."
-    yield f"max-fpp = {_up(usual):g}"
-    yield ""
+        lines += (f"  # {comment(line)}" for line in wrap(one.reason, _WIDTH))
+        lines.append(f"  {column_glob(one.column)},")
+    lines += [
+        "]",
+        "",
+        "# The highest measured false-positive rate, 0 to 1 (rule filter-fpp).",
+        f"max-fpp = {_up(usual):g}",
+        "",
+    ]
     if tight:
-        yield "# The sizes of new Parquet filters: any number of blocks, which all readers below take."
-        yield 'size = "tight"'
-        yield ""
-    yield from reader_lines(readers, table_schema)
-    yield from REST
+        lines += ["# The sizes of new Parquet filters: any number of blocks, which all readers below take."]
+        lines += ['size = "tight"', ""]
+    lines += [*reader_lines(readers, table_schema), *REST]
     for one in required:
         if one.fpp > usual:
-            yield ""
-            yield f"[columns.{column_glob(one.column)}]"
-            yield f"max-fpp = {_up(one.fpp):g}"
+            lines += ["", f"[columns.{column_glob(one.column)}]", f"max-fpp = {_up(one.fpp):g}"]
+    return "\n".join(lines) + "\n"
 
 
 def _up(rate: float) -> float:

@@ -9,8 +9,7 @@ from bloomcli.model.advice import SELDOM, AdviseReport, ColumnAdvice, Interval, 
 from bloomcli.model.file import TIGHT, UNVERIFIED
 from bloomcli.report.human import column_name, count, seconds
 from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Pairs, Style, figures, line
-from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS, OVERLOOKED, unknown_reason
-from bloomcli.rules.readers import reader
+from bloomcli.rules.readers import DICTIONARIES, GAINS, NEVER_LOOKS, OVERLOOKED, reader, unknown_reason
 from bloomcli.words import are, plural, rate, size
 
 INTERVAL: Final = "95 % interval: of the bytes saved, over all samples of values."

@@ -9,7 +9,7 @@ from typing import Final
 from bloomcli.model.trial import Quartiles, ReaderTrial, TrialLookups, TrialReport
 from bloomcli.report.human import column_name, count, seconds
 from bloomcli.report.layout import Block, Cell, Columns, Gap, Grid, Head, Pairs, Style, line
-from bloomcli.rules.filter_use import GAINS
+from bloomcli.rules.readers import GAINS
 from bloomcli.words import joined, plural, rate, size
 
 _DIFFERENCES_SHOWN: Final = 5

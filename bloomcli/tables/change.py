@@ -16,10 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 from uuid import uuid4
 
-from bloomcli.commands.options import RepairOptions, WriteOptions, policy_path
-from bloomcli.commands.progress import Progress
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import RepairOptions, TableOptions, WriteOptions, policy_path
 from bloomcli.concurrency.signals import SignalExit, deferred, plain_interrupts
+from bloomcli.concurrency.threads import Progress
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
 from bloomcli.datasets.task import Task, failed_row

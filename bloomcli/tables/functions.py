@@ -16,6 +16,7 @@ from bloomcli.commands.keywords import (
 )
 from bloomcli.commands.option import split_keywords, takes_options
 from bloomcli.commands.options import (
+    OF_MANY_FILES,
     AddOptions,
     FoldOptions,
     InspectOptions,
@@ -23,10 +24,10 @@ from bloomcli.commands.options import (
     ProbeOptions,
     RemoveOptions,
     RepairOptions,
+    TableOptions,
     ValidateOptions,
     WriteOptions,
 )
-from bloomcli.commands.table_options import TableOptions
 from bloomcli.commands.values import Value
 from bloomcli.datasets.spark_frame import frame
 from bloomcli.formats.add_options import own_options
@@ -136,7 +137,9 @@ def inspect_table(spark: SparkSession, table: str, **options: Unpack[InspectTabl
     return _read(spark, which, InspectOptions(**rest))
 
 
-@takes_options(TableOptions, ValidateOptions, without=OF_CHANGES | {"threads", "sample_row_groups", "seed"})
+@takes_options(
+    TableOptions, ValidateOptions, without=OF_CHANGES | OF_MANY_FILES | {"threads", "sample_row_groups", "seed"}
+)
 def validate_table(spark: SparkSession, table: str, **options: Unpack[ValidateTableKeywords]) -> DataFrame:
     """Check that the filters of a table's files are sound and that required filters exist; `findings` has the faults.
 

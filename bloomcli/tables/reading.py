@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bloomcli.commands.options import Options, SurveyOptions, ValidateOptions
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import Options, SurveyOptions, TableOptions, ValidateOptions
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import OnRow, Task

@@ -36,7 +36,7 @@ from bloomcli.hints import quoted
 from bloomcli.model.advice import QueryLog
 from bloomcli.model.file import Column
 from bloomcli.model.paths import shown
-from bloomcli.rules.filter_use import Encoded
+from bloomcli.rules.readers import Encoded
 from bloomcli.storage.base import FileEntry, Source
 from bloomcli.storage.local.locks import lock
 from bloomcli.storage.os_errors import convert_os_errors

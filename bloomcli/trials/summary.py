@@ -13,8 +13,8 @@ from bloomcli.errors import BloomError
 from bloomcli.formats.registry import format_named
 from bloomcli.model.file import Column
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups
-from bloomcli.rules.filter_use import Encoded, uses
 from bloomcli.rules.reader_table import NEGATIVE_ZERO
+from bloomcli.rules.readers import Encoded, uses
 from bloomcli.trials.process import Completion, Job, Outcome, Trial, TrialFile
 from bloomcli.trials.readers import Entry
 from bloomcli.trials.readers.base import LookupResult

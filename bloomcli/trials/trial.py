@@ -15,7 +15,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.model.advice import QueryLog
 from bloomcli.model.paths import shown
 from bloomcli.model.trial import ReaderTrial, TrialReport
-from bloomcli.rules.filter_use import Encoded
+from bloomcli.rules.readers import Encoded
 from bloomcli.storage.listing import expand, is_dataset
 from bloomcli.trials.files import (
     VALUES,

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from bloomcli.commands.options import GateOptions, policy_of
+from bloomcli.commands.options import ValidateOptions, policy_of
 from bloomcli.commands.sampling import chosen_files, share
 from bloomcli.commands.validate import rank
 from bloomcli.datasets.engine import Engine
@@ -33,7 +33,7 @@ from bloomcli.words import plural
 class GateRequest:
     """The checks of a gate, and the selection of files that it checks."""
 
-    options: GateOptions
+    options: ValidateOptions
     """Checked options, which apply to each file."""
     baseline: known.Baseline | None = None
     """The known findings."""
@@ -168,7 +168,7 @@ class GateResults:
         )
 
 
-def request(options: GateOptions) -> GateRequest:
+def request(options: ValidateOptions) -> GateRequest:
     """Check a gate's options and read the files that they name. Raises: as `gate`."""
     options = options.checked()
     if options.baseline is None:
@@ -191,7 +191,7 @@ def results(request: GateRequest, chosen: ChosenFiles, done: DatasetReport) -> G
 
 def run(
     paths: Sequence[str],
-    options: GateOptions,
+    options: ValidateOptions,
     engine: Engine,
     *,
     on_row: Callable[[FileRow], None] | None = None,

@@ -21,7 +21,7 @@ import click
 import pytest
 
 import bloomcli
-from bloomcli.cli import COMMANDS
+from bloomcli.cli import COMMANDS, command_of
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -79,7 +79,7 @@ def parse(line: str) -> None:
     """Parse a command line without running it; raises what Click raises."""
     _, name, *words = shlex.split(line)
     assert name in COMMANDS, line
-    import_module(f"bloomcli.cli.{name}").command.make_context(name, words)
+    command_of(name).make_context(name, words)
 
 
 def example(script: str, folder: Path) -> str:

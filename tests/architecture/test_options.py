@@ -10,16 +10,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import click
 import pytest
 
 import bloomcli
 from bloomcli import spark
 from bloomcli.advice import on_spark
+from bloomcli.cli import command_of
 from bloomcli.commands import options
 from bloomcli.commands.option import Checked, options_in
-from bloomcli.commands.options import Options
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import Options, TableOptions
 from bloomcli.formats.add_options import own_options
 from bloomcli.model.schema import ColumnName, ColumnNames
 from bloomcli.policy.policy import Part, Policy
@@ -30,7 +29,7 @@ CLASSES: Final = {
     "add": options.AddOptions,
     "advise": options.AdviseOptions,
     "fold": options.FoldOptions,
-    "gate": options.GateOptions,
+    "gate": options.ValidateOptions,
     "inspect": options.InspectOptions,
     "probe": options.ProbeOptions,
     "remove": options.RemoveOptions,
@@ -43,15 +42,15 @@ CLASSES: Final = {
 NO_OPTIONS: Final = {"path", "paths", "spark", "progress", "jobs", "fail_fast", "on_row", "session"}
 """Parameters that say which files, where they are worked on, and who is informed of progress."""
 
-NOT_IN_PYTHON: Final = {("gate", "threads"), ("trial", "keys")}
-"""Many files share the cores by their sizes; readers get no keys."""
+NOT_IN_PYTHON: Final = {("gate", "threads"), ("trial", "keys"), *(("validate", n) for n in options.OF_MANY_FILES)}
+"""Many files share the cores by their sizes; readers get no keys; and `gate` is for many files."""
 
 NOT_ON_SPARK: Final = {
     "add": {"threads"},
     "inspect": {"every", "pages", "indexes", "schema", "footer"},
     "probe": {"explain", "skip_blank"},
     "repair": {"threads"},
-    "validate": {"threads", "sample_row_groups", "seed"},
+    "validate": {"threads", "sample_row_groups", "seed"} | options.OF_MANY_FILES,
 }
 """Options that rows of a data frame don't show, that Spark decides, or that belong to `gate`."""
 
@@ -64,7 +63,7 @@ COMMAND_LINE: Final = {
     "remove": options.RemoveOptions,
     "repair": options.RepairOptions,
     "trial": options.TrialOptions,
-    "validate": options.GateOptions,
+    "validate": options.ValidateOptions,
 }
 ONLY_ON_COMMAND_LINE: Final = {
     "add": {"no_policy", "every"},
@@ -201,7 +200,7 @@ def test_editors_and_type_checkers_see_the_same_keywords(function: Any) -> None:
 
 @pytest.mark.parametrize("name", COMMAND_LINE)
 def test_the_command_line_takes_the_fields_of_the_class(name: str) -> None:
-    command: click.Command = import_module(f"bloomcli.cli.{name}").command
+    command = command_of(name)
     context = command.make_context(name, ["a.parquet", *(["--columns", "id"] if name == "add" else [])])
     without = OF_DATASETS | OF_TABLES[name] | ONLY_ON_COMMAND_LINE.get(name, set())
     assert OF_TABLES[name] <= context.params.keys()
@@ -233,7 +232,8 @@ def test_functions_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyP
         passed.extend(value for value in (*positional, *named.values()) if isinstance(value, Options))
         raise Passed
 
-    monkeypatch.setattr(home, "run", receive)
+    for runs in ("run", "run_gate"):
+        monkeypatch.setattr(home, runs, receive, raising=runs == "run")
     with pytest.raises(Passed):
         getattr(home, name)("path", **given)
     (one,) = passed
@@ -343,7 +343,7 @@ def test_an_option_is_written_once(name: str) -> None:
     """What a field of the class declares, no module of the command line declares again."""
     declared = {flag for _, one, _ in options_in(COMMAND_LINE[name]) for flag in one.flags if flag.startswith("--")}
     declared |= {"--" + n.replace("_", "-") for n, one, _ in options_in(COMMAND_LINE[name]) if not one.flags}
-    own = (ROOT / "bloomcli" / "cli" / f"{name}.py").read_text()
+    own = Path(inspect.getfile(inspect.unwrap(command_of(name).callback))).read_text()  # type: ignore[arg-type]
     again = {flag for flag in declared if f'"{flag}"' in own}
     assert again <= {"advise": {"--policy"}}.get(name, set()), "`bloom advise --policy` is the file that it writes"
 
@@ -356,7 +356,7 @@ def test_find_takes_its_options_everywhere() -> None:
     from bloomcli.commands.options import FindOptions
 
     names = {field.name for field in dataclasses.fields(FindOptions)} - FROM_THE_TABLE - {"keys"} | OF_KEYS
-    command: click.Command = import_module("bloomcli.cli.find").command
+    command = command_of("find")
     on_command_line = {parameter.name for parameter in command.params}
     assert names | {"engine", "master", "conf", "table", "where", "snapshot", "as_of"} <= on_command_line
     assert arguments(bloomcli.find).keys() == {"values", "values_column", "limit", "index", "as_files"} | FOUND

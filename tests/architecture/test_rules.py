@@ -8,14 +8,13 @@ import shlex
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 from support.modules import facts
 
-from bloomcli.cli import COMMANDS
+from bloomcli.cli import COMMANDS, command_of
 from bloomcli.errors import UsageError
 from bloomcli.model.file import Severity
 from bloomcli.policy import policy_file
@@ -81,12 +80,6 @@ def spans(id_: str) -> list[str]:
     """The page's code within sentences."""
     prose = re.sub(r"^```.*?^```$", "", page(id_), flags=re.MULTILINE | re.DOTALL)
     return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose)]
-
-
-def command_of(name: str) -> click.Command:
-    """A command by its name."""
-    found: click.Command = import_module(f"bloomcli.cli.{name}").command
-    return found
 
 
 def parse(line: str) -> None:

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -18,18 +17,12 @@ import pytest
 from support.cli import Bloom
 
 from bloomcli import __version__
-from bloomcli.cli import COMMANDS, EXIT_CODES, versions
+from bloomcli.cli import COMMANDS, EXIT_CODES, command_of, versions
 from bloomcli.cli.grouped import GroupedCommand, GroupedOption
 from bloomcli.commands.option import GROUPS
 from tools import man
 
 ROOT = Path(__file__).parents[2]
-
-
-def command_of(name: str) -> click.Command:
-    """A command by its name."""
-    found: click.Command = import_module(f"bloomcli.cli.{name}").command
-    return found
 
 
 @pytest.mark.parametrize("name", COMMANDS)

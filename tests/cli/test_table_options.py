@@ -11,8 +11,9 @@ import pytest
 from support import datasets
 from support.cli import Bloom
 
+from bloomcli.cli import command_of
 from bloomcli.cli.dataset import Dataset
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import TableOptions
 
 CHANGING = ("add", "remove", "fold", "repair")
 READING = ("inspect", "validate", "probe")
@@ -34,7 +35,7 @@ def gathered(name: str, *arguments: str, monkeypatch: pytest.MonkeyPatch) -> Dat
         raise click.Abort
 
     monkeypatch.setattr(module, "Dataset", keep)
-    command: click.Command = import_module(f"bloomcli.cli.{name}").command
+    command = command_of(name)
     context = command.make_context(name, list(arguments))
     with pytest.raises(click.Abort), context:
         command.invoke(context)

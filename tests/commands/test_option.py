@@ -16,8 +16,7 @@ import bloomcli
 from bloomcli import spark
 from bloomcli.commands import options
 from bloomcli.commands.option import options_in
-from bloomcli.commands.options import FindOptions, IndexOptions, IndexTarget
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import FindOptions, IndexOptions, IndexTarget, TableOptions
 from bloomcli.errors import UsageError
 from bloomcli.formats.keys import Keys
 from bloomcli.functions.files import ProgressOption, RunOptions
@@ -29,7 +28,6 @@ KINDS: Final = (
     FindOptions,
     options.FoldOptions,
     options.RepairOptions,
-    options.GateOptions,
     IndexOptions,
     IndexTarget,
     options.InspectOptions,

@@ -17,10 +17,10 @@ from support.tasks import attempt, options_of, plan_tasks
 
 import bloomcli
 from bloomcli.cli import run as cli
-from bloomcli.commands.progress import cores
+from bloomcli.concurrency.threads import cores
 from bloomcli.datasets import local, task, workers
 from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
-from bloomcli.datasets.pool import Shares
+from bloomcli.datasets.local import Shares
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage import registry

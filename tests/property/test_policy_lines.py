@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bloomcli.policy.toml import InvalidToml, KeyPath, key_lines, parse
+from bloomcli.errors import PolicyError
+from bloomcli.policy.policy_file import key_lines, parse_toml
+from bloomcli.policy.policy_keys import At
 
 pytestmark = pytest.mark.slow
 
@@ -33,14 +35,14 @@ class Writer:
         self.newline = newline
         self.text = ""
         self.row = 1
-        self.found: dict[KeyPath, int] = {}
+        self.found: dict[At, int] = {}
         self.tables = 0
 
     def put(self, text: str) -> None:
         self.row += text.count("\n")
         self.text += text.replace("\n", self.newline)
 
-    def named(self, at: KeyPath) -> KeyPath:
+    def named(self, at: At) -> At:
         self.found.setdefault(at, self.row)
         return at
 
@@ -60,33 +62,33 @@ class Writer:
         self.put(self.draw(st.sampled_from(forms)))
         return name
 
-    def keys(self, at: KeyPath, used: set[str]) -> KeyPath:
+    def keys(self, at: At, used: set[str]) -> At:
         """Write a dotted key whose first part is new, so that nothing is defined twice."""
         first = self.row
-        path: KeyPath = (*at, self.key(used))
+        path: At = (*at, self.key(used))
         self.found.setdefault(path, first)
         for _ in range(self.draw(st.integers(0, 2))):
             self.put(self.draw(SPACE) + "." + self.draw(SPACE))
             path = self.named((*path, self.key(set())))
         return path
 
-    def pair(self, at: KeyPath, used: set[str], depth: int) -> None:
+    def pair(self, at: At, used: set[str], depth: int) -> None:
         path = self.keys(at, used)
         self.put(self.draw(SPACE) + "=" + self.draw(SPACE))
         self.value(path, depth)
 
-    def value(self, at: KeyPath, depth: int) -> None:
+    def value(self, at: At, depth: int) -> None:
         kinds = [self.scalar, self.long_text]
         if depth < DEPTH:
             kinds += [self.array, self.inline]
         kind = self.draw(st.sampled_from(kinds))
         kind(at, depth)
 
-    def scalar(self, at: KeyPath, depth: int) -> None:
+    def scalar(self, at: At, depth: int) -> None:
         del at, depth
         self.put(self.draw(st.sampled_from(SCALARS)))
 
-    def long_text(self, at: KeyPath, depth: int) -> None:
+    def long_text(self, at: At, depth: int) -> None:
         del at, depth
         inner = self.draw(
             st.lists(st.sampled_from(["a = 1", "[t]", "", "# x", "]", "''", '""', "[[f]]"]), max_size=4)
@@ -101,7 +103,7 @@ class Writer:
         for _ in range(self.draw(st.integers(0, 2))):
             self.put((self.draw(COMMENT) if self.maybe() else "") + "\n" + self.draw(SPACE))
 
-    def array(self, at: KeyPath, depth: int) -> None:
+    def array(self, at: At, depth: int) -> None:
         self.put("[")
         for index in range(self.draw(st.integers(0, 3))):
             if index:
@@ -113,7 +115,7 @@ class Writer:
         self.gap()
         self.put("]")
 
-    def inline(self, at: KeyPath, depth: int) -> None:
+    def inline(self, at: At, depth: int) -> None:
         self.put("{")
         used: set[str] = set()
         for index in range(self.draw(st.integers(0, 3))):
@@ -126,7 +128,7 @@ class Writer:
         for _ in range(self.draw(st.integers(0, 2))):
             self.put(self.draw(SPACE) + (self.draw(COMMENT) if self.maybe() else "") + "\n")
 
-    def pairs(self, at: KeyPath, used: set[str]) -> None:
+    def pairs(self, at: At, used: set[str]) -> None:
         for _ in range(self.draw(st.integers(0, 3))):
             self.put(self.draw(SPACE))
             self.pair(at, used, 0)
@@ -137,10 +139,10 @@ class Writer:
         self.tables += 1
         return f"table {self.tables}"
 
-    def header(self, path: tuple[str, ...], at: KeyPath, brackets: int) -> None:
+    def header(self, path: tuple[str, ...], at: At, brackets: int) -> None:
         """Write a table's header; `at` has the positions in arrays too."""
         self.put(self.draw(SPACE))
-        step: KeyPath = ()
+        step: At = ()
         for part in at:
             step = self.named((*step, part))
         inner = (self.draw(SPACE) + "." + self.draw(SPACE)).join(basic(part) for part in path)
@@ -148,13 +150,13 @@ class Writer:
         self.put(self.draw(SPACE) + (self.draw(COMMENT) if self.maybe() else "") + "\n")
         self.between()
 
-    def table(self, path: tuple[str, ...], at: KeyPath) -> None:
+    def table(self, path: tuple[str, ...], at: At) -> None:
         """``[path.new]``, or one level further below a table that only this names."""
         new = [self.name() for _ in range(self.draw(st.integers(1, 2)))]
         self.header((*path, *new), (*at, *new), 1)
         self.pairs((*at, *new), set())
 
-    def tables_of(self, path: tuple[str, ...], at: KeyPath, depth: int) -> None:
+    def tables_of(self, path: tuple[str, ...], at: At, depth: int) -> None:
         """``[[path.new]]`` some times, each with tables of its own."""
         new = self.name()
         for index in range(self.draw(st.integers(1, 3))):
@@ -162,7 +164,7 @@ class Writer:
             self.pairs((*at, new, index), set())
             self.below((*path, new), (*at, new, index), depth + 1)
 
-    def below(self, path: tuple[str, ...], at: KeyPath, depth: int) -> None:
+    def below(self, path: tuple[str, ...], at: At, depth: int) -> None:
         for _ in range(self.draw(st.integers(0, 2))):
             if depth < DEPTH and self.maybe():
                 self.tables_of(path, at, depth)
@@ -176,7 +178,7 @@ def basic(text: str) -> str:
 
 
 @st.composite
-def texts(draw: Callable[[st.SearchStrategy[Any]], Any]) -> tuple[str, dict[KeyPath, int]]:
+def texts(draw: Callable[[st.SearchStrategy[Any]], Any]) -> tuple[str, dict[At, int]]:
     """A valid text and the lines of its keys."""
     writer = Writer(draw, draw(st.sampled_from(["\n", "\r\n"])))
     writer.between()
@@ -185,7 +187,7 @@ def texts(draw: Callable[[st.SearchStrategy[Any]], Any]) -> tuple[str, dict[KeyP
     return draw(st.sampled_from(["", "\ufeff"])) + writer.text, writer.found
 
 
-def paths(value: object, at: KeyPath = ()) -> set[KeyPath]:
+def paths(value: object, at: At = ()) -> set[At]:
     """Every key and position within a value."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     found = set()
@@ -196,7 +198,7 @@ def paths(value: object, at: KeyPath = ()) -> set[KeyPath]:
 
 @settings(max_examples=60, deadline=None)
 @given(texts())
-def test_each_key_and_element_is_on_the_line_on_which_it_was_written(written: tuple[str, dict[KeyPath, int]]) -> None:
+def test_each_key_and_element_is_on_the_line_on_which_it_was_written(written: tuple[str, dict[At, int]]) -> None:
     text, expected = written
     assert paths(tomllib.loads(text.removeprefix("\ufeff"))) == set(expected), "the writer knows what it writes"
     assert key_lines(text) == expected
@@ -208,9 +210,10 @@ def test_each_key_and_element_is_on_the_line_on_which_it_was_written(written: tu
 @settings(max_examples=300, deadline=None)
 def test_lines_of_whatever_tomllib_reads_are_those_of_its_keys(text: str) -> None:
     try:
-        known = paths(parse(text))
-    except InvalidToml as error:
-        assert error.line is None or 1 <= error.line <= text.count("\n") + 1
+        known = paths(parse_toml(text, "bloom.toml"))
+    except PolicyError as error:
+        line = (error.path or "").removeprefix("bloom.toml").removeprefix(":")
+        assert not line or 1 <= int(line) <= text.count("\n") + 1
         return
     found = key_lines(text)
     assert set(found) == known

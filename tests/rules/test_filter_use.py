@@ -12,8 +12,7 @@ from support.golden import FIXTURES
 
 import bloomcli
 from bloomcli.formats.registry import open_file
-from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS, Encoded, uses
-from bloomcli.rules.readers import reader
+from bloomcli.rules.readers import DICTIONARIES, GAINS, NEVER_LOOKS, Encoded, reader, uses
 from bloomcli.storage.registry import open_source
 
 GROUPS, ROWS = 4, 5000

@@ -16,7 +16,7 @@ from bloomcli.commands.options import (
     SurveyOptions,
     ValidateOptions,
 )
-from bloomcli.commands.progress import Progress
+from bloomcli.concurrency.threads import Progress
 from bloomcli.datasets import planning, spark, task
 from bloomcli.datasets.engine import choose_engine, plan_files
 from bloomcli.datasets.task import Task

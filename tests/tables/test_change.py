@@ -12,8 +12,7 @@ import pytest
 from support.directory_table import DirectoryTable, Entry
 
 import bloomcli
-from bloomcli.commands.options import AddOptions, FoldOptions, ProbeOptions, RemoveOptions, WriteOptions
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import AddOptions, FoldOptions, ProbeOptions, RemoveOptions, TableOptions, WriteOptions
 from bloomcli.datasets.engine import LocalEngine
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import run as run_task

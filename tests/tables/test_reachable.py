@@ -18,8 +18,7 @@ from support.iceberg_runs import delete_equal
 from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
 from bloomcli.commands.find_values import Values
-from bloomcli.commands.options import FindOptions
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import FindOptions, TableOptions
 from bloomcli.errors import UsageError
 from bloomcli.finding.reachable import find_in_reachable
 from bloomcli.model.find import ReachableReport

@@ -12,8 +12,7 @@ from support import patches as at
 from support.iceberg_runs import delete_equal, local_path, opened
 
 from bloomcli import spark as bloom_spark
-from bloomcli.commands.options import RepairOptions
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import RepairOptions, TableOptions
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.tables.change import change_table
 from bloomcli.tables.iceberg import statistics

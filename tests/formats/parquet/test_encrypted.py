@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from html import unescape
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +29,7 @@ from support import footers, thrift
 from support.encrypted import FILES, KEYS, OpenKms, file, rows_by_arrow, write_encrypted
 
 import bloomcli
-from bloomcli.cli import COMMANDS, run
+from bloomcli.cli import COMMANDS, command_of, run
 from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedError, UsageError
 from bloomcli.formats.keys import Keys, pairs
@@ -656,7 +655,7 @@ def spellings(key: bytes) -> list[bytes]:
 def with_keys() -> Iterator[tuple[str, click.Command]]:
     """Yield the commands that take keys, by their names."""
     for name in COMMANDS:
-        command: click.Command = import_module(f"bloomcli.cli.{name}").command
+        command = command_of(name)
         parts = command.commands.items() if isinstance(command, click.Group) else [("", command)]
         yield from (
             (f"{name} {part}".strip(), one) for part, one in parts if any("--key" in each.opts for each in one.params)

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 from support.delta_tables import Lake, carried, info, made
 
-from bloomcli.commands.options import AddOptions, RemoveOptions, WriteOptions
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import AddOptions, RemoveOptions, TableOptions, WriteOptions
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.errors import WriteError
 from bloomcli.model.dataset import Status

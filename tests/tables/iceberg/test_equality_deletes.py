@@ -25,8 +25,7 @@ from support.iceberg_runs import (
 from support.table_stages import stages
 
 import bloomcli
-from bloomcli.commands.options import AddOptions, FoldOptions, RemoveOptions, WriteOptions
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import AddOptions, FoldOptions, RemoveOptions, TableOptions, WriteOptions
 from bloomcli.datasets.engine import LocalEngine
 from bloomcli.errors import WriteError
 from bloomcli.model.dataset import DatasetReport

@@ -10,8 +10,7 @@ from support import iceberg_swap as swaps
 from support.iceberg_runs import append, make, opened, retrofitted, row_delta, rows
 from support.table_stages import stages
 
-from bloomcli.commands.options import AddOptions
-from bloomcli.commands.table_options import TableOptions
+from bloomcli.commands.options import AddOptions, TableOptions
 from bloomcli.datasets.engine import LocalEngine
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.model.dataset import DatasetReport
