@@ -34,8 +34,8 @@ from bloomcli.model.reachable import Certificate, LookedAt, Place, ReachableRepo
 from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.model.table_statistics import Kind as Type
 from bloomcli.tables.columns import check_columns
+from bloomcli.tables.opening import open_table
 from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedFile
-from bloomcli.tables.registry import open_table
 from bloomcli.values.keys import parse_key
 from bloomcli.version import __version__
 from bloomcli.words import counted

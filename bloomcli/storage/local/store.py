@@ -138,7 +138,7 @@ class LocalStore(Store):
     ) -> None:
         """Check the file and its directory. Raises UsageError, WriteError."""
         del force  # replacing a local file loses nothing
-        from bloomcli.storage.local.write_errors import check_output
+        from bloomcli.storage.local.atomic import check_output
 
         check_output(Path(path), overwrite=overwrite, makes_directories=makes_directories)
 

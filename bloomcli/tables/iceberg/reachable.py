@@ -21,7 +21,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.tables.base import Leaf, valid
-from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names
+from bloomcli.tables.iceberg.java import NO_SUCH_FILE, PLAINTEXT, Java, class_names, manager
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 from bloomcli.tables.iceberg.statistics import decode, leaves_of
 from bloomcli.tables.java import java_errors
@@ -174,7 +174,7 @@ class _Listing:
         """Snapshots that only older metadata files have, by id."""
         self._older = [path for path in self._older_metadata() if self._read_older(path)]
         self._names, self._leaves = self._columns()
-        if str(table.encryption().getClass().getSimpleName()) != "PlaintextEncryptionManager":
+        if manager(table) != PLAINTEXT:
             raise UnsupportedError("the table is encrypted: its files can't be searched without its keys", path=name)
 
     def run(self) -> Reachable:

@@ -17,7 +17,7 @@ import bloomcli
 from bloomcli.errors import WriteError
 from bloomcli.storage import registry, traffic
 from bloomcli.storage.base import KeptRange, Pieces
-from bloomcli.storage.cloud_stores import S3Store
+from bloomcli.storage.remote_stores import S3Store
 from bloomcli.storage.s3 import upload as uploads
 from bloomcli.storage.s3.client import S3Client
 
