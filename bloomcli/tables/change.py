@@ -27,8 +27,8 @@ from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import CorrectedRow, DatasetReport, FileRow, Status, TableCommit
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, WrongCommit
-from bloomcli.tables.columns import check_columns, options_from_properties
-from bloomcli.tables.reading import session_of, table_facts, task_of, with_keys, with_names, with_statistics
+from bloomcli.tables.columns import choose
+from bloomcli.tables.reading import session_of, table_facts, task_of, with_keys, with_statistics
 from bloomcli.words import plural
 
 T = TypeVar("T")
@@ -126,14 +126,7 @@ def change_table(
     which = which.checked()
     if which.snapshot is not None or which.as_of is not None:
         raise UsageError("only the newest snapshot can be changed", path=table.name, hint="leave out the snapshot")
-    names = table.names()
-    remarks: tuple[str, ...] = ()
-    if which.from_properties:
-        requested, remarks = options_from_properties(options, table)
-        named = {kind: replace(one.checked(), names=names) for kind, one in requested.items()}
-    else:
-        named = with_names(options.checked(), names)
-    columns = tuple(dict.fromkeys(c for one in named.values() for c in check_columns(table, one, names)))
+    named, columns, remarks = choose(table, options, from_properties=which.from_properties)
     table.check_changes(new_row_ids=which.new_row_ids)
     run = _Run(
         table=table,

@@ -21,10 +21,9 @@ from bloomcli.errors import BloomError, UnsupportedError, UsageError
 from bloomcli.formats.keys import Keys
 from bloomcli.hints import on_table
 from bloomcli.model.dataset import DatasetReport, FileRow, Status, TableFacts
-from bloomcli.model.schema import ColumnNames
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import DataFile, TableSnapshot
-from bloomcli.tables.columns import FORMATS, check_columns, options_from_properties
+from bloomcli.tables.columns import FORMATS, choose
 from bloomcli.tables.opening import check_named_in_sql, open_snapshot, open_table
 
 if TYPE_CHECKING:
@@ -44,11 +43,6 @@ def session_of(engine: Engine) -> SparkSession:
 
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options
-
-
-def with_names(options: O, names: ColumnNames) -> dict[str, O]:
-    """The options for files of each format, with the table's column names."""
-    return dict.fromkeys(FORMATS, replace(options, names=names))
 
 
 def with_keys(options: O, files: Sequence[DataFile]) -> O:
@@ -143,14 +137,8 @@ class TableEngine:
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> list[Task]:
         """Make a task for each data file. Raises UsageError, UnknownColumn."""
-        options = options.checked()
         self._command = options.command
-        names = self.table.names()
-        check_columns(self.table, options, names)
-        named = with_names(options, names)
-        if self.from_properties:
-            requested, self._remarks = options_from_properties(options, self.table)
-            named = {kind: replace(one, names=names) for kind, one in requested.items()}
+        named, _, self._remarks = choose(self.table, options, from_properties=self.from_properties)
         files = [self._files[item.path] for item in listed]
         named = {kind: with_keys(one, files) for kind, one in named.items()}
         tasks = [task_of(file, named) for file in files]
