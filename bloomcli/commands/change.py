@@ -156,7 +156,7 @@ def _change_file(path: str | os.PathLike[str], request: ChangeRequest, target: T
         remarks: tuple[str, ...] = ()
         if output is not None:
             # for a dataset, the engine does this once for all files
-            remarks = tuple(store_of(output).sweep(output).remarks)
+            remarks = tuple(store_of(output).sweep_for([output]).remarks)
         file = request.open(source)
         reason = request.why_unchanged(file) if request.only_where_needed else None
         if reason is not None and target.output is None:
@@ -182,7 +182,7 @@ def _change_beside(
     store = store_of(source.path)
     remarks: tuple[str, ...] = ()
     if sweeps and not target.dry_run:
-        remarks = tuple(store.sweep(store.link_target(source.path) or source.path).remarks)
+        remarks = tuple(store.sweep_for([store.link_target(source.path) or source.path]).remarks)
     file = request.open(source)
     found = request.rewrite(file)
     if found is None:
