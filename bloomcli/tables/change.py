@@ -96,7 +96,7 @@ class _PlannedFile:
     size: int = 0
     """Bytes of the new file, once it is written."""
     right: FileStatistics | None = None
-    """As in `Replacement`."""
+    """What the metadata have to say about the new file, as in `Replacement`."""
 
 
 def change_table(

@@ -70,7 +70,7 @@ _SHOWN: Final = 100
 
 
 class Range(NamedTuple):
-    """The values from `low` to `high`; None: no end."""
+    """The values from `low` to `high`, of which None is no end."""
 
     low: Key | None = None
     high: Key | None = None

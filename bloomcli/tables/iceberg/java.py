@@ -112,7 +112,7 @@ def message(error: Exception) -> str:
 
 
 reading: Final = partial(java.reading, message)
-"""As `bloomcli.tables.java.reading`, with messages of Iceberg."""
+"""Raises UnreadableError if a call into Java fails within the block, with the message of Iceberg's exception."""
 
 GUAVA: Final = f"{ICEBERG}.relocated.com.google.common"
 _FUNCTION: Final = f"{GUAVA}.base.Function"
