@@ -48,7 +48,7 @@ from bloomcli.datasets.engine import plan_files, run_tasks  # noqa: E402
 from bloomcli.datasets.spark import SparkEngine  # noqa: E402
 from bloomcli.model.dataset import DatasetReport  # noqa: E402
 from bloomcli.tables.change import change_table  # noqa: E402
-from bloomcli.tables.registry import open_table  # noqa: E402
+from bloomcli.tables.opening import open_table  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -58,7 +58,7 @@ def test_every_extra_that_the_code_names_exists() -> None:
 
 
 def test_the_extra_for_spark_brings_a_pyspark_that_has_libraries_for_tables() -> None:
-    from bloomcli.tables.libraries import _SPARK
+    from bloomcli.tables.java import _SPARK
 
     (requirement,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["spark"]
     major, minor = map(int, _SPARK.split("."))

@@ -71,7 +71,7 @@ def command(
     """
     if table is not None:
         from bloomcli.tables.opening import open_snapshot
-        from bloomcli.tables.tasks import paths_of
+        from bloomcli.tables.reading import paths_of
 
         if files:
             raise no_files(files[0])

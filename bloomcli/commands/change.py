@@ -197,7 +197,7 @@ class _Change:
             return beside
         output = self._output()
         # for a dataset, the engine does this once for all files
-        remarks = () if output is None else tuple(store_of(output).sweep(output).remarks)
+        remarks = () if output is None else tuple(store_of(output).sweep_for([output]).remarks)
         reason = request.why_unchanged(self._file) if request.only_where_needed else None
         if reason is not None and self._given is None:
             return self._unchanged(reason)
@@ -244,7 +244,7 @@ class _Change:
             return None
         remarks: tuple[str, ...] = ()
         if sweeps and not options.dry_run:
-            remarks = tuple(store.sweep(store.link_target(source.path) or source.path).remarks)
+            remarks = tuple(store.sweep_for([store.link_target(source.path) or source.path]).remarks)
         found = self._request.rewrite(self._file)
         if found is None:
             return None

@@ -16,7 +16,7 @@ from bloomcli.model.schema import ColumnName
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import TableSnapshot
 from bloomcli.tables.columns import check_columns
-from bloomcli.tables.tasks import with_keys
+from bloomcli.tables.reading import with_keys
 
 
 def chosen_shape(shape: Shape, options: FindOptions) -> Shape:

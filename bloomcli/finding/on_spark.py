@@ -238,8 +238,7 @@ def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
 
 def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> SearchFiles:
     """List the files of a table's snapshot. Raises: as `find_table`."""
-    from bloomcli.tables.opening import check_named_in_sql
-    from bloomcli.tables.registry import open_table
+    from bloomcli.tables.opening import check_named_in_sql, open_table
 
     which = which.checked()
     check_named_in_sql(which.table)

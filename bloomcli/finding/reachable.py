@@ -31,8 +31,8 @@ from bloomcli.model.find import Certificate, FileFound, LookedAt, Place, Reachab
 from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.model.table_statistics import Kind as Type
 from bloomcli.tables.columns import check_columns
+from bloomcli.tables.opening import open_table
 from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedFile
-from bloomcli.tables.registry import open_table
 from bloomcli.values.keys import parse_key
 from bloomcli.version import __version__
 from bloomcli.words import counted

@@ -10,8 +10,7 @@ from bloomcli.commands.options import TrialOptions
 from bloomcli.datasets.engine import choose_engine
 from bloomcli.functions.files import Files, Table
 from bloomcli.model.trial import TrialReport
-from bloomcli.tables.reading import opened
-from bloomcli.tables.tasks import paths_of
+from bloomcli.tables.reading import opened, paths_of
 from bloomcli.trials.trial import run
 
 

@@ -505,10 +505,6 @@ class Store(ABC):
             WriteError: the store refused to write. No temporary file remains, unless the error says so.
         """
 
-    def sweep(self, path: str) -> SweepResult:
-        """Remove the temporary files of killed runs from the directory of a file to write: see `sweep_for`."""
-        return self.sweep_for([path])
-
     def sweep_for(self, paths: Iterable[str]) -> SweepResult:
         """Remove the temporary files of killed runs from the directories of files to write, once for each directory.
 

@@ -22,8 +22,7 @@ LOCAL: Final = LocalStore()
 def known_stores() -> dict[str, Store]:
     """The stores of URI schemes. They are imported for the first URI. pyarrow reads the URIs of other schemes."""
     from bloomcli.storage.arrow_store import ArrowStore
-    from bloomcli.storage.cloud_stores import AzureStore, GcsStore, S3Store
-    from bloomcli.storage.https.store import HttpStore
+    from bloomcli.storage.remote_stores import AzureStore, GcsStore, HttpStore, S3Store
 
     return {
         **dict.fromkeys(("s3", "s3a", "s3n"), S3Store()),

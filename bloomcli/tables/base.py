@@ -64,7 +64,7 @@ class FilterRequest:
     column: str
     """The table's path of a leaf column. The column may no longer exist: properties outlive columns."""
     format: str | None = None
-    """The format of files that the property applies to, as in `DataFile`; None: all."""
+    """The format of files that the property applies to, as in `DataFile`; None if it applies to all."""
     fpp: float | None = None
     max_bytes: int | None = None
 
@@ -89,9 +89,9 @@ class TableChange(NamedTuple):
     version: int
     """The id of the snapshot, or the version."""
     operation: str
-    """As the table names it, such as ``append`` or ``MERGE``."""
+    """The table's own word for what it did, such as ``append`` or ``MERGE``."""
     run: str | None = None
-    """The UUID of the run of bloom that made it; None: another writer."""
+    """The UUID of the run of bloom that made it; None for another writer's commit."""
 
 
 class Leaf(NamedTuple):

@@ -26,10 +26,8 @@ from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import CorrectedRow, DatasetReport, FileRow, Status, TableCommit
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, WrongCommit
-from bloomcli.tables.columns import check_columns, options_from_properties
-from bloomcli.tables.reading import session_of, table_facts
-from bloomcli.tables.registry import open_table
-from bloomcli.tables.tasks import task_of, with_keys, with_names, with_statistics
+from bloomcli.tables.columns import choose
+from bloomcli.tables.reading import session_of, table_facts, task_of, with_keys, with_statistics
 from bloomcli.words import plural
 
 T = TypeVar("T")
@@ -97,7 +95,7 @@ class _PlannedFile:
     size: int = 0
     """Bytes of the new file, once it is written."""
     right: FileStatistics | None = None
-    """As in `Replacement`."""
+    """What the metadata have to say about the new file, as in `Replacement`."""
 
 
 def change_table(
@@ -127,21 +125,13 @@ def change_table(
     which = which.checked()
     if which.snapshot is not None or which.as_of is not None:
         raise UsageError("only the newest snapshot can be changed", path=table.name, hint="leave out the snapshot")
-    names = table.names()
-    remarks: tuple[str, ...] = ()
-    if which.from_properties:
-        requested, remarks = options_from_properties(options, table)
-        named = {kind: replace(one.checked(), names=names) for kind, one in requested.items()}
-    else:
-        named = with_names(options.checked(), names)
-    columns = tuple(dict.fromkeys(c for one in named.values() for c in check_columns(table, one, names)))
+    named, columns, remarks = choose(table, options, from_properties=which.from_properties)
     table.check_changes(new_row_ids=which.new_row_ids)
     run = _Run(
         table=table,
         engine=engine,
         options=named,
-        command=options.command,
-        is_dry=options.dry_run,
+        given=options,
         which=which,
         columns=columns,
         fail_fast=fail_fast,
@@ -150,24 +140,11 @@ def change_table(
     )
     try:
         with plain_interrupts():
-            return run.report(run.dry) if options.dry_run else run.report(run.commit_all)
+            return run.report()
     except KeyboardInterrupt:
         raise KeyboardInterrupt(run.progress_text()) from None
     except SystemExit as stop:
         raise SignalExit(stop.code, run.progress_text()) from None
-
-
-def open_and_change(
-    engine: Engine,
-    options: WriteOptions,
-    which: TableOptions,
-    *,
-    fail_fast: bool = False,
-    progress: Progress | None = None,
-) -> DatasetReport:
-    """Open the table that the options name, and change it. Raises: as `open_table` and `change_table`."""
-    table = open_table(session_of(engine), which.table)
-    return change_table(table, engine, options, which, fail_fast=fail_fast, progress=progress)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -178,8 +155,8 @@ class _Run:
     engine: Engine
     options: Mapping[str, WriteOptions]
     """Checked options for files of each format, with the table's names at the start of the run."""
-    command: str
-    is_dry: bool
+    given: WriteOptions
+    """The options that the user gave, of which only the command and its dry run matter here."""
     which: TableOptions
     columns: tuple[str, ...]
     fail_fast: bool
@@ -199,23 +176,25 @@ class _Run:
     """Another commit has replaced a file of this run: its rows may be in files that aren't planned yet."""
     stopped: bool = False
 
-    def report(self, work: Callable[[], None]) -> DatasetReport:
-        """Do the work, and return the report."""
+    def report(self) -> DatasetReport:
+        """Change the table, or plan that in a dry run, and return the report."""
         before = self.table.version
-        work()
-        if not self.is_dry:
+        if self.given.dry_run:
+            self.dry()
+        else:
+            self.commit_all()
             self._name_other_commits(before)
         rows = tuple(row for row in self.rows.values() if row is not None)
         meter = getattr(self.engine, "meter", None)
         return DatasetReport(
-            command=self.command,
+            command=self.given.command,
             engine="spark",
             jobs=self.jobs,
             seconds=time.perf_counter() - self.started,
             rows=rows,
             remarks=tuple(dict.fromkeys(self.remarks)),
             not_started=len(self.rows) - len(rows),
-            dry_run=self.is_dry,
+            dry_run=self.given.dry_run,
             besides=None if meter is None else meter.total or None,
             table=table_facts(self.table),
             version_before=before,
@@ -304,7 +283,7 @@ class _Run:
     def _find_removed(self, paths: Sequence[str]) -> None:
         """Plan again if files couldn't be read because others have replaced them, and expiry has removed them."""
         failed = [path for path in paths if self._has_failed([path])]
-        if not failed or self.is_dry or self.fail_fast:
+        if not failed or self.given.dry_run or self.fail_fast:
             return
         try:
             self.table.refresh()
@@ -440,7 +419,7 @@ class _Run:
         """Commit. Returns an error if nothing was committed or the outcome is unknown. A signal to stop waits for the
         answer."""
         replacements = [Replacement(one.file, one.new, one.size, one.right) for one in new_files]
-        info = CommitInfo(run=self.id, batch=len(self.commits) + 1, command=self.command, columns=self.columns)
+        info = CommitInfo(run=self.id, batch=len(self.commits) + 1, command=self.given.command, columns=self.columns)
         new = {one.new for one in new_files}
         snapshots = self.table.snapshots([one.file for one in new_files])
         with deferred():

@@ -144,21 +144,36 @@ def _required(policy: Policy, known: Sequence[str]) -> tuple[str, ...]:
     return tuple(path for path in known if any(path == name or fnmatchcase(path, name) for name in names))
 
 
-def options_from_properties(options: O, table: TableSnapshot) -> tuple[dict[str, O], tuple[str, ...]]:
+def choose(
+    table: TableSnapshot, options: O, *, from_properties: bool
+) -> tuple[dict[str, O], tuple[str, ...], tuple[str, ...]]:
+    """Check a command's options against a table; with `from_properties`, add the filters that its properties request.
+
+    Returns:
+        The options for files of each format, with the table's column names; the table's columns that they choose by
+        name (empty: all); and remarks.
+
+    Raises:
+        UsageError: options contradict each other, or the properties request no filter.
+        UnknownColumn: the options name a column that the table doesn't have.
+    """
+    names = table.names()
+    if from_properties:
+        requested, remarks = _options_from_properties(options, table)
+        of_format = {kind: replace(one.checked(), names=names) for kind, one in requested.items()}
+    else:
+        of_format, remarks = dict.fromkeys(FORMATS, replace(options.checked(), names=names)), ()
+    chosen = dict.fromkeys(path for one in of_format.values() for path in check_columns(table, one, names))
+    return of_format, tuple(chosen), remarks
+
+
+def _options_from_properties(options: O, table: TableSnapshot) -> tuple[dict[str, O], tuple[str, ...]]:
     """Add the filters that the table's properties request to the options, as columns that the policy requires.
 
     Existing filters needn't meet the properties' rates, which apply to new filters: writers may miss them.
 
-    Args:
-        options: the options of `add` or `validate`, checked or not.
-        table: the table.
-
-    Returns:
-        The options for files of each format for which a filter is requested; and remarks on properties for columns
-        that the table doesn't have.
-
-    Raises:
-        UsageError: the properties request no filter, or columns are named as well.
+    Returns the options for files of each format for which a filter is requested, and remarks on properties for
+    columns that the table doesn't have. Raises UsageError.
     """
     if not isinstance(options, AddOptions | ValidateOptions):
         raise UsageError("the table's properties are for add and validate", path=table.name)

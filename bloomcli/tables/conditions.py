@@ -24,7 +24,7 @@ from bloomcli.errors import UnknownColumn, UnsupportedError, UsageError
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
 from bloomcli.tables.base import Leaf, TableSnapshot
 from bloomcli.tables.columns import column_hint
-from bloomcli.tables.libraries import settings
+from bloomcli.tables.java import settings
 from bloomcli.values import calendar
 from bloomcli.values.keys import parse_key
 from bloomcli.values.literals import WIDE
@@ -70,7 +70,7 @@ _SHOWN: Final = 100
 
 
 class Range(NamedTuple):
-    """The values from `low` to `high`; None: no end."""
+    """The values from `low` to `high`, of which None is no end."""
 
     low: Key | None = None
     high: Key | None = None

@@ -31,8 +31,8 @@ import pyarrow.parquet as pq
 
 from bloomcli.datasets.record_shape import Constant, RecordField, Shape, apply_shape
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, install
-from bloomcli.storage.avro import read_blocks
 from bloomcli.storage.registry import open_source
+from bloomcli.storage.table_files import read_blocks
 from bloomcli.words import counted
 
 _MAGIC: Final = b"\xd1\xd3\x39\x64"

@@ -1,18 +1,35 @@
-"""Access to the Java side of a Spark session, for both table formats: classes, exceptions, and calls without log.
+"""The Java side of a Spark session, for both table formats: classes, exceptions, calls without log, and the libraries
+and settings that a session needs, as command-line options.
 
 Py4J resolves a class's name part by part, in about a millisecond each: `JavaSession.type` caches the classes.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import BloomError, UnreadableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_SPARK: Final = "4.1"
+"""The Spark version for which these libraries are built."""
+_SETTINGS: Final = {
+    "iceberg": (
+        "spark.jars.packages=org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        "spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    ),
+    "delta": (
+        "spark.jars.packages=io.delta:delta-spark_4.1_2.13:4.4.0",
+        "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    ),
+}
 
 
 class JavaSession:
@@ -89,3 +106,22 @@ def without_log() -> Iterator[None]:
         yield
     finally:
         logger.disabled = before
+
+
+def settings(kind: str) -> tuple[str, ...]:
+    """The options that set up a session for a format, ``iceberg`` or ``delta``."""
+    return tuple(part for setting in _SETTINGS[kind] for part in ("--conf", setting))
+
+
+def library_hint(session: Any, kind: str, name: str) -> str:
+    """The hint for a session without a format's library: a command line with its settings.
+
+    Args:
+        session: the session.
+        kind: ``iceberg`` or ``delta``.
+        name: the table's name.
+    """
+    command = shlex.join(["bloom", "inspect", "--table", name, *settings(kind)])
+    here = str(session.version)
+    other = "" if here.startswith(f"{_SPARK}.") else f"`pip install 'pyspark=={_SPARK}.*'`, as this is Spark {here}; "
+    return f"{other}`{command}`; in Python, give the settings to SparkSession.builder.config; see docs/tables.md"

@@ -1,27 +1,29 @@
 """The engine of `--table` for commands that read: the data files of one snapshot, by local processes or by Spark.
 
 It has the interface of the other engines, so that `inspect`, `validate` and `probe` take the same steps as for paths.
+
+Processes and executors open a file by a portable path; the table's commit uses the path in its metadata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bloomcli.commands.options import Options, SurveyOptions, TableOptions, ValidateOptions
 from bloomcli.datasets.engine import Engine
+from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.spark import SparkEngine
-from bloomcli.datasets.task import OnRow, Task
-from bloomcli.errors import UsageError
+from bloomcli.datasets.task import OnRow, Task, failed_row
+from bloomcli.errors import BloomError, UnsupportedError, UsageError
+from bloomcli.formats.keys import Keys
 from bloomcli.hints import on_table
-from bloomcli.model.dataset import DatasetReport, FileRow, TableFacts
+from bloomcli.model.dataset import DatasetReport, FileRow, Status, TableFacts
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import DataFile, TableSnapshot
-from bloomcli.tables.columns import FORMATS, check_columns, options_from_properties
-from bloomcli.tables.opening import check_named_in_sql, open_snapshot
-from bloomcli.tables.registry import open_table
-from bloomcli.tables.tasks import task_of, with_keys, with_names, with_statistics
+from bloomcli.tables.columns import FORMATS, choose
+from bloomcli.tables.opening import check_named_in_sql, open_snapshot, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +39,65 @@ def session_of(engine: Engine) -> SparkSession:
     if not isinstance(engine, SparkEngine):
         raise UsageError("a table is worked on by Spark", hint="add --engine spark")
     return engine.session
+
+
+O = TypeVar("O", bound=Options)  # noqa: E741  options
+
+
+def with_keys(options: O, files: Sequence[DataFile]) -> O:
+    """The options with the keys that a table's metadata have for its encrypted files."""
+    found = {portable(file.path): file.key for file in files if file.key is not None}
+    return replace(options, keys=replace(options.keys or Keys(), files=found)) if found else options
+
+
+def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *, changing: bool = False) -> Task:
+    """Make the task for a data file.
+
+    Args:
+        file: the data file.
+        options: the checked options for files of each format, with the table's names.
+        new: the path of the new file, from `Table.new_path`; None for a command that only reads.
+        changing: the file's store must be writable.
+    """
+    some = next(iter(options.values()))
+    task = Task(options=some, path=file.path, size=file.size, only_changed=True, no_table=True, lineage=file.lineage)
+    try:
+        task = replace(task, path=portable(file.path, changing=changing))
+        if file.format not in FORMATS:
+            raise UnsupportedError(
+                f"a data file of the format {file.format}, which has no Bloom filters", path=task.path
+            )
+        if file.format not in options:
+            reason = f"the table's properties ask for no filter in {file.format} files"
+            return replace(task, row=FileRow(path=task.path, status=Status.SKIPPED, reason=reason))
+        output = None if new is None else portable(new, changing=True)
+    except BloomError as error:
+        return replace(task, row=failed_row(task.path, error))
+    return replace(task, options=options[file.format], output=output)
+
+
+def paths_of(table: TableSnapshot, where: str | None = None) -> tuple[str, ...]:
+    """The paths by which a snapshot's data files are opened. Raises: as `TableSnapshot.files`, UnsupportedError."""
+    return tuple(portable(file.path) for file in table.files(where))
+
+
+def with_statistics(
+    tasks: Sequence[Task], table: TableSnapshot, files: Sequence[DataFile]
+) -> tuple[list[Task], tuple[str, ...]]:
+    """The tasks of data files with what the table's metadata say about them, and remarks on why they don't have it.
+
+    Raises: as `Table.statistics`, except UnsupportedError.
+    """
+    try:
+        packed = [one.packed() for one in table.statistics(files)]
+    except UnsupportedError as error:
+        hint = "" if error.hint is None else f"; {error.hint}"
+        return list(tasks), (
+            f"what the table's metadata say about files isn't compared with them: {error.reason}{hint}",
+        )
+    if not packed:
+        return list(tasks), ()
+    return [replace(task, statistics=one) for task, one in zip(tasks, packed, strict=True)], ()
 
 
 @dataclass(slots=True)
@@ -75,14 +136,8 @@ class TableEngine:
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> list[Task]:
         """Make a task for each data file. Raises UsageError, UnknownColumn."""
-        options = options.checked()
         self._command = options.command
-        names = self.table.names()
-        check_columns(self.table, options, names)
-        named = with_names(options, names)
-        if self.from_properties:
-            requested, self._remarks = options_from_properties(options, self.table)
-            named = {kind: replace(one, names=names) for kind, one in requested.items()}
+        named, _, self._remarks = choose(self.table, options, from_properties=self.from_properties)
         files = [self._files[item.path] for item in listed]
         named = {kind: with_keys(one, files) for kind, one in named.items()}
         tasks = [task_of(file, named) for file in files]

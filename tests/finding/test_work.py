@@ -24,7 +24,7 @@ from bloomcli.finding import work
 from bloomcli.finding.search_files import FileWork, Job, parts_of
 from bloomcli.finding.work import search
 from bloomcli.model.find import FileFound
-from bloomcli.tables.iceberg.rows import rows_of
+from bloomcli.tables.iceberg.reading import rows_of
 
 
 @pytest.fixture(scope="module")

@@ -164,7 +164,7 @@ _WRITING: Final[Mapping[str, Callable[[Endpoint], object]]] = {
     "replace": _replace,
     "abort": _abort,
     "check": lambda at: at.store.check_output(at.path("data.bin"), overwrite=True),
-    "sweep": lambda at: at.store.sweep(at.path("data.bin")),
+    "sweep": lambda at: at.store.sweep_for([at.path("data.bin")]),
 }
 
 

@@ -24,8 +24,8 @@ from support.servers.rigs import RIGS, Rig
 
 from bloomcli.index.reader import END_BYTES, Index
 from bloomcli.storage import registry
-from bloomcli.storage.cloud_stores import S3Store
 from bloomcli.storage.registry import open_source
+from bloomcli.storage.remote_stores import S3Store
 
 pytestmark = pytest.mark.servers
 

@@ -11,7 +11,7 @@ from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.blob import BlobBlock
 
 from bloomcli.storage.base import Store
-from bloomcli.storage.cloud_stores import AzureStore
+from bloomcli.storage.remote_stores import AzureStore
 from support.servers import clients
 from support.servers.running import Server
 from support.stores import Place

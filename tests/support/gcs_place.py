@@ -14,7 +14,7 @@ import pytest
 from google.api_core.exceptions import NotFound
 
 from bloomcli.storage.base import Store
-from bloomcli.storage.cloud_stores import GcsStore
+from bloomcli.storage.remote_stores import GcsStore
 from support.servers import clients, running
 from support.servers.dialects import Gcs
 from support.servers.gcs import Preconditions

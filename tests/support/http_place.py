@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bloomcli.storage.base import Store
-from bloomcli.storage.https.store import HttpStore
+from bloomcli.storage.remote_stores import HttpStore
 from support.stores import Place
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")

@@ -13,8 +13,8 @@ import pytest
 
 from bloomcli.storage import registry
 from bloomcli.storage.base import Store
-from bloomcli.storage.cloud_stores import S3Store
 from bloomcli.storage.registry import store_of
+from bloomcli.storage.remote_stores import S3Store
 from support.servers import clients, running
 from support.servers.running import Server
 from support.stores import Place

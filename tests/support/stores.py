@@ -87,7 +87,7 @@ class Place(ABC):
 
     def begin_run(self) -> None:
         """Begin another command: the store forgets what it has remembered."""
-        self.store.sweep(self.store.normal(self.path("any")))
+        self.store.sweep_for([self.store.normal(self.path("any"))])
 
 
 class LocalPlace(Place):

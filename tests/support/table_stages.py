@@ -54,7 +54,7 @@ def stages(call: OnStage) -> Iterator[Run]:
 
     from bloomcli.datasets.spark import SparkEngine
     from bloomcli.tables.delta.table import DeltaTable
-    from bloomcli.tables.iceberg.table import IcebergTable
+    from bloomcli.tables.iceberg import IcebergTable
 
     run = Run(call)
     check, work, member = SparkEngine.check, SparkEngine.run, JavaMember.__call__

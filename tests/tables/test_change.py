@@ -22,7 +22,7 @@ from bloomcli.tables import change as of_bytes
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome
 from bloomcli.tables.change import change_table
 from bloomcli.tables.columns import check_columns
-from bloomcli.tables.tasks import task_of
+from bloomcli.tables.reading import task_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from support.iceberg_runs import delete_equal
 import bloomcli
 from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
-from bloomcli.tables.registry import open_table
+from bloomcli.tables.opening import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

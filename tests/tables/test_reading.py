@@ -16,7 +16,7 @@ from support.terminal import on_terminal
 from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.tables.registry import open_table
+from bloomcli.tables.opening import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -216,9 +216,9 @@ def test_what_is_no_table_of_these_formats_is_refused_by_name(
 
 @pytest.mark.parametrize("provider", ["hudi", "paimon"])
 def test_hudi_and_paimon_are_refused_by_name(provider: str) -> None:
-    from bloomcli.tables import registry
+    from bloomcli.tables import opening
 
-    refusal = registry._refusal(None, "t", provider)
+    refusal = opening._refusal(None, "t", provider)
     assert isinstance(refusal, UnsupportedError)
     assert f"a {provider.capitalize()} table" in refusal.reason
     assert "bloom add -o DIRECTORY" in (refusal.hint or "")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.without_spark import both, warehouse_folder
 
-from bloomcli.tables.opening import open_snapshot
-from bloomcli.tables.registry import open_table
+from bloomcli.tables.opening import open_snapshot, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,7 +26,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.storage import avro
+from bloomcli.storage import table_files
 from bloomcli.storage.base import STEP_BYTES, Kind, Source, TableKind
 from bloomcli.storage.lookups import once_per_run, one_call
 from bloomcli.storage.managed_tables import table_above
@@ -248,5 +248,5 @@ def _cells_of(data: bytes, source: Source, block: int) -> Iterator[tuple[bytes, 
 
 def _record(value: bytes, path: str) -> Copy | None:
     """The copy in a value; None for that of a deleted file, or if it has no filter."""
-    found = avro.record(value, _SCHEMA, path, "a Hudi table's copies of filters need", "avro")["copy"]
+    found = table_files.record(value, _SCHEMA, path, "a Hudi table's copies of filters need", "avro")["copy"]
     return None if found is None or found["deleted"] else Copy(found["type"], digest(found["filter"]), path)

@@ -12,12 +12,12 @@ from types import MappingProxyType, UnionType
 from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile
-from bloomcli.storage import avro
+from bloomcli.storage import table_files
 from bloomcli.storage.base import Kind
 from bloomcli.storage.lookups import once_per_run, one_call
 from bloomcli.storage.managed_tables import PAIMON_FOLDERS
 from bloomcli.storage.registry import store_of
-from bloomcli.storage.table_json import read_object
+from bloomcli.storage.table_files import read_object
 
 _LEVELS: Final = 16
 _BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
@@ -157,7 +157,7 @@ def _schema(table: str, number: int) -> Schema:
 def _records(folder: str, name: str) -> Iterator[dict[str, Any]]:
     if "/" in name or "\0" in name:
         raise CorruptFile(f"the name of a manifest isn't a name: {name}", path=folder)
-    yield from avro.records(store_of(folder).join(folder, name), "Paimon's manifests need", "avro")[1]
+    yield from table_files.records(store_of(folder).join(folder, name), "Paimon's manifests need", "avro")[1]
 
 
 def _field(record: Mapping[str, Any], name: str, kind: type | UnionType, path: str) -> Any:

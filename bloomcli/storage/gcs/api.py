@@ -158,21 +158,9 @@ class Api:
         where = f"{self._session()[1]}{'/upload' if upload else ''}/storage/v1/b/{_quoted(bucket)}/o"
         return where if name is None else f"{where}/{_quoted(name)}"
 
-    def send(self, at: Location, request: Request, *, writing: bool = False) -> Answer:
-        """Send a request, with retries. Raises ObjectNotFound, Conflict, UnreadableError; WriteError if `writing`."""
-        return self._send(at, request, writing=writing)
-
-    def send_for_object(self, at: Location, request: Request, *, writing: bool = False) -> dict[str, Any]:
-        """Send a request, and return the object's description in the answer. Raises as `send`."""
-        answer = self.send(at, request, writing=writing)
-        with self.answers.checked(at, writing=writing):
-            return object_in(answer)
-
-    def send_once(self, at: Location, request: Request) -> Answer:
-        """Send a request that writes, without retries. Raises Interrupted if a retry may help, else as `send`."""
-        return self._send(at, request, writing=True, retries=False)
-
-    def _send(self, at: Location, request: Request, *, writing: bool, retries: bool = True) -> Answer:
+    def send(self, at: Location, request: Request, *, writing: bool = False, retries: bool = True) -> Answer:
+        """Send a request. Raises ObjectNotFound, Conflict, UnreadableError; WriteError if `writing`; without
+        `retries`, Interrupted if another attempt may succeed."""
         retry = DEFAULT_RETRY.with_timeout(RETRY_SECONDS if retries else 0)
         try:
             with answers_to_writes() if writing else nullcontext():
@@ -184,6 +172,12 @@ class Api:
             raise self._error(at, cause, writing, f", tried for {RETRY_SECONDS} seconds") from None
         except (exceptions.GoogleAPICallError, GoogleAuthError, requests.RequestException, OSError) as error:
             raise self._error(at, error, writing) from None
+
+    def send_for_object(self, at: Location, request: Request, *, writing: bool = False) -> dict[str, Any]:
+        """Send a request, and return the object's description in the answer. Raises as `send`."""
+        answer = self.send(at, request, writing=writing)
+        with self.answers.checked(at, writing=writing):
+            return object_in(answer)
 
     def once(self, request: Request) -> Answer:
         """Send a request once. Raises GoogleAPICallError for an error answer, and errors of the connection."""

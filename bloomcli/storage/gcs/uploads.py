@@ -134,7 +134,8 @@ def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterat
         for data in chunks:
             headers = {"Content-Range": f"bytes {position}-{position + len(data) - 1}/{size}"}
             position += len(data)
-            answer = api.send_once(at, Request("PUT", session, {}, headers, data, len(data)))
+            request = Request("PUT", session, {}, headers, data, len(data))
+            answer = api.send(at, request, writing=True, retries=False)
             going_on = answer.status == _RESUME_INCOMPLETE
             received = answer.headers.get("Range", "").rpartition("-")[2]
             whole = not going_on or received == str(position - 1)

@@ -18,7 +18,7 @@ Steps of a replacement, each with its modules on the right:
     10  remove the old file, sync the directory                                        temporary, atomic
     11  give the new checksum file its name (after a failure: the old one)             atomic
 
-`atomic` runs the sequence, and `write_errors` converts the system's errors. Whichever step fails or is interrupted,
+`atomic` runs the sequence, and converts the system's errors. Whichever step fails or is interrupted,
 the target is the old file or the new one. Between steps 8 and 11 it has no checksum file: Hadoop reads a file without
 checksums, but not one whose checksums are out of date. A killed run leaves temporary files. Their names
 (`temporary`) show which files they belong to. The next sweep removes them, or restores checksums that match.

@@ -1,4 +1,4 @@
-"""Local paths: ``file:`` URIs, the names that links give a file, the paths of outputs, and shell wildcards.
+"""Local paths: ``file:`` URIs, the names that links give a file, and shell wildcards.
 
 ``**`` stands for any number of directories. The standard library's glob treats a directory that can't be read as if
 it were empty. This module reports it to the caller, because a check that silently left out files would let them pass.
@@ -9,17 +9,12 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Callable, Iterator
-from errno import EACCES, ELOOP
-from functools import cache
 from pathlib import Path
-from stat import S_ISDIR
 from typing import Final
 from urllib.parse import unquote
 
-from bloomcli.errors import UsageError, WriteError
-from bloomcli.model.paths import shown
 from bloomcli.storage.names import has_wildcard
-from bloomcli.storage.os_errors import NO_FILE, is_directory, is_link, path_exists, reason
+from bloomcli.storage.os_errors import NO_FILE, is_directory, is_link, path_exists
 
 _ANY_DEPTH: Final = "**"
 
@@ -134,20 +129,6 @@ def is_pattern(path: str) -> bool:
     return has_wildcard(path) and not path_exists(path)
 
 
-def spelling() -> Callable[[str], str]:
-    """A function that maps all paths of a file to one spelling. Links to files aren't followed."""
-
-    @cache
-    def real(folder: str) -> str:
-        return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  there are thousands of files
-
-    def spell(path: str) -> str:
-        end = path.rfind("/") + 1
-        return real(path[:end]) + path[end:]
-
-    return spell
-
-
 def names_of(path: Path) -> Iterator[Path]:
     """The absolute paths of a file: the given one, one for each link in it that is followed, and the resolved one."""
     waiting = [Path(os.path.abspath(path))]  # noqa: PTH100  Path.absolute leaves .. in
@@ -163,40 +144,3 @@ def names_of(path: Path) -> Iterator[Path]:
                 target = os.path.normpath(part.parent.resolve() / part.readlink())
                 waiting.append(Path(target, name.relative_to(part)))
     yield path.resolve()
-
-
-def destination(output: str, path: str) -> str:
-    """The path to write for a file, from the output that the user named.
-
-    Raises:
-        UsageError: it is the file itself or a directory, or no file can have this name.
-        WriteError: the system can't tell.
-    """
-    try:
-        info = Path(output).stat()
-    except (FileNotFoundError, NotADirectoryError):
-        info = None
-    except OSError as error:
-        if error.errno == ELOOP:
-            return str(Path(output))  # links that form a circle: writing reports them
-        raise WriteError(
-            f"can't be written: {reason(error)}",
-            path=str(Path(output)),
-            hint="check who may search the directories above it" if error.errno == EACCES else None,
-        ) from None
-    except ValueError as error:  # a null byte
-        raise UsageError(f"the output can't have such a name: {error}", path=path) from None
-    if info is not None and _is_file(Path(path), info):
-        raise UsageError("the output is the input", path=path, hint="--in-place replaces a file safely")
-    if info is not None and S_ISDIR(info.st_mode):
-        raise UsageError(f"the output {str(Path(output))!r} is a directory", path=path, hint="name the file to write")
-    if output.endswith("/"):
-        raise UsageError(f"the output {shown(output)!r} names a directory", path=path, hint="name the file to write")
-    return str(Path(output))
-
-
-def _is_file(path: Path, info: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(path.stat(), info)
-    except OSError:
-        return False  # the input is open; whether it still has its name is checked before a replacement

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from errno import EACCES, ELOOP
+from functools import cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, WriteError
+from bloomcli.model.paths import shown
 from bloomcli.storage.base import (
     FileEntry,
     Fingerprint,
@@ -26,8 +29,7 @@ from bloomcli.storage.base import (
     SweepResult,
     failed_entry,
 )
-from bloomcli.storage.local import paths
-from bloomcli.storage.local.paths import is_pattern, matches
+from bloomcli.storage.local.paths import is_pattern, local_path, matches, names_of
 from bloomcli.storage.local.source import LocalSource, fingerprint_of
 from bloomcli.storage.names import has_wildcard, is_hidden, is_uri
 from bloomcli.storage.os_errors import hint, is_directory, is_link, reason, status
@@ -44,7 +46,7 @@ class LocalStore(Store):
 
     def open(self, path: str) -> LocalSource:
         """Open a file. Raises UnreadableError; UnsupportedError for the URI of another machine's file."""
-        local = paths.local_path(path)
+        local = local_path(path)
         if local.startswith("file:") and local == path:
             host = path.removeprefix("file://").partition("/")[0]
             raise UnsupportedError(f"a file: URI of another machine, {host}", path=path)
@@ -52,37 +54,46 @@ class LocalStore(Store):
 
     def kind(self, path: str) -> Kind | None:
         """The type of a path; None if it doesn't exist. Raises UnreadableError."""
-        info = status(paths.local_path(path))
+        info = status(local_path(path))
         if info is None:
             return None
         return Kind.FILE if S_ISREG(info.st_mode) else Kind.DIRECTORY if S_ISDIR(info.st_mode) else Kind.OTHER
 
     def fingerprint(self, path: str) -> Fingerprint | None:
         """The fingerprint of a file; None if it doesn't exist. Follows links. Raises UnreadableError."""
-        info = status(paths.local_path(path))
+        info = status(local_path(path))
         return None if info is None else fingerprint_of(info)
 
     def list(self, path: str, tables: set[ManagedTable] | None = None) -> Iterator[FileEntry]:
         """The files of a path: see `files`. Raises UnreadableError."""
         del tables
-        return files(paths.local_path(path))
+        return files(local_path(path))
 
     def is_dataset(self, path: str) -> bool:
         """Whether a path is a directory or a pattern. Raises UnreadableError."""
-        local = paths.local_path(path)
-        return is_directory(local) or paths.is_pattern(local)
+        local = local_path(path)
+        return is_directory(local) or is_pattern(local)
 
     def spelling(self) -> Callable[[str], str]:
-        """Return a function that follows links to directories; it looks up each link once."""
-        return paths.spelling()
+        """Return a function that follows links to directories, not to files; it looks up each link once."""
+
+        @cache
+        def real(folder: str) -> str:
+            return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  there are thousands of files
+
+        def spell(path: str) -> str:
+            end = path.rfind("/") + 1
+            return real(path[:end]) + path[end:]
+
+        return spell
 
     def normal(self, path: str) -> str:
         """The path without a scheme and without needless slashes and dots."""
-        return str(Path(paths.local_path(path)))
+        return str(Path(local_path(path)))
 
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
         """Yield the directories above the named path, above the link's target, and above each link between them."""
-        for name in paths.names_of(Path(path)):
+        for name in names_of(Path(path)):
             yield from map(str, list(name.parents)[:levels])
 
     def directory(self, path: str) -> str:
@@ -106,7 +117,32 @@ class LocalStore(Store):
 
     def destination(self, output: str, path: str) -> str:
         """The path to write for an output. Raises UsageError, WriteError."""
-        return paths.destination(_output_path(output), path)
+        output = _output_path(output)
+        try:
+            info = Path(output).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            info = None
+        except OSError as error:
+            if error.errno == ELOOP:
+                return str(Path(output))  # links that form a circle: writing reports them
+            raise WriteError(
+                f"can't be written: {reason(error)}",
+                path=str(Path(output)),
+                hint="check who may search the directories above it" if error.errno == EACCES else None,
+            ) from None
+        except ValueError as error:  # a null byte
+            raise UsageError(f"the output can't have such a name: {error}", path=path) from None
+        if info is not None and _is_file(Path(path), info):
+            raise UsageError("the output is the input", path=path, hint="--in-place replaces a file safely")
+        if info is not None and S_ISDIR(info.st_mode):
+            raise UsageError(
+                f"the output {str(Path(output))!r} is a directory", path=path, hint="name the file to write"
+            )
+        if output.endswith("/"):
+            raise UsageError(
+                f"the output {shown(output)!r} names a directory", path=path, hint="name the file to write"
+            )
+        return str(Path(output))
 
     def mirrored(self, output: str, relative: str) -> str:
         """The path below a directory. Raises UsageError if a part of `relative` can't be a file name."""
@@ -130,7 +166,7 @@ class LocalStore(Store):
 
     def link_target(self, path: str) -> str | None:
         """The file that a symbolic link leads to; None for any other path."""
-        local = paths.local_path(path)
+        local = local_path(path)
         return os.path.realpath(local) if os.path.islink(local) else None  # noqa: PTH114  unlike Path's it never raises
 
     def check_output(
@@ -138,7 +174,7 @@ class LocalStore(Store):
     ) -> None:
         """Check the file and its directory. Raises UsageError, WriteError."""
         del force  # replacing a local file loses nothing
-        from bloomcli.storage.local.write_errors import check_output
+        from bloomcli.storage.local.atomic import check_output
 
         check_output(Path(path), overwrite=overwrite, makes_directories=makes_directories)
 
@@ -163,12 +199,19 @@ class LocalStore(Store):
 
 def _output_path(output: str) -> str:
     """The local path of an output. Raises UsageError for the URI of another machine's file."""
-    local = paths.local_path(output)
+    local = local_path(output)
     if local.startswith("file:"):
         raise UsageError(
             "outputs can't be written to another machine", path=output, hint="mount it, and name the mount"
         )
     return local
+
+
+def _is_file(path: Path, info: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), info)
+    except OSError:
+        return False  # the input is open; whether it still has its name is checked before a replacement
 
 
 def files(path: str) -> Iterator[FileEntry]:

@@ -18,5 +18,5 @@ An object without a range large enough for a part is put in one request, on the 
 last request is lost or an error, `upload` reads the object to find out whether it was written.
 
 The other modules: `client` (boto3's client, its settings, and the requests of all object stores), `errors`. The
-store is in `bloomcli.storage.cloud_stores`.
+store is in `bloomcli.storage.remote_stores`.
 """

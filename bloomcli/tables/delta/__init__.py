@@ -1,11 +1,11 @@
 """Delta Lake tables, changed by Delta's own transaction in the JVM of the user's Spark session.
 
 jvm.py         calls of Java and Scala, and their errors
-actions.py     the log's entries for files: full paths, names of new files, replacements
 schema.py      names of columns, column mapping, filters that properties request
-features.py    the table features whose tables can be changed
-commits.py     transactions: conflicts, and commits with an unknown outcome
-table.py       the table
+statistics.py  statistics and partition values of the log's entries
+snapshot.py    a version: the features whose tables can be changed, and the entries of data files
+reading.py     reads a version, whoever has read its entries from the log: Delta, or `log.py` without Spark
+table.py       the table of a session, and its commits: conflicts, and commits with an unknown outcome
 """
 
 from __future__ import annotations

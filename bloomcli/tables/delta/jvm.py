@@ -148,4 +148,4 @@ def message(error: Exception) -> str:
 
 
 reading: Final = partial(java.reading, message)
-"""As `bloomcli.tables.java.reading`, with messages of Delta."""
+"""Raises UnreadableError if a call into Java fails within the block, with the message of Delta's exception."""

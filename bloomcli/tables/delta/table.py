@@ -1,21 +1,33 @@
-"""A Delta table of a Spark session."""
+"""A Delta table of a Spark session, and the commit that replaces its data files by Delta's own transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
-from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, TableChange, valid
-from bloomcli.tables.delta import commits
+from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, WriteError
+from bloomcli.tables.base import (
+    CommitInfo,
+    Conflict,
+    DataFile,
+    Replacement,
+    Table,
+    TableChange,
+    UnknownOutcome,
+    valid,
+)
+from bloomcli.tables.delta import schema, statistics
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message, reading
 from bloomcli.tables.delta.reachable import reachable
 from bloomcli.tables.delta.reading import DeltaSnapshot
-from bloomcli.tables.delta.snapshot import Snapshot, check, full_path, new_entry_path
-from bloomcli.tables.java import java_errors
-from bloomcli.tables.libraries import library_hint
+from bloomcli.tables.delta.snapshot import Snapshot, check, full_path, new_entry_path, record_of, removal, replacement
+from bloomcli.tables.java import java_errors, library_hint
 from bloomcli.tables.reachable import Reachable
+from bloomcli.version import __version__
+from bloomcli.words import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -142,6 +154,26 @@ _ONE_DRIVER: Final = (
 )
 
 
+_TRIES: Final = 5
+_LATE_SECONDS: Final = (0.5, 2.0, 5.0)
+"""When to look again for a commit that may still take place."""
+
+_USER_METADATA: Final = "spark.databricks.delta.commitInfo.userMetadata"
+_SETTINGS: Final = {
+    # The check is for operations that write deletion vectors. It would refuse vectors that were written before the
+    # table's property was switched off.
+    "spark.databricks.delta.deletionVectors.skipCommitCheck": "false",
+}
+_ROW_TRACKING: Final = "delta.enableRowTracking"
+_ROW_TRACKING_KEPT: Final = {"delta.rowTracking.preserved": "true"}
+
+_ATOMIC_STORES: Final = ("file:", "hdfs:")
+"""File systems in which a commit that is missing after an error can't appear later: a rename is atomic."""
+
+_SPARK: Final = "org.apache.spark."
+_DENIED: Final = ("AccessControlException", "AccessDeniedException")
+
+
 class DeltaTable(DeltaSnapshot, Table):
     """A Delta table at one version, in a Spark session."""
 
@@ -212,18 +244,178 @@ class DeltaTable(DeltaSnapshot, Table):
         return path
 
     def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
-        """Replace data files in one commit that changes no data, and return the new version."""
-        return commits.commit(self._target(), replacements, self._entry_paths, info)
+        """Replace data files in one commit that changes no data, and return the new version.
 
-    def _target(self) -> commits.Target:
-        return commits.Target(self._jvm, self._table, self.name, self._location)
+        Each attempt starts from the newest version, so that what other writers have added to an entry (statistics,
+        row ids) carries over. Delta compares the files that the attempt reads with concurrent commits, and repeats
+        the commit if they touch other files. Appends never conflict, because the commit changes no data.
+        """
+        modified = self._modification_times(replacements)
+        session = self._jvm.copy({**_SETTINGS, _USER_METADATA: self._user_metadata(replacements, info)})
+        last = ""
+        for _ in range(_TRIES):
+            try:
+                with self._jvm.active(session):
+                    transaction = self._table.startTransaction(self._jvm.none)
+                started = Snapshot(self._jvm, transaction.snapshot()).version
+                prepared = self._prepare(transaction, replacements, modified, info)
+            except java_errors() as error:
+                raise WriteError(f"the transaction can't be started: {message(error)}", path=self.name) from None
+            version: int | None
+            try:
+                with self._jvm.active(session):
+                    version = transaction.commit(*prepared)
+            except java_errors() as error:
+                last = message(error)
+                version = self._outcome(error, started, info)
+            if version is not None:
+                return version
+        raise Conflict(f"other commits came between each of {_TRIES} attempts: {last}", path=self.name)
+
+    def _prepare(
+        self, transaction: Any, replacements: Sequence[Replacement], modified: Mapping[str, int], info: CommitInfo
+    ) -> tuple[Any, Any, Any]:
+        """The actions, the operation and the tags of a commit. Raises Conflict, UnsupportedError, WriteError."""
+        jvm = self._jvm
+        snapshot = Snapshot(jvm, transaction.snapshot())
+        if snapshot.version < 0:
+            raise WriteError("the table no longer exists", path=self.name)
+        check(self.name, snapshot.protocol, snapshot.metadata)
+        entries = snapshot.entries([r.old.record.path for r in replacements])
+        removed = [
+            r.old.path
+            for r in replacements
+            if (entry := entries.get(r.old.record.path)) is None or record_of(entry) != r.old.record
+        ]
+        if removed:
+            raise Conflict("another commit has removed or changed files", path=self.name, paths=removed)
+        now = time.time_ns() // 1_000_000
+        transaction.trackFilesRead(jvm.seq(jvm.actions("addFile", list(entries.values()))))
+        actions = jvm.actions("removeFile", [removal(entries[r.old.record.path], now) for r in replacements])
+        leaves = statistics.leaves_of(snapshot.metadata)
+        added = []
+        for r in replacements:
+            entry = entries[r.old.record.path]
+            stats = None if r.right is None else statistics.corrected(entry.get("stats"), r.right, leaves)
+            added.append(replacement(entry, self._entry_paths[r.path], r.size, modified[r.path], stats))
+        actions.addAll(jvm.actions("addFile", added))
+        tracked = snapshot.metadata["configuration"].get(_ROW_TRACKING, "false").lower() == "true"
+        operation = self._operation(snapshot.metadata, info)
+        return jvm.seq(actions), operation, jvm.map(_ROW_TRACKING_KEPT if tracked else {})
+
+    def _operation(self, metadata: Mapping[str, Any], info: CommitInfo) -> Any:
+        """The operation that ``DESCRIBE HISTORY`` shows, such as ``BLOOM ADD``, with the columns as its parameters.
+
+        Delta's list of operations is closed. This one takes any name, and columns; it has no metrics, so
+        `_user_metadata` has those. After ``ManualUpdate``, the operation for other programs, Delta doesn't derive the
+        next version's checksum from the last one's, and reads the whole state of the table again.
+        """
+        chosen = [(leaf.path, leaf.type) for leaf in schema.leaves_of(metadata) if leaf.path in info.columns]
+        operation = self._jvm.type(f"{DELTA}.DeltaOperations$UpdateColumnMetadata")
+        return operation(f"BLOOM {info.command.upper()}", self._jvm.columns(chosen))
+
+    def _modification_times(self, replacements: Sequence[Replacement]) -> dict[str, int]:
+        """The modification times of the new files in milliseconds, by path. All must have the expected size.
+
+        Raises:
+            WriteError: a file is missing or has another size.
+        """
+        from pyspark.sql.functions import col, unix_millis
+
+        jvm, sizes = self._jvm, {r.path: r.size for r in replacements}
+        reader = (
+            jvm.spark.read().format("binaryFile").option("globPaths", "false").option("recursiveFileLookup", "true")
+        )
+        try:
+            files = jvm.frame(reader.load(jvm.strings(list(sizes))))
+            rows = files.select("path", "length", unix_millis(col("modificationTime"))).collect()
+        except java_errors() as error:
+            raise WriteError(f"new files can't be found: {message(error)}", path=self.name) from None
+        found = {path: (length, modified) for path, length, modified in rows}
+        for path, size in sizes.items():
+            if path not in found:
+                raise WriteError("the new file isn't there", path=path)
+            if found[path][0] != size:
+                raise WriteError(
+                    f"the new file has {counted(found[path][0], 'byte')}, and {size} were written", path=path
+                )
+        return {path: modified for path, (_, modified) in found.items()}
+
+    def _user_metadata(self, replacements: Sequence[Replacement], info: CommitInfo) -> str:
+        """The JSON that ``DESCRIBE HISTORY`` shows for the commit. It includes the session's own setting."""
+        said_by_user = self._jvm.spark.conf().getOption(_USER_METADATA)
+        return json.dumps(
+            {
+                "tool": "bloom",
+                "version": __version__,
+                "command": info.command,
+                "columns": list(info.columns),
+                "run": info.run,
+                "batch": info.batch,
+                "files": len(replacements),
+                "bytes_before": sum(one.old.size for one in replacements),
+                "bytes_after": sum(one.size for one in replacements),
+                **({"userMetadata": said_by_user.get()} if said_by_user.isDefined() else {}),
+            }
+        )
+
+    def _outcome(self, error: Exception, started: int, info: CommitInfo) -> int | None:
+        """The version of a commit that took place in spite of an error; None: try again.
+
+        Args:
+            error: the attempt's error.
+            started: the version that the attempt started from.
+            info: what the history records about the commit.
+
+        Raises:
+            WriteError: it didn't take place.
+            UnknownOutcome: it can't be determined.
+        """
+        names = class_names(error)
+        decided = _is_decided(names) or self._location.startswith(_ATOMIC_STORES)
+        for seconds in (0.0,) if names and decided else (0.0, *_LATE_SECONDS):
+            time.sleep(seconds)
+            try:
+                version = self._version_of(started, info)
+            except java_errors() as failed:
+                raise UnknownOutcome(
+                    f"whether the commit has taken place can't be found out: {message(error)}; {message(failed)}",
+                    path=self.name,
+                ) from None
+            if version is not None:
+                return version
+        if "java.util.ConcurrentModificationException" in names or "DELTA_MAX_COMMIT_RETRIES_EXCEEDED" in str(error):
+            return None
+        if names and decided:
+            raise WriteError(f"the commit failed: {message(error)}", path=self.name)
+        raise UnknownOutcome(f"the commit may still take place: {message(error)}", path=self.name)
+
+    def _version_of(self, started: int, info: CommitInfo) -> int | None:
+        """The version after `started` that a run's commit made; None if it made none."""
+        for version, _, metadata in self._history(started + 1):
+            if (metadata.get("run"), metadata.get("batch")) == (info.run, info.batch):
+                return version
+        return None
 
     def changes(self, after: int | None) -> list[TableChange]:
         """The commits after a version."""
         if after is None or after >= self.version:
             return []
         with reading("the table's history can't be read", self.name):
-            return commits.changes(self._target(), after)
+            return sorted(
+                TableChange(version, operation, metadata.get("run") if metadata.get("tool") == "bloom" else None)
+                for version, operation, metadata in self._history(after + 1)
+            )
+
+    def _history(self, first: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """Yield the versions from `first` on: each with its operation, and the metadata that its writer added."""
+        jvm, history = self._jvm, self._table.deltaLog().history()
+        for made in jvm.python(history.getHistory(first, jvm.none, self._table.catalogTable())):
+            try:
+                metadata = json.loads(made.get("userMetadata") or "null")
+            except ValueError:  # another writer's
+                metadata = None
+            yield made["version"], str(made.get("operation")), metadata if isinstance(metadata, dict) else {}
 
     def refresh(self) -> None:
         """Move to the table's newest version."""
@@ -254,3 +446,10 @@ class DeltaTable(DeltaSnapshot, Table):
             except java_errors():
                 left.append(path)
         return sorted(left)
+
+
+def _is_decided(names: Sequence[str]) -> bool:
+    """Whether Delta or Spark raised an error before they wrote, or the store denied access."""
+    if any(name.endswith(_DENIED) for name in names):
+        return True
+    return "java.io.IOException" not in names and any(n.startswith((DELTA, "io.delta.", _SPARK)) for n in names)

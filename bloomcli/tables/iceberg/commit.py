@@ -10,31 +10,37 @@ The delete files that apply to a new file must be those of its old file. Iceberg
 Iceberg repeats a commit by itself if another one comes first. Its own checks don't protect data files that keep their
 data sequence number: it ignores new equality deletes, and drops those that apply to no file but the new ones. So only
 appends may come between the plan and the commit; after any other commit, bloom plans again.
-
-An equality delete applies to data files with a smaller number than its own, a position delete to those with the same
-or a smaller one. So files can share the smallest of their numbers if no equality delete has a number between them:
-the same deletes still apply to each file. Without equality deletes, all files of a commit form one group.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, Final
 
 from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import BloomError, UnsupportedError, WriteError
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
-from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome, WrongCommit
-from bloomcli.tables.iceberg.checks import WITH_ROW_IDS, format_version
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, TableChange, UnknownOutcome, WrongCommit
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, ReplacedFile, plan_deletes
-from bloomcli.tables.iceberg.java import GUAVA, ICEBERG, NO_SUCH_FILE, Java, Methods, class_names, message, raised_in
+from bloomcli.tables.iceberg.java import (
+    GUAVA,
+    ICEBERG,
+    NO_SUCH_FILE,
+    WITH_ROW_IDS,
+    Java,
+    Methods,
+    class_names,
+    format_version,
+    message,
+    raised_in,
+    reading,
+)
 from bloomcli.tables.iceberg.scans import Applied, Tasks, has_deletes, position_deletes, tasks_in
-from bloomcli.tables.iceberg.statistics import corrected
+from bloomcli.tables.iceberg.statistics import corrected, leaves_of
+from bloomcli.tables.iceberg.table import ReadTable
 from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
 from bloomcli.words import counted
@@ -74,82 +80,6 @@ def unchanged_since(java: Java, table: Any, snapshot_id: int, *, but_appends: bo
     return methods.as_interface(f"{ICEBERG}.SnapshotAncestryValidator", methods.with_arguments(every, 1, allowed))
 
 
-T = TypeVar("T")
-
-
-class EqualityNumbers:
-    """The data sequence numbers of a snapshot's equality deletes, read from its manifests on first use."""
-
-    def __init__(self, java: Java, table: Any) -> None:
-        self._java = java
-        self._table = table
-        self._of: tuple[int, list[int]] | None = None
-
-    def of(self, snapshot_id: int) -> list[int]:
-        """The numbers, ascending."""
-        if self._of is None or self._of[0] != snapshot_id:
-            self._of = snapshot_id, self._read(snapshot_id)
-        return self._of[1]
-
-    def _read(self, snapshot_id: int) -> list[int]:
-        io, found = self._table.io(), set()
-        for manifest in self._java.items(self._table.snapshot(snapshot_id).deleteManifests(io)):
-            reader = self._java.iceberg("ManifestFiles").readDeleteManifest(manifest, io, self._table.specs())
-            try:
-                files = reader.iterator()
-                while files.hasNext():
-                    file = files.next()  # the reader may reuse the object
-                    if file.content().name() == "EQUALITY_DELETES":
-                        found.add(int(file.dataSequenceNumber()))
-            finally:
-                reader.close()
-        return sorted(found)
-
-
-def grouped(items: Iterable[tuple[int, T]], numbers: Iterable[int]) -> list[tuple[int, list[T]]]:
-    """Group items that can be rewritten together. Each group has the data sequence number to set, and its items.
-
-    Args:
-        items: each with the data sequence number of its data file.
-        numbers: the equality deletes' numbers, ascending.
-    """
-    bounds = list(numbers)
-    groups: dict[int, list[tuple[int, T]]] = {}
-    for number, item in items:
-        groups.setdefault(bisect_right(bounds, number), []).append((number, item))
-    return [(min(number for number, _ in group), [item for _, item in group]) for _, group in sorted(groups.items())]
-
-
-@dataclass(frozen=True)
-class Record:
-    """A data file of a planned scan. Java is called only when an attribute is read."""
-
-    tasks: Any
-    """Iceberg's FileScanTasks, in a Java List."""
-    index: int
-    """The file's position in it."""
-    partition_spec: Any
-    """The PartitionSpec that the file was written with."""
-    snapshot: int
-    """The id of the scanned snapshot."""
-
-    @cached_property
-    def task(self) -> Any:
-        """Iceberg's FileScanTask."""
-        return self.tasks.get(self.index)
-
-    @cached_property
-    def file(self) -> Any:
-        """Iceberg's DataFile, with its metrics."""
-        return self.task.file()
-
-    @cached_property
-    def sequence(self) -> int:
-        """The data sequence number: 0 in format version 1."""
-        number = self.file.dataSequenceNumber()
-        return 0 if number is None else int(number)
-
-
 _TRIES: Final = 5
 """The most attempts if other commits conflict, in addition to Iceberg's own retries."""
 
@@ -161,111 +91,85 @@ _RUN: Final = "bloom.run-id"
 _BATCH: Final = "bloom.batch"
 
 
-class OpenTable(Protocol):
-    """The part of `IcebergTable` that a commit uses."""
-
-    name: str
-    java: Java
-    table: Any
-    branch: str | None
-
-    @property
-    def version(self) -> int | None:
-        """The id of the snapshot."""
-
-    def check_again(self) -> None:
-        """Refresh the table, and check that its files can be replaced."""
-
-    def refresh(self) -> None:
-        """Move to the newest snapshot."""
-
-    def files(self) -> list[DataFile]:
-        """The data files of the snapshot."""
-
-    def groups(self, files: Sequence[DataFile], snapshot: int | None) -> list[tuple[int, list[DataFile]]]:
-        """Data files in groups that can be rewritten together."""
-
-    @property
-    def keeps_row_ids(self) -> bool:
-        """Whether the table has row ids that new files have to keep."""
-
-    def lineage_changed(self, file: DataFile) -> bool:
-        """Whether a file's rows got ids since it was listed."""
-
-    def remove_files(self, paths: Collection[str]) -> list[str]:
-        """Remove files."""
-
-
 class _Stale(Exception):
     """Another commit came first."""
 
 
-def commit(table: OpenTable, replacements: Sequence[Replacement], info: CommitInfo) -> int:
-    """Replace data files in one atomic commit, and return the id of the last snapshot that it made.
+class IcebergTable(ReadTable):
+    """A table of an Iceberg catalog of the session, whose files can be replaced."""
 
-    Raises:
-        Conflict: other commits have removed some of the files; nothing was committed.
-        UnknownOutcome: it can't be determined whether the commit took place.
-        WriteError: the commit failed; nothing was committed.
-        UnsupportedError: the table changed, and its files can no longer be replaced.
-    """
-    if not replacements:
-        raise ValueError("a commit without replacements")
-    _check_sizes(table, replacements)
-    for _ in range(_TRIES):
-        table.check_again()
-        unnumbered = (one.old.record for one in replacements if one.old.lineage is None)  # when they were listed
-        if table.keeps_row_ids and any(record.snapshot != table.version for record in unnumbered):
-            replacements = _listed_again(table, replacements)
-        if numbered := [one.old.path for one in replacements if table.lineage_changed(one.old)]:
-            raise Conflict("rows have got row ids since their files were copied", path=table.name, paths=numbered)
-        try:
-            return _Attempt(table, replacements, info).run()
-        except _Stale:
-            replacements = _listed_again(table, replacements)
-    raise Conflict(
-        f"other commits came between {_TRIES} times", path=table.name, paths=[one.old.path for one in replacements]
-    )
+    def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
+        """Replace data files with their deletes in one atomic commit, and return the id of its last snapshot."""
+        if not replacements:
+            raise ValueError("a commit without replacements")
+        self._check_sizes(replacements)
+        for _ in range(_TRIES):
+            self.refresh()
+            self.check_changes(new_row_ids=self.new_row_ids)  # the format version may have changed
+            unnumbered = (one.old.record for one in replacements if one.old.lineage is None)  # when they were listed
+            if self.keeps_row_ids and any(record.snapshot != self.version for record in unnumbered):
+                replacements = self._listed_again(replacements)
+            if numbered := [one.old.path for one in replacements if self.lineage_changed(one.old)]:
+                raise Conflict("rows have got row ids since their files were copied", path=self.name, paths=numbered)
+            try:
+                return _Attempt(self, replacements, info).run()
+            except _Stale:
+                replacements = self._listed_again(replacements)
+        raise Conflict(
+            f"other commits came between {_TRIES} times", path=self.name, paths=[one.old.path for one in replacements]
+        )
 
+    def _check_sizes(self, replacements: Sequence[Replacement]) -> None:
+        """Raise WriteError if the table's own file system can't open a new file, or has another size for it."""
+        io = self.table.io()
 
-def _check_sizes(table: OpenTable, replacements: Sequence[Replacement]) -> None:
-    """Raise WriteError if the table's own file system can't open a new file, or has another size for it."""
-    io = table.table.io()
+        def check(one: Replacement) -> None:
+            try:
+                size = io.newInputFile(one.path).getLength()
+            except java_errors() as error:
+                raise WriteError(f"the new file can't be opened: {message(error)}", path=one.path) from None
+            if size != one.size:
+                raise WriteError(
+                    f"the new file has {counted(size, 'byte')}, and {one.size} were written", path=one.path
+                )
 
-    def check(one: Replacement) -> None:
-        try:
-            size = io.newInputFile(one.path).getLength()
-        except java_errors() as error:
-            raise WriteError(f"the new file can't be opened: {message(error)}", path=one.path) from None
-        if size != one.size:
-            raise WriteError(f"the new file has {counted(size, 'byte')}, and {one.size} were written", path=one.path)
+        with Threads(_READERS, "bloom-iceberg") as threads:
+            threads.map(check, replacements)
 
-    with Threads(_READERS, "bloom-iceberg") as threads:
-        threads.map(check, replacements)
+    def _listed_again(self, replacements: Sequence[Replacement]) -> list[Replacement]:
+        """The replacements with their data files' records in the newest snapshot. Raises Conflict if one was removed.
 
+        The row lineage stays that of the plan, because the new files were written with it.
+        """
+        self.refresh()
+        by_path = {one.old.path: one for one in replacements}
+        found: dict[str, Replacement] = {}
+        for file in self.files():
+            if file.path in by_path:
+                one = by_path[file.path]
+                found[file.path] = one._replace(old=replace(file, lineage=one.old.lineage))
+        removed = by_path.keys() - found.keys()
+        if removed:
+            raise Conflict("another commit has removed data files", path=self.name, paths=removed)
+        return [found[one.old.path] for one in replacements]
 
-def _listed_again(table: OpenTable, replacements: Sequence[Replacement]) -> list[Replacement]:
-    """The replacements with their data files' records in the newest snapshot. Raises Conflict if one was removed.
-
-    The row lineage stays that of the plan, because the new files were written with it.
-    """
-    table.refresh()
-    by_path = {one.old.path: one for one in replacements}
-    found: dict[str, Replacement] = {}
-    for file in table.files():
-        if file.path in by_path:
-            one = by_path[file.path]
-            found[file.path] = one._replace(old=replace(file, lineage=one.old.lineage))
-    removed = by_path.keys() - found.keys()
-    if removed:
-        raise Conflict("another commit has removed data files", path=table.name, paths=removed)
-    return [found[one.old.path] for one in replacements]
+    def changes(self, after: int | None) -> list[TableChange]:
+        """The snapshots of the branch's history, without those that aren't newer than `after`."""
+        with reading("the table's snapshots can't be read", self.name):
+            found: list[TableChange] = []
+            oldest = None if after is None else self.table.snapshot(after)
+            snapshot = None if self.version is None else self.table.snapshot(self.version)
+            while snapshot is not None and (oldest is None or _age(snapshot) > _age(oldest)):
+                found.append(TableChange(int(snapshot.snapshotId()), str(snapshot.operation()), _run_of(snapshot)))
+                parent = snapshot.parentId()
+                snapshot = None if parent is None else self.table.snapshot(parent)
+            return found[::-1]
 
 
 class _Attempt:
     """One attempt to commit."""
 
-    def __init__(self, table: OpenTable, replacements: Sequence[Replacement], info: CommitInfo) -> None:
+    def __init__(self, table: IcebergTable, replacements: Sequence[Replacement], info: CommitInfo) -> None:
         self.table = table
         self.info = info
         self.by_old = {one.old.path: one for one in replacements}
@@ -287,7 +191,7 @@ class _Attempt:
         known = [(self.table.table.snapshot(number), number) for number in snapshots]
         if any(snapshot is None for snapshot, _ in known):  # it has expired
             raise _Stale
-        return min(known, key=lambda one: age(one[0]))[1]
+        return min(known, key=lambda one: _age(one[0]))[1]
 
     def run(self) -> int:
         """Commit. Raises _Stale if another commit came first, and removes new delete files then."""
@@ -528,12 +432,12 @@ class _Attempt:
         with Threads(_READERS, "bloom-iceberg") as threads:
             offsets = dict(zip((one.path for one in moved), threads.map(_stripe_offsets, moved), strict=True))
         builders = self.table.java.iceberg("DataFiles")
+        leaves = leaves_of(self.table.schema()) if any(one.right is not None for one in replacements) else {}
         copies = []
         for one in replacements:
             file = one.old.record.file
             if one.right is not None:
-                spec = one.old.record.partition_spec
-                file = corrected(self.table.java, self.table.table.schema(), file, spec, one.right)
+                file = corrected(self.table.java, leaves, file, one.old.record.partition_spec, one.right)
             builder = builders.builder(one.old.record.partition_spec).copy(file)
             builder = builder.withPath(one.path).withFileSizeInBytes(one.size)
             if one.path in offsets:
@@ -554,7 +458,7 @@ class _Attempt:
             self.table.refresh()
             snapshot = self.table.table.snapshot(self.table.version) if self.table.version is not None else None
             while snapshot is not None:
-                if run_of(snapshot) == self.info.run and snapshot.summary().get(_BATCH) == str(self.info.batch):
+                if _run_of(snapshot) == self.info.run and snapshot.summary().get(_BATCH) == str(self.info.batch):
                     return int(snapshot.snapshotId())
                 parent = snapshot.parentId()
                 snapshot = None if parent is None else self.table.table.snapshot(parent)
@@ -565,12 +469,12 @@ class _Attempt:
         return None
 
 
-def age(snapshot: Any) -> tuple[int, int]:
+def _age(snapshot: Any) -> tuple[int, int]:
     """A key that orders an Iceberg Snapshot by age; the numbers of format version 1 are all 0."""
     return int(snapshot.sequenceNumber()), int(snapshot.timestampMillis())
 
 
-def run_of(snapshot: Any) -> str | None:
+def _run_of(snapshot: Any) -> str | None:
     """The UUID of the run of bloom that made an Iceberg Snapshot; None: another writer."""
     run: str | None = (snapshot.summary() or {}).get(_RUN)
     return run

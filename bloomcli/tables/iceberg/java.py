@@ -21,6 +21,21 @@ _LISTS: Final = f"{ICEBERG}.relocated.com.google.common.collect.Lists"
 
 NO_SUCH_FILE: Final = frozenset({"NotFoundException", "FileNotFoundException", "NoSuchFileException"})
 """The names of exceptions for a file that doesn't exist."""
+VERSIONS: Final = (1, 2, 3)
+WITH_ROW_IDS: Final = 3
+"""The first format version with row ids."""
+ENCRYPTION_KEY: Final = "encryption.key-id"
+PLAINTEXT: Final = "PlaintextEncryptionManager"
+
+
+def manager(table: Any) -> str:
+    """The class of a table's EncryptionManager."""
+    return str(table.encryption().getClass().getSimpleName())
+
+
+def format_version(table: Any) -> int:
+    """A table's format version."""
+    return int(table.operations().current().formatVersion())
 
 
 class Java(JavaSession):
@@ -97,7 +112,7 @@ def message(error: Exception) -> str:
 
 
 reading: Final = partial(java.reading, message)
-"""As `bloomcli.tables.java.reading`, with messages of Iceberg."""
+"""Raises UnreadableError if a call into Java fails within the block, with the message of Iceberg's exception."""
 
 GUAVA: Final = f"{ICEBERG}.relocated.com.google.common"
 _FUNCTION: Final = f"{GUAVA}.base.Function"

@@ -3,43 +3,41 @@
     *.metadata.json -> snapshot -> manifest list -> manifests -> data files, each with the deletes that apply to it
 
 Sources: Iceberg's specification, "Table Metadata", "Manifests", "Scan Planning", "Delete Formats" and "Sequence
-Number Inheritance". PyIceberg finds tables in catalogs (`catalogs.py`). Its scans aren't used, because PyIceberg 0.12
-refuses equality deletes, and reads manifests of version 3 without the places of deletion vectors.
+Number Inheritance". PyIceberg finds tables in the catalogs of ``~/.pyiceberg.yaml`` and of
+``PYICEBERG_CATALOG__NAME__...``. Its scans aren't used, because PyIceberg 0.12 refuses equality deletes, and reads
+manifests of version 3 without the places of deletion vectors.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from datetime import time as clock
 from decimal import Decimal
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote_plus
 from uuid import UUID
 
 from bloomcli.concurrency.threads import Threads
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.errors import CorruptFile, UnsupportedError, UsageError, needed
-from bloomcli.model.schema import ColumnNames
+from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, needed
 from bloomcli.model.table_statistics import FileStatistics
-from bloomcli.storage import avro
+from bloomcli.storage import table_files
 from bloomcli.storage.registry import open_source, store_of
-from bloomcli.storage.table_json import read_object
-from bloomcli.tables.base import DataFile, FilterRequest, Leaf, TableSnapshot, check_place, valid
+from bloomcli.storage.table_files import read_object
+from bloomcli.tables.base import DataFile, Leaf, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
-from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
-from bloomcli.tables.iceberg.properties import filter_requests
-from bloomcli.tables.iceberg.rows import rows_of
-from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
+from bloomcli.tables.iceberg.java import ENCRYPTION_KEY, VERSIONS
+from bloomcli.tables.iceberg.reading import IcebergSnapshot
 from bloomcli.tables.iceberg.statistics import leaves_of, rewriting, statistics_of
 
+_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 _HINT: Final = "version-hint.text"
 _NUMBERED: Final = re.compile(r"v?(\d+)(?:-[0-9a-fA-F-]{36})?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _AT_ONCE: Final = 16
@@ -83,9 +81,55 @@ def newest_metadata(location: str) -> str:
     return store.join(directory, newest[0])
 
 
+def parts_of(name: str) -> list[str]:
+    """The parts of a table's name, without backticks."""
+    return [(match[1] or match[2]).replace("``", "`") for match in _PART.finditer(name)]
+
+
+def has_catalog(name: str) -> bool:
+    """Whether PyIceberg is installed, and its configuration has the catalog of a table's name."""
+    parts = parts_of(name)
+    if len(parts) < 3 or find_spec("pyiceberg") is None:
+        return False
+    from pyiceberg.utils.config import Config
+
+    return Config().get_catalog_config(parts[0]) is not None
+
+
+def metadata_location(name: str) -> str | None:
+    """The metadata file of a table; None if the catalog has no such table.
+
+    Args:
+        name: ``catalog.db.table``, with a catalog of PyIceberg's configuration.
+
+    Raises:
+        UsageError: the catalog's configuration is invalid.
+        UnreadableError: the catalog doesn't answer, or can't load the table.
+    """
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+    from pyiceberg.utils.config import Config
+
+    catalog, *identifier = parts_of(name)
+    try:
+        loaded = load_catalog(catalog, **(Config().get_catalog_config(catalog) or {}))  # type: ignore[arg-type]
+    except Exception as error:  # noqa: BLE001  each kind of catalog has errors of its own
+        raise UsageError(f"PyIceberg can't use the catalog {catalog}: {_first_line(error)}", path=name) from None
+    try:
+        return str(loaded.load_table(tuple(identifier)).metadata_location)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        return None
+    except Exception as error:  # noqa: BLE001
+        raise UnreadableError(f"the catalog can't load the table: {_first_line(error)}", path=name) from None
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
 def _avro(path: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
     """The schema and the records of a manifest or a manifest list."""
-    return avro.records(portable(path), "Iceberg's manifests need", "iceberg")
+    return table_files.records(portable(path), "Iceberg's manifests need", "iceberg")
 
 
 class _File(NamedTuple):
@@ -167,7 +211,7 @@ class _Deletes:
         return [*found, *(one for one in equalities if one.sequence > file.sequence)]
 
 
-class IcebergFiles(TableSnapshot):
+class IcebergFiles(IcebergSnapshot):
     """An Iceberg table at one snapshot, read from a metadata file.
 
     Args:
@@ -182,8 +226,6 @@ class IcebergFiles(TableSnapshot):
         UnsupportedError: a version of the format that bloom doesn't know, or an encrypted table.
         UnreadableError, CorruptFile: the file can't be read, or is damaged.
     """
-
-    format = "iceberg"
 
     def __init__(
         self,
@@ -202,7 +244,7 @@ class IcebergFiles(TableSnapshot):
             version = self._metadata["format-version"]
             if version not in VERSIONS:
                 raise UnsupportedError(f"Iceberg format version {version}: bloom knows versions 1 to 3", path=name)
-            if ENCRYPTION_KEY in self._properties:
+            if ENCRYPTION_KEY in self.properties():
                 raise UnsupportedError(
                     "the table is encrypted, and only Spark gets its keys",
                     path=name,
@@ -214,11 +256,11 @@ class IcebergFiles(TableSnapshot):
                 fields = [{**one, **{key: str(one[key]) for key in ("name", "transform")}} for one in spec["fields"]]
                 self._specs[spec["spec-id"]] = fields
             self.names()
-            rows_of(self._schema, self._schemas, self._mapping(), {}, ())
+            self.rows_with({}, ())
             self._types  # noqa: B018  computed once, here
 
-    @property
-    def _properties(self) -> Mapping[str, str]:
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties."""
         return self._metadata.get("properties") or {}
 
     def _all(self, several: str, one: str) -> list[dict[str, Any]]:
@@ -270,8 +312,7 @@ class IcebergFiles(TableSnapshot):
         """The id of the snapshot that `files` lists."""
         return None if self._snapshot is None else int(self._snapshot["snapshot-id"])
 
-    @cached_property
-    def _schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Any]:
         """The current schema, or that of a fixed snapshot."""
         number = self._metadata.get("current-schema-id")
         if self._fixed and self._snapshot is not None:
@@ -279,17 +320,9 @@ class IcebergFiles(TableSnapshot):
         schemas = self._all("schemas", "schema")
         return [one for one in schemas if number is None or one.get("schema-id", number) == number][-1]
 
-    def _schemas(self) -> list[dict[str, Any]]:
+    def schemas(self) -> list[dict[str, Any]]:
+        """All schemas of the table, the newest first."""
         return sorted(self._all("schemas", "schema"), key=lambda one: -one.get("schema-id", 0))
-
-    def _mapping(self) -> list[Any] | None:
-        text = self._properties.get(NAME_MAPPING)
-        found: list[Any] | None = None if text is None else json.loads(text)
-        return found
-
-    def names(self) -> ColumnNames:
-        """The leaf columns of the current schema, or of the snapshot's if the table was opened at one."""
-        return column_names(self._schema, self._mapping())
 
     @cached_property
     def _files(self) -> tuple[list[_File], list[_File]]:
@@ -344,12 +377,13 @@ class IcebergFiles(TableSnapshot):
     @cached_property
     def _types(self) -> dict[int, str]:
         """The types of the leaf columns of all schemas, by field id."""
-        return {number: leaf.type for schema in self._schemas()[::-1] for number, leaf in leaves_of(schema).items()}
+        return {number: leaf.type for schema in self.schemas()[::-1] for number, leaf in leaves_of(schema).items()}
 
-    def files(self, where: str | None = None) -> list[DataFile]:
-        """The data files of the snapshot, by path."""
+    def listed(self, where: str | None) -> list[DataFile]:
+        """The data files of the snapshot."""
+        del where  # `files` chooses
         with valid("an entry of a manifest isn't valid", self._path):
-            files = [
+            return [
                 DataFile(
                     path=one.path,
                     size=one.facts["file_size_in_bytes"],
@@ -357,17 +391,19 @@ class IcebergFiles(TableSnapshot):
                     partition=self._partition(one),
                     record=one,
                 )
-                for one in sorted(self._files[0], key=lambda one: one.path)
+                for one in self._files[0]
             ]
-        if twice := [path for path, count in Counter(file.path for file in files).items() if count > 1]:
-            raise CorruptFile("the snapshot lists this data file twice", path=twice[0])
+
+    def files(self, where: str | None = None) -> list[DataFile]:
+        """The data files of the snapshot, by path: all, or those whose rows may meet a condition."""
+        files = super().files()
         return files if where is None else self._meeting(where, files)
 
     def _meeting(self, where: str, files: Sequence[DataFile]) -> list[DataFile]:
         """The files whose rows may meet a condition."""
         with needed("--where without Spark needs", "advice"):
             from bloomcli.tables.conditions import Condition
-        leaves = leaves_of(self._schema)
+        leaves = leaves_of(self.schema())
         condition = Condition(where, self, leaves.values())
         named = {number: leaf for number, leaf in leaves.items() if leaf.path in condition.columns}
         with valid("an entry of a manifest isn't valid", self._path):
@@ -401,17 +437,13 @@ class IcebergFiles(TableSnapshot):
         }
         deletes = ((file.path, [one.json for one in found]) for file in files if (found := index.of(file.record)))
         with valid("the table's schemas or the entries of delete files aren't valid", self._path):
-            return rows_of(self._schema, self._schemas, self._mapping(), identities, deletes)
+            return self.rows_with(identities, deletes)
 
     def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
         """The statistics in the manifests."""
-        leaves = leaves_of(self._schema)
+        leaves = leaves_of(self.schema())
         for file in files:
             yield replace(self._said(file, leaves), rewriting=rewriting(self.name_in_sql))
-
-    def filter_requests(self) -> Sequence[FilterRequest]:
-        """The filters that the properties request, for Parquet and for ORC files."""
-        return filter_requests(self._properties, self.name)
 
 
 def _partition_ids(schema: Mapping[str, Any]) -> dict[int, str]:

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
+from bloomcli.tables.iceberg.commit import IcebergTable
 from bloomcli.tables.iceberg.java import Java, class_names, message, reading
-from bloomcli.tables.iceberg.table import IcebergTable
 from bloomcli.tables.java import java_errors, without_log
 
 if TYPE_CHECKING:

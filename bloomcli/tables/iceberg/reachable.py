@@ -22,7 +22,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnName, ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.tables.base import Leaf, valid
-from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names
+from bloomcli.tables.iceberg.java import NO_SUCH_FILE, PLAINTEXT, Java, class_names, manager
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 from bloomcli.tables.iceberg.statistics import decode, leaves_of, statistics_of
 from bloomcli.tables.java import java_errors
@@ -185,7 +185,7 @@ class _Listing:
             and field["transform"] in _EXACT
             and _is_compared(field, leaf)
         )
-        if str(table.encryption().getClass().getSimpleName()) != "PlaintextEncryptionManager":
+        if manager(table) != PLAINTEXT:
             raise UnsupportedError("the table is encrypted: its files can't be searched without its keys", path=name)
 
     def run(self) -> Reachable:

@@ -70,19 +70,20 @@ def leaves_of(schema: Mapping[str, Any]) -> dict[int, Leaf]:
     return found
 
 
-def read_statistics(java: Java, schema: Any, files: Sequence[DataFile], name: str) -> Iterator[FileStatistics]:
+def read_statistics(
+    java: Java, leaves: Mapping[int, Leaf], files: Sequence[DataFile], name: str
+) -> Iterator[FileStatistics]:
     """Yield the statistics of data files, in their order.
 
     Args:
         java: the session's Java.
-        schema: the snapshot's ``org.apache.iceberg.Schema``.
+        leaves: the leaf columns of the snapshot's schema, by field id.
         files: data files of one scan that read the columns' statistics.
         name: the table's name in SQL.
 
     Raises:
         UnsupportedError: the session's Iceberg has no public ContentFileParser.
     """
-    leaves = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(schema)))
     methods = Methods(java)
     try:
         to_json = methods.static(_PARSER, "toJson", STRING, FILE, f"{ICEBERG}.PartitionSpec")
@@ -197,19 +198,18 @@ def decode(encoded: bytes, leaf: Leaf) -> Key | None:
     return None
 
 
-def corrected(java: Java, schema: Any, file: Any, spec: Any, right: FileStatistics) -> Any:
+def corrected(java: Java, leaves: Mapping[int, Leaf], file: Any, spec: Any, right: FileStatistics) -> Any:
     """An Iceberg DataFile with right statistics. Those that it doesn't have aren't added.
 
     Args:
         java: the session's Java.
-        schema: the table's ``org.apache.iceberg.Schema``.
+        leaves: the table's leaf columns, by field id.
         file: the data file, an Iceberg DataFile.
         spec: the PartitionSpec that it was written with.
         right: what it has to say, as in `Replacement`.
     """
     parser = java.iceberg("ContentFileParser")
     entry = json.loads(parser.toJson(file, spec))
-    leaves = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(schema)))
     text = json.dumps(corrected_entry(entry, right, leaves))
     return parser.fromJson(java.iceberg("util.JsonUtil").mapper().readTree(text), spec)
 

@@ -4,30 +4,43 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
-from bloomcli.errors import CorruptFile, UsageError
+from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.model.schema import ColumnNames, RowLineage
 from bloomcli.model.table_statistics import FileStatistics
-from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
+from bloomcli.tables.base import DataFile, Table
 from bloomcli.tables.deleted_rows import TableRows
-from bloomcli.tables.iceberg import checks, commit, properties
-from bloomcli.tables.iceberg.commit import EqualityNumbers, Record, grouped
 from bloomcli.tables.iceberg.deletes import vector_body
-from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, reading
+from bloomcli.tables.iceberg.java import (
+    ENCRYPTION_KEY,
+    NO_SUCH_FILE,
+    PLAINTEXT,
+    VERSIONS,
+    WITH_ROW_IDS,
+    Java,
+    class_names,
+    format_version,
+    manager,
+    message,
+    reading,
+)
 from bloomcli.tables.iceberg.reachable import reachable
-from bloomcli.tables.iceberg.rows import rows_of
+from bloomcli.tables.iceberg.reading import IcebergSnapshot
 from bloomcli.tables.iceberg.scans import Tasks
-from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
-from bloomcli.tables.iceberg.statistics import read_statistics
+from bloomcli.tables.iceberg.statistics import leaves_of, read_statistics
 from bloomcli.tables.java import java_errors, without_log
 from bloomcli.tables.reachable import Reachable
 
 _MAIN: Final = "main"
+_STANDARD: Final = "StandardEncryptionManager"
+_READ_ONLY: Final = "StaticTableOperations"
 _CONVERTER: Final = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
 SELECTED: Final = re.compile(r"\.`?(tag_.+|snapshot_id_\d+|at_timestamp_\d+)`?$")
 """The selector of a snapshot at the end of a table's name."""
@@ -43,16 +56,66 @@ _CONDITIONS: Final = (
 )
 
 
-class IcebergTable(Table):
-    """A table of an Iceberg catalog of the session.
+T = TypeVar("T")
+
+
+def grouped(items: Iterable[tuple[int, T]], numbers: Iterable[int]) -> list[tuple[int, list[T]]]:
+    """Group items that can be rewritten together. Each group has the data sequence number to set, and its items.
+
+    An equality delete applies to data files with a smaller number than its own, a position delete to those with the
+    same or a smaller one. So files can share the smallest of their numbers if no equality delete has a number between
+    them: the same deletes still apply to each file. Without equality deletes, all items form one group.
+
+    Args:
+        items: each with the data sequence number of its data file.
+        numbers: the equality deletes' numbers, ascending.
+    """
+    bounds = list(numbers)
+    groups: dict[int, list[tuple[int, T]]] = {}
+    for number, item in items:
+        groups.setdefault(bisect_right(bounds, number), []).append((number, item))
+    return [(min(number for number, _ in group), [item for _, item in group]) for _, group in sorted(groups.items())]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A data file of a planned scan. Java is called only when an attribute is read."""
+
+    tasks: Any
+    """Iceberg's FileScanTasks, in a Java List."""
+    index: int
+    """The file's position in it."""
+    partition_spec: Any
+    """The PartitionSpec that the file was written with."""
+    snapshot: int
+    """The id of the scanned snapshot."""
+
+    @cached_property
+    def task(self) -> Any:
+        """Iceberg's FileScanTask."""
+        return self.tasks.get(self.index)
+
+    @cached_property
+    def file(self) -> Any:
+        """Iceberg's DataFile, with its metrics."""
+        return self.task.file()
+
+    @cached_property
+    def sequence(self) -> int:
+        """The data sequence number: 0 in format version 1."""
+        number = self.file.dataSequenceNumber()
+        return 0 if number is None else int(number)
+
+
+class ReadTable(IcebergSnapshot, Table):
+    """A table of an Iceberg catalog of the session: all but its commits, which `commit.IcebergTable` makes.
 
     Attributes:
         java: the session's Java.
         table: Iceberg's own table.
         branch: the branch that is read and changed; None for ``main``.
+        new_row_ids: the user accepts new row ids.
     """
-
-    format = "iceberg"
 
     def __init__(self, java: Java, name: str, table: Any, *, branch: str | None, fixed: int | None) -> None:
         self.java = java
@@ -61,10 +124,10 @@ class IcebergTable(Table):
         self.branch = branch
         self._fixed = fixed
         self._version = fixed if fixed is not None else self._head()
-        self._new_row_ids = False
-        self._specs: dict[int, Any] = {}
+        self.new_row_ids = False
         self._locations = table.locationProvider()
-        self._equality_numbers = EqualityNumbers(java, table)
+        self._numbers: dict[int, list[int]] = {}
+        """The data sequence numbers of a snapshot's equality deletes, ascending, once they have been read."""
 
     @property
     def version(self) -> int | None:
@@ -75,25 +138,35 @@ class IcebergTable(Table):
         snapshot = self.table.snapshot(self.branch or _MAIN)
         return None if snapshot is None else int(snapshot.snapshotId())
 
-    def names(self) -> ColumnNames:
-        """The leaf columns of the current schema, or of the snapshot's if the table was opened at one."""
-        with reading("the table's schema can't be read", self.name):
-            return column_names(self._json(self._schema()), self._mapping())
+    def properties(self) -> dict[str, str]:
+        """The table's properties."""
+        return {str(one.getKey()): str(one.getValue()) for one in self.java.items(self.table.properties().entrySet())}
 
-    def _schema(self) -> Any:
+    def schema(self) -> dict[str, Any]:
+        """The current schema, or the snapshot's if the table was opened at one, in the JSON of SchemaParser."""
         if self._fixed is None:
-            return self.table.schema()
-        return self.java.iceberg("util.SnapshotUtil").schemaFor(self.table, self._fixed)
+            return self._json(self.table.schema())
+        return self._json(self.java.iceberg("util.SnapshotUtil").schemaFor(self.table, self._fixed))
 
-    def _mapping(self) -> list[Any] | None:
-        text = self.table.properties().get(NAME_MAPPING)
-        found: list[Any] | None = None if text is None else json.loads(text)
+    def schemas(self) -> list[dict[str, Any]]:
+        """All schemas of the table, the newest first."""
+        schemas = self.java.items(self.table.schemas().values())
+        return [self._json(one) for one in sorted(schemas, key=lambda schema: -schema.schemaId())]
+
+    def _json(self, schema: Any) -> dict[str, Any]:
+        """The JSON of an ``org.apache.iceberg.Schema``."""
+        found: dict[str, Any] = json.loads(self.java.iceberg("SchemaParser").toJson(schema))
         return found
+
+    def names(self) -> ColumnNames:
+        """The leaf columns of the schema, with their names in files."""
+        with reading("the table's schema can't be read", self.name):
+            return super().names()
 
     def rows(self, files: Sequence[DataFile]) -> TableRows:
         """The snapshot's columns, and the delete files and deletion vectors of its data files."""
         with reading("the table's deletes can't be read", self.name):
-            return rows_of(self._json(self._schema()), self._schemas, self._mapping(), *self._of_files(files))
+            return self.rows_with(*self._of_files(files))
 
     def _of_files(
         self, files: Sequence[DataFile]
@@ -118,27 +191,13 @@ class IcebergTable(Table):
                 one["body"] = vector_body(self.java, self.table, task.deletes().get(position))
         return found
 
-    def _json(self, schema: Any) -> dict[str, Any]:
-        """The JSON of an ``org.apache.iceberg.Schema``."""
-        found: dict[str, Any] = json.loads(self.java.iceberg("SchemaParser").toJson(schema))
-        return found
-
-    def _schemas(self) -> list[dict[str, Any]]:
-        """All schemas of the table, the newest first."""
-        schemas = self.java.items(self.table.schemas().values())
-        return [self._json(one) for one in sorted(schemas, key=lambda schema: -schema.schemaId())]
-
-    def files(self, where: str | None = None) -> list[DataFile]:
-        """The data files of the snapshot, by path."""
+    def listed(self, where: str | None) -> list[DataFile]:
+        """The data files of the snapshot."""
         if self._version is None:
             return []
         condition = None if where is None else self._condition(where)
         with reading("the table's manifests can't be read", self.name):
-            found = sorted(self._scanned(condition), key=lambda file: file.path)
-        twice = [path for path, count in Counter(file.path for file in found).items() if count > 1]
-        if twice:
-            raise CorruptFile("the snapshot lists this data file twice", path=twice[0])
-        return found
+            return list(self._scanned(condition))
 
     def _scanned(self, condition: Any) -> Iterator[DataFile]:
         """Yield the snapshot's data files, in no order."""
@@ -155,9 +214,11 @@ class IcebergTable(Table):
             case_sensitive = self.java.session.conf.get("spark.sql.caseSensitive") == "true"
             scan = scan.caseSensitive(case_sensitive).filter(condition)
         tasks = Tasks.planned(self.java, scan.includeColumnStats().ignoreResiduals())
-        specs = [self._spec(number) for number in tasks.spec_ids()]
+        numbers = tasks.spec_ids()
+        known = {number: self.table.specs().get(number) for number in set(numbers)}
+        specs = [known[number] for number in numbers]
         partitions = tasks.partitions(specs)
-        encrypted = checks.manager(self.table) != checks.PLAINTEXT
+        encrypted = manager(self.table) != PLAINTEXT
         keys = tasks.keys() if encrypted else [None] * tasks.java_list.size()
         facts = zip(tasks.paths(), tasks.sizes(), tasks.formats(), self._lineages(tasks), keys, strict=True)
         for index, (path, size, kind, lineage, key) in enumerate(facts):
@@ -175,7 +236,7 @@ class IcebergTable(Table):
     @property
     def keeps_row_ids(self) -> bool:
         """Whether the table has row ids, and the user hasn't accepted new ones."""
-        return not self._new_row_ids and checks.format_version(self.table) >= checks.WITH_ROW_IDS
+        return not self.new_row_ids and format_version(self.table) >= WITH_ROW_IDS
 
     def _lineages(self, tasks: Tasks) -> list[RowLineage | None]:
         """The row lineage of each file; None if the user accepts new row ids, or the table has none."""
@@ -190,11 +251,6 @@ class IcebergTable(Table):
         if self.keeps_row_ids and (first := file.record.file.firstRowId()) is not None:
             now = RowLineage(int(first), int(file.record.file.dataSequenceNumber()))
         return now != file.lineage
-
-    def _spec(self, number: int) -> Any:
-        if number not in self._specs:
-            self._specs[number] = self.table.specs().get(number)
-        return self._specs[number]
 
     def _condition(self, where: str) -> Any:
         """Convert a condition to Iceberg's expression, as Iceberg's own procedures do. Raises UsageError."""
@@ -225,7 +281,7 @@ class IcebergTable(Table):
     def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
         """The statistics in the manifests."""
         with reading("the table's statistics can't be read", self.name):
-            yield from read_statistics(self.java, self._schema(), files, self.name)
+            yield from read_statistics(self.java, leaves_of(self.schema()), files, self.name)
 
     def reachable(self, column: str) -> Reachable:
         """What the snapshots, the older metadata files and the table's folder have."""
@@ -235,16 +291,35 @@ class IcebergTable(Table):
         with reading("what the table reaches can't be listed", self.name):
             return reachable(self.java, self.table, name, column)
 
-    def filter_requests(self) -> Sequence[FilterRequest]:
-        """The filters that the properties request, for Parquet and for ORC files."""
-        found = self.java.items(self.table.properties().entrySet())
-        return properties.filter_requests({str(one.getKey()): str(one.getValue()) for one in found}, self.name)
-
     def check_changes(self, *, new_row_ids: bool = False) -> None:
-        """Raise UnsupportedError or UsageError if files can't be replaced; see `checks`."""
-        with reading("the table's metadata can't be read", self.name):
-            checks.check_changes(self.table, self.name, fixed=self._fixed)
-        self._new_row_ids = new_row_ids
+        """Raise an error that names the reason why files can't be replaced without loss.
+
+        Raises:
+            UsageError: the table was opened at an older snapshot or a tag.
+            UnsupportedError: the format version, encryption, or a read-only catalog.
+        """
+        name = self.name
+        with reading("the table's metadata can't be read", name):
+            if self._fixed is not None:
+                raise UsageError(
+                    "an older snapshot or a tag can't be changed", path=name, hint="name the table or a branch"
+                )
+            version = format_version(self.table)
+            if version not in VERSIONS:
+                raise UnsupportedError(f"Iceberg format version {version}: bloom knows versions 1 to 3", path=name)
+            named, found = self.table.properties().get(ENCRYPTION_KEY) is not None, manager(self.table)
+            if named and found == PLAINTEXT:
+                raise UnsupportedError(
+                    f"the table is encrypted by its property {ENCRYPTION_KEY}, and its catalog has no keys",
+                    path=name,
+                    hint="in Iceberg 1.12, Hive's catalogs have keys: with encryption.kms-type or"
+                    " encryption.kms-impl",
+                )
+            if found not in {PLAINTEXT, _STANDARD}:
+                raise UnsupportedError(f"the table is encrypted by its own {found}", path=name)
+            if str(self.table.operations().getClass().getSimpleName()) == _READ_ONLY:
+                raise UnsupportedError("the catalog only reads this table", path=name)
+        self.new_row_ids = new_row_ids
 
     def new_path(self, file: DataFile) -> str:
         """A path from the table's location provider: the old file's name, followed by a UUID."""
@@ -270,16 +345,24 @@ class IcebergTable(Table):
             return grouped(numbered, sorted({number for number, _ in numbered}))
         if snapshot is None or len({number for number, _ in numbered}) == 1:
             return grouped(numbered, ())
-        return grouped(numbered, self._equality_numbers.of(snapshot))
+        if snapshot not in self._numbers:
+            self._numbers = {snapshot: self._equality_numbers(snapshot)}
+        return grouped(numbered, self._numbers[snapshot])
 
-    def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
-        """Replace data files with their deletes in one atomic commit; see `commit`."""
-        return commit.commit(self, replacements, info)
-
-    def check_again(self) -> None:
-        """Refresh the table, and repeat `check_changes`: the format version may have changed."""
-        self.refresh()
-        self.check_changes(new_row_ids=self._new_row_ids)
+    def _equality_numbers(self, snapshot: int) -> list[int]:
+        """The data sequence numbers of a snapshot's equality deletes, ascending, from its manifests."""
+        io, found = self.table.io(), set()
+        for manifest in self.java.items(self.table.snapshot(snapshot).deleteManifests(io)):
+            reader = self.java.iceberg("ManifestFiles").readDeleteManifest(manifest, io, self.table.specs())
+            try:
+                files = reader.iterator()
+                while files.hasNext():
+                    file = files.next()  # the reader may reuse the object
+                    if file.content().name() == "EQUALITY_DELETES":
+                        found.add(int(file.dataSequenceNumber()))
+            finally:
+                reader.close()
+        return sorted(found)
 
     def refresh(self) -> None:
         """Move to the newest snapshot of the branch. A table that was opened at a snapshot stays there."""
@@ -288,19 +371,6 @@ class IcebergTable(Table):
             self._locations = self.table.locationProvider()
             if self._fixed is None:
                 self._version = self._head()
-
-    def changes(self, after: int | None) -> list[TableChange]:
-        """The snapshots of the branch's history, without those that aren't newer than `after`."""
-        with reading("the table's snapshots can't be read", self.name):
-            found: list[TableChange] = []
-            oldest = None if after is None else self.table.snapshot(after)
-            snapshot = None if self._version is None else self.table.snapshot(self._version)
-            while snapshot is not None and (oldest is None or commit.age(snapshot) > commit.age(oldest)):
-                run = commit.run_of(snapshot)
-                found.append(TableChange(int(snapshot.snapshotId()), str(snapshot.operation()), run))
-                parent = snapshot.parentId()
-                snapshot = None if parent is None else self.table.snapshot(parent)
-            return found[::-1]
 
     def remove_files(self, paths: Collection[str]) -> list[str]:
         """Remove new files that weren't committed, and return the paths of those that couldn't be removed."""

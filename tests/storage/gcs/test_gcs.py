@@ -284,13 +284,13 @@ def test_a_sweep_removes_what_ended_processes_and_old_runs_left_and_nothing_else
     elsewhere = running_here.replace(f"-{machine}-", "-00000000-")
     place.bucket.blob(elsewhere).upload_from_string(b"x")
     place.bucket.blob("lake/.data.bin.bloom-other.tmp").upload_from_string(b"not ours")
-    swept = place.store.sweep(place.path("data.bin"))
+    swept = place.store.sweep_for([place.path("data.bin")])
     assert [uri.rpartition("/")[2] for uri in swept.removed] == [ended.rpartition("/")[2]]
     assert {uri.rpartition("/")[2] for uri in swept.remaining} == {
         name.rpartition("/")[2] for name in (running_here, elsewhere)
     }
     monkeypatch.setattr(writing, "OLD_SECONDS", -1)
-    assert len(place.store.sweep(place.path("data.bin")).removed) == 2
+    assert len(place.store.sweep_for([place.path("data.bin")]).removed) == 2
     assert place.names() == {"data.bin", ".data.bin.bloom-other.tmp"}
     assert [item.relative for item in place.store.list(place.path())] == ["data.bin"]
 
@@ -398,7 +398,7 @@ def test_a_temporary_object_that_cannot_be_removed_is_reported(place: GcsPlace, 
 def test_a_directory_that_may_not_be_listed_is_not_swept(place: GcsPlace, proxy: Proxy) -> None:
     place.put("a.parquet", bytes(5000))
     with proxy.injecting(Fault(Action.FORBIDDEN, "objects.list", times=None)):
-        swept = place.store.sweep(place.path("a.parquet"))
+        swept = place.store.sweep_for([place.path("a.parquet")])
     assert (list(swept.removed), list(swept.remaining)) == ([], [])
 
 

@@ -13,8 +13,8 @@ from support.servers.faults import Action, Fault
 from support.servers.proxy import Proxy
 
 from bloomcli.errors import UnreadableError, UnsupportedError
-from bloomcli.storage.https import client
-from bloomcli.storage.https.client import retry_after_seconds
+from bloomcli.storage import https_client as client
+from bloomcli.storage.https_client import retry_after_seconds
 from bloomcli.storage.objects import bounded
 
 _IN_BUFFERS = 16 << 20

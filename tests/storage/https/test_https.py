@@ -17,7 +17,7 @@ from bloomcli import cli
 from bloomcli.errors import SourceChanged, UnreadableError, UnsupportedError, UsageError, install
 from bloomcli.model.paths import shown
 from bloomcli.storage import traffic
-from bloomcli.storage.https.client import ATTEMPTS, HttpClient
+from bloomcli.storage.https_client import ATTEMPTS, HttpClient
 from bloomcli.storage.objects.source import TAIL_BYTES
 
 LARGE = bytes(range(251)) * 4000
@@ -45,7 +45,7 @@ def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
 
 @pytest.fixture
 def place(behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch) -> HttpPlace:
-    monkeypatch.setattr("bloomcli.storage.https.client._PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("bloomcli.storage.https_client._PAUSE_SECONDS", 0.01)
     return HttpPlace(monkeypatch, behaviour)
 
 

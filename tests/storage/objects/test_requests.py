@@ -268,7 +268,7 @@ def test_a_dry_run_estimates_what_the_run_takes(client: MemoryClient, filtered: 
     client.store(URI, filtered)
     estimate = run[command](dry_run=True)
     assert client.objects[URI].data == filtered
-    store_of(URI).sweep(URI)  # another run begins
+    store_of(URI).sweep_for([URI])  # another run begins
     real = run[command]()
     assert abs(estimate.requests - real.requests) <= 5
     assert abs(estimate.bytes_downloaded - real.bytes_downloaded) <= 0.05 * real.bytes_downloaded + (1 << 20)

@@ -21,8 +21,8 @@ from support.servers.proxy import Proxy
 from bloomcli.errors import SourceChanged, UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import KeptRange, Piece, Pieces, PlacedBytes
-from bloomcli.storage.cloud_stores import S3Store
 from bloomcli.storage.registry import LOCAL, store_of
+from bloomcli.storage.remote_stores import S3Store
 from bloomcli.storage.s3 import writing
 from bloomcli.storage.s3.client import S3Client
 from bloomcli.storage.s3.upload import PartSizes

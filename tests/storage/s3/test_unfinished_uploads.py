@@ -17,7 +17,7 @@ import bloomcli
 from bloomcli.errors import WriteError
 from bloomcli.storage import registry, traffic
 from bloomcli.storage.base import KeptRange, Pieces
-from bloomcli.storage.cloud_stores import S3Store
+from bloomcli.storage.remote_stores import S3Store
 from bloomcli.storage.s3 import upload as uploads
 from bloomcli.storage.s3.client import S3Client
 
@@ -54,7 +54,7 @@ def test_a_run_reports_the_uploads_to_its_keys_and_no_others(lake: S3Place) -> N
 def test_many_uploads_are_reported_in_few_lines(lake: S3Place) -> None:
     for _ in range(13):
         begun(lake, "a", parts=False)
-    swept = lake.store.sweep(lake.path("a"))
+    swept = lake.store.sweep_for([lake.path("a")])
     assert len(swept.remaining) == 13
     assert len(swept.remarks) == 11
     assert swept.remarks[-1] == "3 more unfinished uploads"
@@ -77,7 +77,7 @@ def test_a_store_that_does_not_list_uploads_has_nothing_to_report(
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.url)
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
         with proxy.injecting(Fault(Action.ERROR_500, times=None)):
-            assert not any(S3Store().sweep(lake.path("a")))
+            assert not any(S3Store().sweep_for([lake.path("a")]))
 
 
 @pytest.mark.parametrize("times", [1, None])

@@ -397,6 +397,6 @@ def test_a_store_that_is_only_read_refuses_every_change(read_only: Place) -> Non
         read_only.store.mirrored(read_only.path(), "new.bin")
     with pytest.raises(UsageError, match="outputs can't be written to"):
         read_only.store.write_file(read_only.path("new.json"), b"", overwrite=True)
-    assert not any(read_only.store.sweep(path))
+    assert not any(read_only.store.sweep_for([path]))
     assert read_only.get("data.bin") == OLD
     assert read_only.names() == {"data.bin"}

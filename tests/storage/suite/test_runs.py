@@ -43,7 +43,7 @@ def test_a_killed_run_leaves_the_file_as_it_was_and_a_sweep_leaves_nothing_else(
     lake.leave_by_killed_run("data.bin")
     assert lake.get("data.bin") == OLD
     left = lake.names() - before
-    swept = lake.store.sweep(lake.store.normal(lake.path("data.bin")))
+    swept = lake.store.sweep_for([lake.store.normal(lake.path("data.bin"))])
     if lake.reports_killed_runs:
         assert len(swept.remaining) == len(swept.remarks) == len(left) > 0
         for remark in swept.remarks:
@@ -55,14 +55,14 @@ def test_a_killed_run_leaves_the_file_as_it_was_and_a_sweep_leaves_nothing_else(
     assert lake.names() == before
     assert (lake.get(".someone.tmp"), lake.get("data.bin.tmp")) == (b"not ours", b"not ours")
     assert lake.get("data.bin") == OLD
-    assert not any(lake.store.sweep(lake.store.normal(lake.path("data.bin"))))
+    assert not any(lake.store.sweep_for([lake.store.normal(lake.path("data.bin"))]))
 
 
 def test_a_run_works_where_another_was_killed(lake: Place) -> None:
     lake.leave_by_killed_run("data.bin")
     added(lake, b"!")
     assert lake.get("data.bin") == OLD + b"!"
-    for remark in lake.store.sweep(lake.store.normal(lake.path("data.bin"))).remarks:
+    for remark in lake.store.sweep_for([lake.store.normal(lake.path("data.bin"))]).remarks:
         lake.end_upload(remark)
     assert lake.names() == {"data.bin"}
 
@@ -72,11 +72,11 @@ def test_a_sweep_leaves_alone_what_is_being_written(lake: Place) -> None:
 
     def pieces() -> Pieces:
         yield KeptRange(0, len(OLD))
-        swept = lake.store.sweep(path)
+        swept = lake.store.sweep_for([path])
         assert not swept.removed
         assert swept.remaining or not lake.names() - {"data.bin"}, "it is said that somebody is at work"
         yield b"!"
-        assert not lake.store.sweep(path).removed
+        assert not lake.store.sweep_for([path]).removed
 
     with lake.store.open(lake.path("data.bin")) as source:
         lake.store.replace(path, pieces(), source=source, overwrite=True)
@@ -84,7 +84,7 @@ def test_a_sweep_leaves_alone_what_is_being_written(lake: Place) -> None:
 
 
 def test_a_sweep_of_a_directory_that_is_not_there_does_nothing(lake: Place) -> None:
-    assert not any(lake.store.sweep(lake.store.normal(lake.path("nowhere/data.bin"))))
+    assert not any(lake.store.sweep_for([lake.store.normal(lake.path("nowhere/data.bin"))]))
 
 
 def test_of_two_runs_that_change_one_file_one_wins_and_the_other_says_so(lake: Place) -> None:

@@ -15,7 +15,7 @@ from support.delta_tables import Lake, info, made
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import UnreadableError, UnsupportedError, WriteError
 from bloomcli.tables.base import Conflict, Replacement, UnknownOutcome
-from bloomcli.tables.delta import DeltaTable, commits
+from bloomcli.tables.delta import DeltaTable
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -104,7 +104,7 @@ def test_what_touches_a_file_is_a_conflict_that_names_it(
 
 def within(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> None:
     """Run another commit between the start of the next transaction and its commit."""
-    prepare, waiting = commits._prepare, [work]
+    prepare, waiting = DeltaTable._prepare, [work]
 
     def prepare_and_work(*arguments: Any) -> tuple[Any, Any, Any]:
         found = prepare(*arguments)
@@ -112,7 +112,7 @@ def within(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> None:
             waiting.pop()()
         return found
 
-    monkeypatch.setattr(commits, "_prepare", prepare_and_work)
+    monkeypatch.setattr(DeltaTable, "_prepare", prepare_and_work)
 
 
 @pytest.mark.parametrize(("what", "during"), [*((what, True) for what in APART), ("a column added", False)])
@@ -170,10 +170,9 @@ def test_a_compaction_that_began_before_leaves_the_new_files_alone(lake: Lake) -
         other = table._table.startTransaction(jvm.none)
         entries = list(table._snapshot.entries([r.old.record.path for r in new]).values())
         other.trackFilesRead(jvm.seq(jvm.actions("addFile", entries)))
-        prepared_by_other = commits._prepare(
-            commits.Target(jvm, table._table, "t", ""), other, new, {r.path: f"x-{i}" for i, r in enumerate(new)},
-            {r.path: 0 for r in new}, info(),
-        )  # fmt: skip
+        compacting = lake.open()
+        compacting._entry_paths = {r.path: f"x-{i}" for i, r in enumerate(new)}
+        prepared_by_other = compacting._prepare(other, new, {r.path: 0 for r in new}, info())
         table.commit(new, info())
         with pytest.raises(Exception, match=r"(?i)concurrent"):
             other.commit(*prepared_by_other)
@@ -285,7 +284,7 @@ class Losing:
 
 
 def test_a_broken_connection_is_a_commit_or_isn_t_known(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commits, "_LATE_SECONDS", (0.1,))
+    monkeypatch.setattr("bloomcli.tables.delta.table._LATE_SECONDS", (0.1,))
     table, new = prepared(lake)
     real = table._table
     table._table = Losing(real, late=False)

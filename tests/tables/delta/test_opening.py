@@ -19,7 +19,7 @@ from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.spark_session import activate
 from bloomcli.errors import UsageError
 from bloomcli.model.schema import ColumnName
-from bloomcli.tables import registry
+from bloomcli.tables import opening
 from bloomcli.tables.base import FilterRequest
 from bloomcli.tables.delta import open_table
 
@@ -70,7 +70,7 @@ def test_a_table_opens_in_a_thread_and_in_a_session_without_delta_s_catalog(spar
     other = spark.newSession()
     other.conf.unset("spark.sql.catalog.spark_catalog")
     try:
-        table = registry.open_table(other, lake.name)
+        table = opening.open_table(other, lake.name)
         assert (table.version, len(table.files("id = 1"))) == (1, 1)
     finally:
         activate(spark)

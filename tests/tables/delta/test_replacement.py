@@ -15,7 +15,7 @@ from bloomcli.commands.options import AddOptions, RemoveOptions, TableOptions, W
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.errors import WriteError
 from bloomcli.model.dataset import Status
-from bloomcli.tables import registry
+from bloomcli.tables import opening
 from bloomcli.tables.change import change_table
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -340,7 +340,7 @@ def test_the_run_loop_finds_renamed_columns_and_takes_its_filters_off_again(lake
     which = TableOptions(table=lake.name, commit_every=1)
 
     def run(options: WriteOptions) -> list[Status]:
-        report = change_table(registry.open_table(lake.spark, lake.name), SparkEngine(lake.spark), options, which)
+        report = change_table(opening.open_table(lake.spark, lake.name), SparkEngine(lake.spark), options, which)
         return [row.status for row in report.rows]
 
     assert run(AddOptions(columns=("nr", "s.a"))) == [Status.DONE] * 2

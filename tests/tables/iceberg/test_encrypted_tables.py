@@ -20,8 +20,8 @@ import bloomcli
 from bloomcli import spark as bloom_spark
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.keys import Keys
-from bloomcli.tables.iceberg.key_metadata import read_key
-from bloomcli.tables.iceberg.rows import rows_of
+from bloomcli.tables.iceberg.reading import rows_of
+from bloomcli.tables.iceberg.scans import read_key
 from bloomcli.tables.opening import open_snapshot
 
 if TYPE_CHECKING:

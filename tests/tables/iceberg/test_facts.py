@@ -6,9 +6,8 @@ import pytest
 
 from bloomcli.errors import UsageError
 from bloomcli.tables.base import FilterRequest
-from bloomcli.tables.iceberg.commit import grouped
-from bloomcli.tables.iceberg.properties import filter_requests
-from bloomcli.tables.iceberg.schema import column_names
+from bloomcli.tables.iceberg.schema import column_names, filter_requests
+from bloomcli.tables.iceberg.table import grouped
 
 SCHEMA = {
     "type": "struct",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from bloomcli.storage.avro import read_blocks
+from bloomcli.storage.table_files import read_blocks
 
 pytestmark = pytest.mark.slow  # the quick run leaves out the tests of tables
 

@@ -1,5 +1,6 @@
-"""Reads Avro files with fastavro, which unpacks a block of any size: the blocks are unpacked here, up to a limit.
+"""Reads the files of a table's metadata: JSON, which may be packed by gzip, and Avro.
 
+fastavro unpacks a block of any size, so blocks of Avro files are unpacked here, up to a limit.
 Source: the Avro specification, "Object Container Files" and "Required Codecs", "Optional Codecs".
 """
 
@@ -21,8 +22,26 @@ from bloomcli.storage.registry import open_source
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
 _MOST: Final = 1 << 30
-"""The most bytes of a file's records."""
+"""The most bytes of a file's records, and of a JSON file and what it unpacks to."""
 _TOO_LARGE: Final = "its records have more than 1 GiB"
+
+
+def read_object(path: str) -> dict[str, Any]:
+    """The object in a file. Raises CorruptFile, UnreadableError."""
+    with open_source(path) as source:
+        data = source.read_at(0, min(source.size, _MOST))
+    try:
+        if data[:2] == b"\x1f\x8b":
+            unpacked = zlib.decompressobj(wbits=31)
+            data = unpacked.decompress(data, _MOST)
+            if not unpacked.eof:
+                raise ValueError("it is cut off, or unpacks to more than 1 GiB")
+        found = json.loads(data)
+        if not isinstance(found, dict):
+            raise TypeError("it isn't an object")
+    except (ValueError, TypeError, zlib.error, RecursionError) as error:
+        raise CorruptFile(f"the table's metadata can't be read: {error}", path=path) from None
+    return found
 
 
 def read_blocks(data: bytes, most: int = _MOST) -> tuple[Any, Iterator[list[Any]]]:

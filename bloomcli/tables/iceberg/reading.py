@@ -1,8 +1,14 @@
-"""What a search needs of an Iceberg snapshot: its columns, and the deletes that apply to its data files."""
+"""Reads an Iceberg snapshot from the JSON of its metadata, whoever has read these: bloom or Spark's library.
+
+A search needs its columns, and the deletes that apply to its data files.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -12,9 +18,12 @@ import pyarrow as pa
 
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.record_shape import RecordField, Shape
-from bloomcli.errors import UnsupportedError
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.model.schema import ColumnNames
+from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot
 from bloomcli.tables.columns import arrow_type
 from bloomcli.tables.deleted_rows import DeletedRows, DeletionVector, EqualityDeletes, PositionDeletes, TableRows
+from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names, filter_requests
 
 _DEFAULT: Final = (
     "the file was written before the column {} was added: all of its rows have the column's default value"
@@ -30,6 +39,55 @@ _SPARK: Final = {
 }
 """The names of Spark's types, where they differ from Iceberg's."""
 _NOT_OF_SPARK: Final = ("time", "timestamp_ns", "timestamptz_ns")
+
+
+class IcebergSnapshot(TableSnapshot):
+    """An Iceberg table at one snapshot."""
+
+    format = "iceberg"
+
+    @abstractmethod
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties."""
+
+    @abstractmethod
+    def schema(self) -> dict[str, Any]:
+        """The current schema, or the snapshot's if the table was opened at one, in the JSON of SchemaParser."""
+
+    @abstractmethod
+    def schemas(self) -> list[dict[str, Any]]:
+        """All schemas of the table, the newest first."""
+
+    @abstractmethod
+    def listed(self, where: str | None) -> Iterable[DataFile]:
+        """The data files of the snapshot, in no order; with `where`, as in `files`."""
+
+    def names(self) -> ColumnNames:
+        """The leaf columns of the current schema, or of the snapshot's if the table was opened at one."""
+        return column_names(self.schema(), self._mapping())
+
+    def files(self, where: str | None = None) -> list[DataFile]:
+        """The data files of the snapshot, by path."""
+        found = sorted(self.listed(where), key=lambda file: file.path)
+        if twice := [path for path, count in Counter(file.path for file in found).items() if count > 1]:
+            raise CorruptFile("the snapshot lists this data file twice", path=twice[0])
+        return found
+
+    def filter_requests(self) -> Sequence[FilterRequest]:
+        """The filters that the properties request, for Parquet and for ORC files."""
+        return filter_requests(self.properties(), self.name)
+
+    def rows_with(
+        self, identities: Mapping[str, Mapping[int, Any]], deletes: Iterable[tuple[str, Sequence[Mapping[str, Any]]]]
+    ) -> TableRows:
+        """What a search needs of the snapshot; the arguments are those of `rows_of`."""
+        return rows_of(self.schema(), self.schemas, self._mapping(), identities, deletes)
+
+    def _mapping(self) -> list[Any] | None:
+        """The table's names of columns in files without field ids."""
+        text = self.properties().get(NAME_MAPPING)
+        found: list[Any] | None = None if text is None else json.loads(text)
+        return found
 
 
 def rows_of(

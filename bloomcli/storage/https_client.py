@@ -1,4 +1,4 @@
-"""Reads ranges of a web server's file, on the condition that the file hasn't changed since it was opened.
+"""Reads ranges of a web server's file with urllib3, on the condition that it hasn't changed since it was opened.
 
 Some servers ignore conditions, so the tag of each answer is compared with the tag of the first one too.
 

@@ -1,4 +1,7 @@
-"""A read-only store for files of web servers. urllib3 is imported when the client is first used."""
+"""The stores of Amazon, Google and Microsoft, and the files of web servers.
+
+A vendor's SDK, or urllib3, is imported when its client is first used.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,52 @@ from bloomcli.errors import UnsupportedError, needed
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, Fingerprint, Kind, ManagedTable, ReadOnlyStore, Source
 from bloomcli.storage.objects.source import ObjectSource, fingerprint_of, object_from_parts
+from bloomcli.storage.objects.store import ObjectStore
 
 if TYPE_CHECKING:
-    from bloomcli.storage.https.client import HttpClient
+    from bloomcli.storage.azure.writing import WritingAzureClient
+    from bloomcli.storage.gcs.writing import WritingGcsClient
+    from bloomcli.storage.https_client import HttpClient
+    from bloomcli.storage.s3.writing import WritingS3Client
+
+
+class S3Store(ObjectStore):
+    """A store of objects with s3://, s3a:// and s3n:// URIs."""
+
+    @cached_property
+    def client(self) -> WritingS3Client:
+        """The client. Raises UnsupportedError if boto3 isn't installed."""
+        with needed("S3 needs", "s3"):
+            from bloomcli.storage.s3.writing import WritingS3Client
+
+        return WritingS3Client()
+
+
+class GcsStore(ObjectStore):
+    """A store of objects with gs:// and gcs:// URIs."""
+
+    mtime_step_ns = 1_000  # generations are microseconds
+
+    @cached_property
+    def client(self) -> WritingGcsClient:
+        """The client. Raises UnsupportedError if the SDK isn't installed."""
+        with needed("Google Cloud Storage needs", "gcs"):
+            from bloomcli.storage.gcs.writing import WritingGcsClient
+
+        return WritingGcsClient()
+
+
+class AzureStore(ObjectStore):
+    """A store of blobs with az://, abfs:// and abfss:// URIs."""
+
+    @cached_property
+    def client(self) -> WritingAzureClient:
+        """The client. Raises UnsupportedError if the SDK isn't installed."""
+        with needed("Azure's blobs need", "azure"):
+            from bloomcli.storage.azure.writing import WritingAzureClient
+
+        return WritingAzureClient()
+
 
 _WILDCARDS: Final = frozenset("*[")
 """Without the question mark, which begins the query."""
@@ -31,7 +77,7 @@ class HttpStore(ReadOnlyStore):
     def client(self) -> HttpClient:
         """The client. Raises UnsupportedError if urllib3 isn't installed."""
         with needed("https:// and http:// need", "https"):
-            from bloomcli.storage.https.client import HttpClient
+            from bloomcli.storage.https_client import HttpClient
         return HttpClient()
 
     def open(self, path: str) -> Source:
