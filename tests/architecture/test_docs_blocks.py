@@ -242,25 +242,6 @@ def test_the_page_for_reports_runs(playground: Path) -> None:
     assert (playground / "orders.html").read_text().startswith("<!DOCTYPE html>")
 
 
-@pytest.mark.slow
-def test_types_distinguish_one_file_from_many_as_the_page_says(playground: Path) -> None:
-    (program,) = to_run("python", "python")
-    program += (
-        'reveal_type(bloomcli.add("/data/orders", ["id"]))\nreveal_type(bloomcli.add(["/data/orders"], ["id"]))\n'
-    )
-    (playground / "example.py").write_text(program)
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file=", "example.py"]
-    env = os.environ | {"MYPYPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=playground, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    assert re.findall(r'note: .* "(.*)"', done.stdout) == [
-        "bloomcli.model.change.ChangeReport",
-        "bloomcli.model.dataset.DatasetReport",
-    ]
-    report = bloomcli.add(str(playground / "data" / "orders"), ["id"], dry_run=True)
-    assert type(report).__name__ == "DatasetReport", "whatever its declared type is"
-
-
 def test_the_example_of_a_format_is_a_record_and_its_entry_point_names_it() -> None:
     ran: dict[str, object] = {}
     (program,) = to_run("adding-a-format", "python")

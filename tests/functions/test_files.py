@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,7 @@ from pathlib import Path
 import bloomcli
 
 reveal_type(bloomcli.add("f", ["id"]))
+reveal_type(bloomcli.add(["f"], ["id"]))
 reveal_type(bloomcli.add([Path("d"), Path("e")], columns=["id"], jobs=3))
 reveal_type(bloomcli.inspect(Path("f")))
 reveal_type(bloomcli.inspect(("d", "e")))
@@ -116,15 +118,24 @@ bloomcli.fold("f", fpp="low")
 
 @pytest.mark.slow
 def test_type_checkers_know_the_report_by_the_files(tmp_path: Path) -> None:
+    (program,) = re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "docs" / "python.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    (tmp_path / "page.py").write_text(program)
     (tmp_path / "example.py").write_text(TYPED)
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file=", "example.py"]
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file="]
     done = subprocess.run(
-        command, cwd=tmp_path, env=os.environ | {"MYPYPATH": str(ROOT)}, capture_output=True, text=True
+        [*command, "page.py", "example.py"],
+        cwd=tmp_path,
+        env=os.environ | {"MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
     )
     lines = done.stdout.splitlines()
     revealed = [line.split('"')[1].rpartition(".")[2] for line in lines if "Revealed type" in line]
     assert revealed == [
         "ChangeReport",
+        "DatasetReport",
         "DatasetReport",
         "InspectReport",
         "DatasetReport",
@@ -133,4 +144,5 @@ def test_type_checkers_know_the_report_by_the_files(tmp_path: Path) -> None:
     ]
     errors = [line for line in lines if ": error:" in line]
     assert len(errors) == 3, done.stdout
-    assert [line.split(":")[1] for line in errors] == ["11", "11", "12"]
+    assert all(line.startswith("example.py:") for line in errors)
+    assert [line.split(":")[1] for line in errors] == ["12", "12", "13"]

@@ -7,12 +7,14 @@ import shutil
 import struct
 import subprocess
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyspark
 import pytest
 from conftest import need
 from support.golden import ENGINE_FILTERS
+from support.processes import started
 from support.servers import install
 
 import bloomcli
@@ -25,27 +27,39 @@ COLUMNS = 15
 TEXT, ROW = 0, 7
 
 
-def rows_found(warehouse: Path, table: str, lookups: list[tuple[int, int]]) -> list[str]:
-    """For each pair of a column and a row, the number of rows that Paimon finds by the row's value, or its error."""
+RowsFound = Callable[[Path, str, list[tuple[int, int]]], list[str]]
+"""The number of rows that Paimon finds by the value of each pair of a column and a row of a warehouse's table, or its
+error."""
+
+
+@pytest.fixture(scope="module")
+def rows_found() -> Iterator[RowsFound]:
+    """One Java process, which takes seconds to compile the program and to load Paimon."""
     jars = install.program("paimon")
+    need(jars is not None, "Paimon: python tests/support/servers/install.py paimon")
+    need(shutil.which("javac") is not None, "a JDK on the PATH")
     assert jars is not None
     spark = Path(pyspark.__file__).parent / "jars"  # has Hadoop's classes, which Paimon's library needs
     hadoop = [path for name in ("hadoop-client", "slf4j-api") for path in spark.glob(f"{name}*.jar")]
     paths = os.pathsep.join(map(str, [*jars.glob("*.jar"), *hadoop]))
-    done = subprocess.run(
-        ["java", "-XX:TieredStopAtLevel=1", "-cp", paths, str(PROGRAM), "find", str(warehouse), table],
-        input="".join(f"{column} {row}\n" for column, row in lookups),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [line.split()[2] for line in done.stdout.splitlines()]
+    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", paths, str(PROGRAM), "find"]
+    with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        requests, answers = process.stdin, process.stdout
+
+        def ask(warehouse: Path, table: str, lookups: list[tuple[int, int]]) -> list[str]:
+            requests.writelines(f"{column} {row} {table} {warehouse}\n" for column, row in lookups)
+            requests.flush()
+            return [answers.readline().strip() for _ in lookups]
+
+        yield ask
+        requests.close()
+        assert process.wait(600) == 0
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
-    need(install.program("paimon") is not None, "Paimon: python tests/support/servers/install.py paimon")
-    need(shutil.which("javac") is not None, "a JDK on the PATH")
     with zipfile.ZipFile(ENGINE_FILTERS / "paimon-tables.zip") as packed:
         packed.extractall(tmp_path)
     return tmp_path
@@ -57,7 +71,9 @@ def file_of(warehouse: Path, table: str) -> Path:
 
 
 @pytest.mark.parametrize("table", ["parquet", "orc"])
-def test_paimon_finds_every_row_by_index_files_that_were_written_again(warehouse: Path, table: str) -> None:
+def test_paimon_finds_every_row_by_index_files_that_were_written_again(
+    warehouse: Path, rows_found: RowsFound, table: str
+) -> None:
     path = file_of(warehouse, table)
     lookups = [(column, row) for column in range(COLUMNS) for row in (0, 1, ROW, 20, 120, 298) if column != 3]
     before = rows_found(warehouse, table, lookups)
@@ -73,7 +89,7 @@ def test_paimon_finds_every_row_by_index_files_that_were_written_again(warehouse
         assert set(found) == {"1"}, list(zip(lookups, found, strict=True))
 
 
-def test_paimon_uses_the_index_file_and_fails_without_it(warehouse: Path) -> None:
+def test_paimon_uses_the_index_file_and_fails_without_it(warehouse: Path, rows_found: RowsFound) -> None:
     path = file_of(warehouse, "parquet")
     index_path = path.with_name(path.name + ".index")
     data = index_path.read_bytes()

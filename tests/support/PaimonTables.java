@@ -1,7 +1,8 @@
 // Writes and reads tables by Paimon's own library, for tests/interop/test_paimon_reads.py.
 //
 //   write WAREHOUSE            makes the tables d.parquet, d.orc, d.embedded and d.large
-//   find WAREHOUSE TABLE       reads lines "column value" and prints for each the number of rows that a query finds
+//   find                       reads lines "column row table warehouse" and prints for each the number of rows that a
+//                              query for the row's value finds
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -44,16 +45,20 @@ public class PaimonTables {
     };
 
     public static void main(String[] args) throws Exception {
-        Catalog catalog = CatalogFactory.createCatalog(CatalogContext.create(new Path(args[1])));
         if (args[0].equals("write")) {
+            Catalog catalog = catalog(args[1]);
             catalog.createDatabase("d", true);
             write(catalog, "parquet", "parquet", String.join(",", NAMES) + "[colour]", 300);
             write(catalog, "orc", "orc", String.join(",", NAMES) + "[colour]", 300);
             write(catalog, "embedded", "parquet", "text,whole", 300);
             write(catalog, "large", "parquet", "text", 1_000_000);
         } else {
-            find(catalog.getTable(Identifier.create("d", args[2])));
+            find();
         }
+    }
+
+    static Catalog catalog(String warehouse) {
+        return CatalogFactory.createCatalog(CatalogContext.create(new Path(warehouse)));
     }
 
     static Object value(int column, int row) {
@@ -110,13 +115,14 @@ public class PaimonTables {
         }
     }
 
-    static void find(Table table) throws Exception {
-        PredicateBuilder predicates = new PredicateBuilder(table.rowType());
+    static void find() throws Exception {
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = lines.readLine()) != null; ) {
-            String[] words = line.split(" ");
+            String[] words = line.split(" ", 4);
             int column = Integer.parseInt(words[0]), row = Integer.parseInt(words[1]);
             Object wanted = value(column, row);
+            Table table = catalog(words[3]).getTable(Identifier.create("d", words[2]));
+            PredicateBuilder predicates = new PredicateBuilder(table.rowType());
             String found;
             try {
                 found = String.valueOf(count(table, predicates.equal(predicates.indexOf(NAMES[column]), wanted)));
@@ -125,7 +131,7 @@ public class PaimonTables {
                 while (cause.getCause() != null) cause = cause.getCause();
                 found = cause.getClass().getSimpleName();
             }
-            System.out.println(column + " " + row + " " + found);
+            System.out.println(found);
         }
     }
 

@@ -14,12 +14,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from support import footers
-from support.survival import Command, flipped
+from support.survival import Command, flipped, survives
 from support.tables import write
 
 import bloomcli
 from bloomcli.errors import BloomError
-from bloomcli.model.change import ChangeReport
 
 pytestmark = pytest.mark.slow
 
@@ -51,11 +50,9 @@ LAYOUTS: dict[str, dict[str, object]] = {
 }
 
 
-ADD: Command = lambda path, out: bloomcli.add(path, ["*"], output=out, replace=True, threads=1)  # noqa: E731
 ALWAYS: tuple[Command, ...] = (
     lambda path, _: bloomcli.inspect(path),
     lambda path, _: bloomcli.validate(path, deep=True, require=["*"]),
-    ADD,
 )
 IN_TURN: tuple[Command, ...] = (
     lambda path, _: bloomcli.probe(path, ["3", "nan", "-1"], column="i", explain=True),
@@ -97,27 +94,19 @@ def test_only_bloom_errors_come_out_of_damaged_files(tmp_path: Path, layout: str
     whole = (tmp_path / "whole").read_bytes()
     footer = len(footers.split(whole)[0])
     start, end = {"footer": (footer, len(whole)), "pages": (4, body), "filters": (body, footer)}[where]
-    folder = tmp_path / "work"
-    folder.mkdir()
-    path, out = folder / "f", folder / "out"
     random_ = random.Random(f"{layout} {where}")
-    errors = added = 0
-    for turn in range(CASES_EACH):
-        path.write_bytes(flipped(random_, whole, start, end, INTERESTING))
-        for command in (*ALWAYS, IN_TURN[turn % len(IN_TURN)]):
-            try:
-                report = command(path, out)
-            except BloomError as error:
-                errors += 1
-                assert error.path == str(path)
-                assert str(error)
-                assert not out.exists()
-            else:
-                if command is ADD and isinstance(report, ChangeReport):
-                    added += 1
-                    columns = sorted({escape(c.column) for c in report.changes if c.reason is None})
-                    assert not columns or not wrong(out, columns) - stale(path, columns)
-                out.unlink(missing_ok=True)
-        assert list(folder.iterdir()) == [path]
-    assert errors > CASES_EACH / 10
+    added = 0
+
+    def add(path: Path, out: Path) -> None:
+        nonlocal added
+        report = bloomcli.add(path, ["*"], output=out, replace=True, threads=1)
+        added += 1
+        columns = sorted({escape(c.column) for c in report.changes if c.reason is None})
+        assert not columns or not wrong(out, columns) - stale(path, columns)
+
+    (tmp_path / "work").mkdir()
+    cases = (flipped(random_, whole, start, end, INTERESTING) for _ in range(CASES_EACH))
+    turns, refused = survives(tmp_path / "work", cases, lambda turn: (*ALWAYS, add, IN_TURN[turn % len(IN_TURN)]))
+    assert turns == CASES_EACH
+    assert refused > CASES_EACH / 10
     assert added > CASES_EACH / 20
