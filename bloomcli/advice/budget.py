@@ -11,8 +11,7 @@ the Pareto frontier:
 If this makes more than `MOST_SETS` sets, the problem is solved approximately:
 
 1. Leave out sizes above the budget, and sizes without a gain. For each column, keep the sizes on the upper convex
-   hull
-   of gain over bytes: from one size to the next, the gain per additional byte decreases.
+   hull of gain over bytes: from one size to the next, the gain per additional byte decreases.
 2. Take the steps from one size of a hull to the next in the order of their gain per byte, over all columns. A step
    that doesn't fit ends its column; the steps of other columns continue.
 3. If the best size of a single column gains more than all of these together, choose it instead.

@@ -1,10 +1,10 @@
 """Writes reports as text, JSON, CSV, HTML, JUnit XML, SARIF and GitHub annotations. It decides nothing.
 
-``text`` converts the dataclasses of :mod:`bloomcli.model.file` to blocks. :mod:`.layout` fits them to the terminal's
-width, and ``render`` prints them: with colours on a terminal, as plain text otherwise. ``json`` and ``csv`` are for
-programs; the documentation of ``json`` is generated from the dataclasses' docstrings (:mod:`.schema`). ``junit``,
-``sarif`` and ``github`` show the findings of `validate` in CI services; the sentences that they share with the text
-are in :mod:`.verdict`.
+The modules ``text*`` convert the dataclasses of `bloomcli.model` to the blocks of `layout`. `fitting` fits these to
+the terminal's width, and `render` writes them: with colours on a terminal, as plain text otherwise. `notebook` and
+`html` write the same blocks as HTML. `json` and `csv` are for programs; `tools/json_schema.py` makes the
+documentation of JSON from the dataclasses' docstrings. `junit`, `sarif` and `github` show the findings of `validate`
+in CI services; the sentences that they share with the text are in `verdict`.
 """
 
 from __future__ import annotations

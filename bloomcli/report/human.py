@@ -160,8 +160,7 @@ def value_text(text: str, most: int = VALUE_WIDTH, *, exact: bool | None = None)
         text: the value as `probe` accepts it.
         most: the most terminal cells.
         exact: False for a bound that the writer shortened. It gets the mark of a cut value, unless it is a number or
-            a
-            time.
+            a time.
     """
     if _FIGURE.fullmatch(text):
         return text

@@ -155,8 +155,7 @@ class Grid:
             rows: the rows.
             complete: the option that shows all columns at any width.
             legend: titles of columns, each with a sentence that is shown below the grid if the column is. Instead of
-                a
-                title, `values.CUT` stands for the mark of a cut value, and an empty text for the whole grid.
+                a title, `human.CUT` stands for the mark of a cut value, and an empty text for the whole grid.
         """
         self.heads = heads
         self.rows = list(rows)

@@ -1,6 +1,6 @@
 """Text reports of `probe`, `add`, `remove`, `fold` and `repair`. Every figure comes from the report.
 
-Each function takes a report and yields blocks (:mod:`bloomcli.report.layout`) for ``render.write``.
+Each function takes a report and yields blocks of `layout` for `render.write`.
 """
 
 from __future__ import annotations

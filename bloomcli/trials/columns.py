@@ -58,7 +58,6 @@ class ColumnFile:
             self._schema: pa.Schema = self._file.schema if file_format == "orc" else self._file.schema_arrow
         except (pa.ArrowException, OSError) as error:
             raise CorruptFile(f"Arrow can't read the file: {error}", path=path) from None
-        self._leaves: dict[str, list[Leaf]] = {}
 
     def leaf(self, column: Column) -> Leaf:
         """The Arrow leaf of a column.

@@ -26,21 +26,17 @@ Tried = tuple[Trial, Outcome]
 """A lookup that a reader ran, and its outcome."""
 
 
-def reader_row_not_run(
-    entry: Entry, version: str | None, formats: set[str], columns: Sequence[Encoded]
-) -> ReaderTrial:
+def reader_row_not_run(entry: Entry, formats: set[str], columns: Sequence[Encoded]) -> ReaderTrial:
     """The row of a reader that didn't run: it isn't installed, doesn't read files of these formats, or wasn't named
     and never looks at filters."""
-    if version is not None and formats & entry.formats and not formats & entry.probes:
-        (never,) = uses(entry.known, formats, columns)[:1]
-        return replace(
-            _row(entry, version, "not-run", formats, columns), reason=f"{never.reason}; --readers names it"
-        )
-    if version is None:
-        row = _row(entry, None, "not-installed", formats, columns)
+    if entry.version is None:
+        row = _row(entry, "not-installed", formats, columns)
         return replace(row, reason="not installed", hint=entry.install)
+    if formats & entry.formats and not formats & entry.probes:
+        (never,) = uses(entry.known, formats, columns)[:1]
+        return replace(_row(entry, "not-run", formats, columns), reason=f"{never.reason}; --readers names it")
     names = " and ".join(format_named(name).title for name in sorted(formats))
-    return replace(_row(entry, version, "unsupported", formats, columns), reason=f"it doesn't read {names} files")
+    return replace(_row(entry, "unsupported", formats, columns), reason=f"it doesn't read {names} files")
 
 
 def reader_row(
@@ -61,9 +57,8 @@ def reader_row(
         columns: how the chunks of the columns are encoded.
         seconds: the time that it took, including its start.
     """
-    version = entry.version
     compared = [one for one in tried if one[1].with_filters is not None]
-    differences = tuple(_differences(entry, version or "", compared))
+    differences = tuple(_differences(entry, compared))
     if differences:
         status = "unequal"
     elif end.error is not None:
@@ -72,7 +67,7 @@ def reader_row(
         status = "equal" if compared else "unsupported"
     comparisons = {file.comparison for file in job.files}
     return replace(
-        _row(entry, version, status, {file.format for file in job.files}, columns),
+        _row(entry, status, {file.format for file in job.files}, columns),
         comparison=(comparisons.pop() if len(comparisons) == 1 else "mixed") if compared else None,
         reason="; ".join(_reasons(tried, end)) or None,
         hint=end.hint,
@@ -82,14 +77,12 @@ def reader_row(
     )
 
 
-def _row(
-    entry: Entry, version: str | None, status: str, formats: set[str], columns: Sequence[Encoded]
-) -> ReaderTrial:
+def _row(entry: Entry, status: str, formats: set[str], columns: Sequence[Encoded]) -> ReaderTrial:
     """The row of a reader, without its lookups."""
     return ReaderTrial(
         reader=entry.name,
         title=entry.title,
-        version=version,
+        version=entry.version,
         status=status,
         uses_filters=bool(formats & entry.probes),
         uses=uses(entry.known, formats, columns),
@@ -116,7 +109,8 @@ def _reasons(tried: Sequence[Tried], end: Completion) -> Iterator[str]:
         yield end.error
 
 
-def _differences(entry: Entry, version: str, compared: Iterable[Tried]) -> Iterator[RowDifference]:
+def _differences(entry: Entry, compared: Iterable[Tried]) -> Iterator[RowDifference]:
+    reader = f"{entry.title} {entry.version}"
     for one, outcome in compared:
         file, column, lookup_value = one.file, one.column.column, one.value
         without, found = outcome.without, outcome.with_filters
@@ -124,7 +118,7 @@ def _differences(entry: Entry, version: str, compared: Iterable[Tried]) -> Itera
         if isinstance(found, LookupResult) and _same(without, found):
             continue
         rule = _rule(entry, file, column, lookup_value)
-        who = f"{entry.title} {version}: {column.name} = {lookup_value.literal}"
+        who = f"{reader}: {column.name} = {lookup_value.literal}"
         if not isinstance(found, LookupResult):
             what = f"fails with filters, and returns {plural(without.rows, 'row')} without: {found}"
         elif without.rows != found.rows:

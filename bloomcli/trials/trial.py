@@ -188,7 +188,7 @@ def _try_readers(
         mine = [file for file in files if file.format in entry.formats]
         never = not options.readers and not formats & entry.probes
         if entry.version is None or not mine or never:
-            rows[entry.name] = reader_row_not_run(entry, entry.version, formats, columns)
+            rows[entry.name] = reader_row_not_run(entry, formats, columns)
         else:
             running.append((entry, mine))
     running.sort(key=lambda item: item[0].extra == "spark")
