@@ -208,9 +208,11 @@ class _Looked:
 
     def look_for_live_rows(self) -> None:
         """Search the newest snapshots for rows that aren't deleted, in the files that have values."""
-        whole = (one.data_file for one in self._reached.bounds if one.whole and one.kind in _OF_DELTA)
-        if any(self._heads.get(path) for path in whole):
-            return  # Delta reads the column from the log alone
+        whole = {one.data_file for one in self._reached.bounds if one.whole and one.kind in _OF_DELTA}
+        if live := [(head, path) for path in whole for head in self._heads.get(path, ())]:
+            for head, path in live:  # files may have the column, but Delta reads it from the log alone
+                self._live[head, portable(path)] = sum(one.rows for one in self._results[path])
+            return
         heads: defaultdict[str, set[str]] = defaultdict(set)
         for file in self._reached.files:
             for head in file.keeper.heads if self._values_of[file.path] else ():

@@ -390,6 +390,7 @@ def test_values_of_partition_columns_are_in_the_log_and_in_names_of_directories(
     assert look(spark, name, "2026-11-02", "day").certificate
     found = look(spark, name, odd, "who")
     assert kinds(found) >= {"bounds in the log", "names of directories"}
+    assert all(place.live_rows == place.rows for place in found.places)
     assert found.statements[0] == rf"DELETE FROM {name} WHERE who IN ('it\'s 50% ü/=:')"
     assert kinds(look(spark, name, "2026-11-01", "day")) == kinds(found)
     spark.sql(found.statements[0])

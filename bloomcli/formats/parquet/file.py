@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 
 _VARIANT_NULL: Final = b"\0"
+_LEGACY: Final = b"org.apache.spark.legacy"
+"""The beginning of Spark's keys in files with dates of the Julian calendar, or times before 1900 of a zone's."""
 
 
 class ParquetFile(LocatedFile):
@@ -98,9 +100,13 @@ class ParquetFile(LocatedFile):
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
-        """How the file is encrypted, and the footer's extension."""
+        """How the file is encrypted, its calendar, and the footer's extension."""
         encryption, found = self.footer.encryption, extension_of(self.footer)
         details = () if encryption is None else encryption.details()
+        if any((pair.binary("key") or b"").startswith(_LEGACY) for pair in self.footer.key_values()):
+            details += (
+                ("calendar", "Spark's legacy mode: it reads old dates and times as others than those stored"),
+            )
         if found is None:
             return details
         return *details, ("footer extension", f"field 32767, {plural(found.bytes, 'byte')}")

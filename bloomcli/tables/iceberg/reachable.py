@@ -293,7 +293,7 @@ class _Listing:
         given = [
             (field["source-id"], one)
             for field, one in zip(fields, entry.get("partitions") or (), strict=False)
-            if (leaf := self._leaves.get(field["source-id"])) and _is_compared(field, leaf)
+            if (leaf := self._leaves.get(field.get("source-id"))) and _is_compared(field, leaf)
         ]
         found: dict[str, Any] = {"file_path": path, "file_format": "avro"}
         for end in ("lower", "upper"):

@@ -125,3 +125,11 @@ def test_columns_without_statistics_and_of_only_nulls_have_no_bounds(tmp_path: P
     found = by_name(tmp_path / "a.parquet")
     assert (found["n"].nulls, found["n"].min, found["n"].no_bounds) == (10, None, None)
     assert (found["v"].nulls, found["v"].min, found["v"].no_bounds) == (None, None, None)
+
+
+@pytest.mark.parametrize("key", ["legacyDateTime", "legacyINT96", "timeZone"])
+def test_files_with_dates_that_spark_moves_are_named(tmp_path: Path, key: str) -> None:
+    table = pa.table({"day": [1]}).replace_schema_metadata({f"org.apache.spark.{key}": ""})
+    pq.write_table(table, tmp_path / "a.parquet")
+    names = [name for name, _ in bloomcli.inspect(tmp_path / "a.parquet").details]
+    assert names == ["calendar"] * key.startswith("legacy")

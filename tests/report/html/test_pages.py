@@ -70,6 +70,14 @@ class Parsed(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
+def test_a_path_cannot_turn_the_heading_around() -> None:
+    page = html.html(replace(html_reports.of_file(), path="/data/\u202etxt.\n.parquet"))
+    assert "\u202e" not in page
+    heading = "/data/\\u202etxt.\\n.parquet"
+    assert f"<h1>{heading}</h1>" in page
+    assert f"<title>bloom inspect: {heading}</title>" in page
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_names_stay_text_in_tables_and_charts(name: str) -> None:
