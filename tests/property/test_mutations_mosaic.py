@@ -187,18 +187,6 @@ def test_every_swap_in_a_small_file_is_reported(little: OriginalFile) -> None:
     assert len(reported) == 9 * 8 / 2
 
 
-def test_every_truncation_of_a_small_file_is_reported(little: OriginalFile) -> None:
-    for size in range(0, len(little.data), 3):
-        with mutation(f"cut to {size} bytes"):
-            assert little.catches(little.data[:size])
-
-
-@given(data=st.data())
-@EXAMPLES
-def test_any_truncation_is_reported(whole: OriginalFile, data: st.DataObject) -> None:
-    assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
-
-
 @given(row=st.integers(0, ROWS - 1), text=st.text("abcxyz 0189", min_size=7, max_size=7))
 @MORE
 def test_a_changed_value_is_reported(little: OriginalFile, row: int, text: str) -> None:

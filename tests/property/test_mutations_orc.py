@@ -241,19 +241,6 @@ def test_streams_of_a_column_swapped_between_stripes_are_reported(little: Origin
     assert {(f.id, f.stripe, f.column) for f in found} == {("value-missing", 0, "id"), ("value-missing", 2, "id")}
 
 
-@pytest.mark.slow
-def test_every_truncation_of_a_small_file_is_reported(little: OriginalFile) -> None:
-    for size in range(len(little.data)):
-        with mutation(f"cut to {size} bytes"):
-            assert little.catches(little.data[:size])
-
-
-@given(data=st.data())
-@EXAMPLES
-def test_any_truncation_is_reported(whole: OriginalFile, data: st.DataObject) -> None:
-    assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
-
-
 @given(row=st.integers(0, ROWS - 1), text=st.text("abcxyz 0189", min_size=7, max_size=7))
 @MORE
 def test_a_changed_value_is_reported(little: OriginalFile, row: int, text: str) -> None:

@@ -336,18 +336,6 @@ def test_every_swap_in_a_small_file_is_reported(little: OriginalFile) -> None:
     assert len(reported) == 6
 
 
-def test_every_truncation_of_a_small_file_is_reported(tiny: OriginalFile) -> None:
-    for size in range(len(tiny.data)):
-        with mutation(f"cut to {size} bytes"):
-            assert tiny.catches(tiny.data[:size])
-
-
-@given(data=st.data())
-@EXAMPLES
-def test_any_truncation_is_reported(whole: OriginalFile, data: st.DataObject) -> None:
-    assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
-
-
 @given(data=st.data())
 @EXAMPLES
 def test_bytes_taken_out_of_the_filters_are_reported(whole: OriginalFile, data: st.DataObject) -> None:
