@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from bloomcli.advice.budget import Choice, Size, choose
-from bloomcli.advice.recommend import Request, encoded, recommend, saved_at, with_reads
+from bloomcli.advice.recommend import encoded, recommend, saved_at, with_reads
 from bloomcli.commands.sampling import Budget
 from bloomcli.model.advice import SELDOM, AdviseReport, AdviseTotal, AtRate, ColumnAdvice, LookupCost, LookupGain
 from bloomcli.model.reader_use import ReaderUse
@@ -24,16 +24,10 @@ def decide(figures: AdviseReport, *, budget: Budget | None = None, named: Collec
         named: the columns that the user named.
     """
     log = figures.queries
-    request = Request(
-        fpp=figures.fpp,
-        statements=None if log is None else log.about_table,
-        readers=tuple(map(reader, figures.readers)),
-        formats=figures.formats,
-        failed=len(figures.failed),
-        present=figures.present_share,
-        named=named,
-    )
-    columns = [recommend(_with_share(column, figures.bytes), request) for column in figures.columns]
+    columns = [
+        recommend(_with_share(column, figures.bytes), figures, named=column.column in named)
+        for column in figures.columns
+    ]
     limit = None if budget is None else budget.of(figures.bytes)
     gap = None
     if limit is not None:

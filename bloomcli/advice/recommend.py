@@ -12,13 +12,11 @@ times), and the row numbers that pandas stores, then get a filter only if the us
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from bloomcli.model.advice import SELDOM, AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain
-from bloomcli.rules.reader_table import Reader
-from bloomcli.rules.readers import DICTIONARIES, GAINS, Encoded, uses
+from bloomcli.model.advice import SELDOM, AdviseReport, AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain
+from bloomcli.rules.readers import DICTIONARIES, GAINS, Encoded, reader, uses
 from bloomcli.words import are, plural, rate, size
 
 LEAST_SAVED: Final = 0.1
@@ -41,25 +39,6 @@ _ROW_NUMBERS: Final = re.compile(r"__index_level_\d+__")
 """Names that pandas gives to an unnamed index, which it stores if rows were dropped or put in another order."""
 
 
-class Request(NamedTuple):
-    """The conditions of a recommendation, in addition to a column's figures."""
-
-    fpp: float
-    """The requested false-positive rate."""
-    statements: int | None = None
-    """The number of statements that read the table; None without queries."""
-    readers: Collection[Reader] = ()
-    """The named readers."""
-    formats: Collection[str] = ()
-    """The formats of the files."""
-    failed: int = 0
-    """The number of files that couldn't be read."""
-    present: float = 0.5
-    """The share of lookups whose value the column has."""
-    named: Collection[str] = ()
-    """The columns that the user named."""
-
-
 def encoded(column: ColumnAdvice) -> Encoded:
     """How the column is encoded, which decides what filters do for a reader."""
     kind = column.type.partition("(")[0]
@@ -79,27 +58,33 @@ class _Verdict(NamedTuple):
         return self.reason_id == "saves"
 
 
-def recommend(column: ColumnAdvice, request: Request) -> ColumnAdvice:
+def recommend(column: ColumnAdvice, figures: AdviseReport, *, named: bool = False) -> ColumnAdvice:
     """The column with its recommendation (`recommended`, `reason`, `reason_id`), and with a judgement on its existing
-    filters."""
-    if _is_row_number(column, request):
+    filters.
+
+    Args:
+        column: its figures.
+        figures: what is known of all columns together.
+        named: the user named the column.
+    """
+    if _is_row_number(column, named):
         column = replace(column, page_index=None)
-    verdict = _on_new_filters(column, request)
+    verdict = _on_new_filters(column, figures, named)
     if column.existing is not None and column.existing.filters:
-        existing = judge(column, column.existing, request)
+        existing = judge(column, column.existing, figures)
         column = replace(column, existing=existing)
         verdict = _on_existing(existing, verdict)
     column = replace(
-        column, recommended=verdict.recommended, reason_id=verdict.reason_id, reason=verdict.reason, fpp=request.fpp
+        column, recommended=verdict.recommended, reason_id=verdict.reason_id, reason=verdict.reason, fpp=figures.fpp
     )
-    return with_reads(column, request.present)
+    return with_reads(column, figures.present_share)
 
 
-def judge(column: ColumnAdvice, existing: ExistingFilters, request: Request) -> ExistingFilters:
+def judge(column: ColumnAdvice, existing: ExistingFilters, figures: AdviseReport) -> ExistingFilters:
     """The existing filters of a column, with their judgement."""
     if existing.judgement == "unreadable":
         return existing
-    if _worthless(column, request) is not None:
+    if _worthless(column, figures) is not None:
         judgement = "not-worth"
     elif existing.max_fpp is not None and existing.max_fpp >= SATURATED:
         judgement = "saturated"
@@ -112,43 +97,42 @@ def judge(column: ColumnAdvice, existing: ExistingFilters, request: Request) -> 
     return replace(existing, judgement=judgement)
 
 
-def _on_new_filters(column: ColumnAdvice, request: Request) -> _Verdict:
+def _on_new_filters(column: ColumnAdvice, figures: AdviseReport, named: bool) -> _Verdict:
     """The verdict on new filters."""
-    why_not = _worthless(column, request)
+    share, log = figures.present_share, figures.queries
+    why_not = _worthless(column, figures)
     if why_not is not None:
         return why_not
-    if request.statements is not None and not column.lookups:
-        statements = plural(request.statements, "statement")
+    if log is not None and not column.lookups:
+        statements = plural(log.about_table, "statement")
         return _Verdict("not-queried", f"none of the {statements} about the table looks values of it up")
-    saved, today = column.saved_bytes, _reads(column, request.present)[0]
-    if not _gains(column, request.present) and column.nulls is not None and column.nulls >= column.rows:
+    saved, today = column.saved_bytes, _reads(column, share)[0]
+    if not _gains(column, share) and column.nulls is not None and column.nulls >= column.rows:
         return _Verdict("unknown", "it has no values, only nulls" if column.rows else "it has no rows")
-    if saved is None or not _gains(column, request.present):
+    if saved is None or not _gains(column, share):
         why = "the sample has no row group with values"
-        if request.failed:
-            why = f"{plural(request.failed, 'file')} of the sample could not be read"
+        if figures.failed:
+            why = f"{plural(len(figures.failed), 'file')} of the sample could not be read"
         return _Verdict("unknown", f"no value of it was looked up: {why}")
     # if some row groups have filters, add the missing ones, even if the sample has few row groups without filters
     partly = column.existing is not None and column.existing.filters and column.existing.row_groups_without_filter
     if (saved.low > 0 or (partly and saved.estimate > 0)) and saved.estimate >= LEAST_SAVED * today:
-        saves = _saves(column, request.present)
-        measured = request.statements is None and column.column not in request.named and _MEASURES.match(column.type)
-        if measured or _is_row_number(column, request):
+        saves = _saves(column, share)
+        measured = log is None and not named and _MEASURES.match(column.type)
+        if measured or _is_row_number(column, named):
             values = f"values of a {column.type}" if measured else "row numbers of pandas"
             why = f"a lookup would read {_bytes(saved.estimate)} less, but {values} are seldom looked up by `=`"
             return _Verdict(SELDOM, why)
         return _Verdict("saves", saves)
-    return _saves_too_little(column, request.present)
+    return _saves_too_little(column, share)
 
 
-def _is_row_number(column: ColumnAdvice, request: Request) -> bool:
+def _is_row_number(column: ColumnAdvice, named: bool) -> bool:
     """Whether the column has the row numbers that pandas stores, and neither the user nor a query names it."""
-    return _ROW_NUMBERS.fullmatch(column.column) is not None and not (
-        column.lookups or column.column in request.named
-    )
+    return _ROW_NUMBERS.fullmatch(column.column) is not None and not (column.lookups or named)
 
 
-def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
+def _worthless(column: ColumnAdvice, figures: AdviseReport) -> _Verdict | None:
     """The reason for which a filter of any size is useless or harmful for the column; None if there is no such
     reason."""
     if column.unfilterable is not None:
@@ -157,7 +141,7 @@ def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
     if left is not None and column.row_groups > 1 and left <= min(PRUNED, column.row_groups / 2):
         some = _of(left, column.row_groups)
         return _Verdict("sorted", f"sorted: min/max leaves {some} for a value, without a filter")
-    named = [use for who in request.readers for use in uses(who, request.formats, [encoded(column)])]
+    named = [use for who in figures.readers for use in uses(reader(who), figures.formats, [encoded(column)])]
     if named and all(use.verdict == DICTIONARIES for use in named):
         return _Verdict(
             "dictionary",

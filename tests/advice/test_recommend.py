@@ -6,14 +6,26 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.advice import MIB, column, exact, existing, gain
+from support.advice import MIB, column, exact, existing, gain, report
 
-from bloomcli.advice.recommend import Request, recommend
-from bloomcli.model.advice import ColumnAdvice, Interval, PageIndexGain
-from bloomcli.rules.readers import reader
+from bloomcli.advice.recommend import recommend
+from bloomcli.model.advice import AdviseReport, ColumnAdvice, Interval, PageIndexGain, QueryLog
 
-PLAIN = Request(fpp=0.01)
+PLAIN = report()
 ALL_DICTIONARIES = {"dictionary_row_groups": 100}
+
+
+def asked(statements: int) -> AdviseReport:
+    """The figures with a log of queries, which has this number of statements about the table."""
+    log = QueryLog(
+        statements=statements,
+        about_table=statements,
+        unreadable=0,
+        unreadable_examples=(),
+        columns=(),
+        unserved=(),
+    )
+    return report(queries=log)
 
 
 def verdict(found: ColumnAdvice) -> tuple[bool, str]:
@@ -133,10 +145,10 @@ def test_one_row_group_of_unique_values_gets_a_filter_because_absent_values_are_
 def test_dictionaries_answer_where_readers_are_named_and_all_of_them_look_there(
     readers: tuple[str, ...], found: tuple[bool, str]
 ) -> None:
-    request = Request(fpp=0.01, readers=tuple(map(reader, readers)), formats=("parquet",))
-    assert verdict(recommend(column(**ALL_DICTIONARIES), request)) == found
+    figures = report(readers=tuple(readers), formats=("parquet",))
+    assert verdict(recommend(column(**ALL_DICTIONARIES), figures)) == found
     one_without = column(dictionary_row_groups=99)
-    assert recommend(one_without, request).recommended
+    assert recommend(one_without, figures).recommended
 
 
 @pytest.mark.parametrize(
@@ -153,9 +165,7 @@ def test_dictionaries_answer_where_readers_are_named_and_all_of_them_look_there(
 def test_a_column_of_which_no_named_reader_uses_filters_gets_none(
     properties: tuple[str, ...], readers: list[str], why: str | None
 ) -> None:
-    found = recommend(
-        column(properties=properties), Request(fpp=0.01, readers=tuple(map(reader, readers)), formats=("parquet",))
-    )
+    found = recommend(column(properties=properties), report(readers=tuple(readers), formats=("parquet",)))
     if why is None:
         assert found.recommended
     else:
@@ -175,14 +185,14 @@ def test_sentences_about_one_filter_are_about_one() -> None:
 
 
 def test_a_column_that_no_query_looks_up_is_left_alone_whatever_it_would_save() -> None:
-    found = recommend(column(lookups=0), Request(fpp=0.01, statements=1234))
+    found = recommend(column(lookups=0), asked(1234))
     assert verdict(found) == (False, "not-queried")
     assert found.reason == "none of the 1,234 statements about the table looks values of it up"
 
 
 def test_the_values_of_queries_decide_where_there_are_some() -> None:
     """A column with few values is worth a filter if the queries look absent ones up, and the other way round."""
-    queries = Request(fpp=0.01, statements=10)
+    queries = asked(10)
     few = {"distinct": exact(5), "distinct_per_row_group": exact(5), "present": gain(1, 1)}
     found = recommend(column(lookups=10, queried=gain(1, 0.01), **few), queries)
     assert verdict(found) == (True, "saves")
@@ -191,7 +201,7 @@ def test_the_values_of_queries_decide_where_there_are_some() -> None:
 
 
 def test_lookups_by_parameters_have_no_values_so_that_those_of_the_column_decide() -> None:
-    queries = Request(fpp=0.01, statements=10)
+    queries = asked(10)
     assert verdict(recommend(column(lookups=10, queried=None), queries)) == (True, "saves")
     few = column(lookups=10, queried=None, distinct=exact(5), distinct_per_row_group=exact(5))
     assert verdict(recommend(few, queries)) == (False, "few-values")
@@ -265,18 +275,17 @@ def test_row_numbers_of_pandas_get_filters_and_page_indexes_only_if_the_user_or_
     assert verdict(found) == (False, "seldom-looked-up")
     assert "row numbers of pandas are seldom looked up" in found.reason
     assert found.page_index is None
-    for names_it, request in (
-        (numbers, PLAIN._replace(named={"__index_level_0__"})),
-        (replace(numbers, lookups=3, queried=numbers.present), PLAIN._replace(statements=3)),
+    for found in (
+        recommend(numbers, PLAIN, named=True),
+        recommend(replace(numbers, lookups=3, queried=numbers.present), asked(3)),
     ):
-        found = recommend(names_it, request)
         assert verdict(found) == (True, "saves")
         assert found.page_index == numbers.page_index
     assert verdict(recommend(column("my__index_level_0__"), PLAIN)) == (True, "saves")
 
 
 def test_filters_that_no_query_uses_are_kept_because_a_log_is_seldom_all_queries() -> None:
-    queries = Request(fpp=0.01, statements=4)
+    queries = asked(4)
     found = recommend(column(existing=existing(), lookups=0), queries)
     assert found.existing is not None
     assert (found.existing.judgement, *verdict(found)) == ("worth", False, "has-filters")

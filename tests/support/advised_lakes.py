@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bloomcli
-from bloomcli.advice.recommend import Request, recommend
+from bloomcli.advice.recommend import recommend
 from bloomcli.model.advice import ColumnAdvice, LookupCost, LookupGain
 from bloomcli.model.file import Presence
-from support.advice import exact
+from support.advice import exact, report
 
 FILES: Final = 6
 GROUPS: Final = 5
@@ -296,7 +296,7 @@ def exhaustive(folder: Path, filtered: Path, column: str, *, seed: int, fpp: flo
         saved_bytes=exact(sum(saved) / len(saved)),
         **gains,
     )
-    return recommend(figures, Request(fpp=fpp))
+    return recommend(figures, report(fpp=fpp))
 
 
 def _looked_up(
