@@ -40,13 +40,11 @@ import sys
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.model.file import Presence
-
-if TYPE_CHECKING:
-    from bloomcli.model.probe import BitTrail
+from bloomcli.model.probe import BitTrail
 
 ENCRYPTED: Final = "the column is encrypted"
 ONLY_NULLS: Final = "only nulls"
@@ -392,8 +390,6 @@ def answer(facts: UnitFacts, lookup: Lookup, stats_skip: bool | None, *, explain
 
 
 def _trail(bits: Bits, lookup: Lookup) -> Iterator[BitTrail]:
-    from bloomcli.model.probe import BitTrail
-
     for encoded, value in zip(lookup.encodings, lookup.hashes, strict=True):
         block, positions, present = bits.trail(value)
         yield BitTrail(hashed=encoded, hash=value, block=block, bits=positions, present=present)

@@ -113,9 +113,8 @@ class MosaicFile(LocatedFile):
         return [group.rows for group in self.footer.row_groups]
 
     def indexed_column(self, column: Column) -> Column:
-        from bloomcli.formats.mosaic import index_input
-
-        return index_input.column_of(self.footer.columns[column.index])
+        found: Column = self.part("index_input").column_of(self.footer.columns[column.index])
+        return found
 
     def _lookup(self, literal: Literal, column: MosaicColumn) -> Lookup:
         encodings = values.literal_encodings(literal, column)

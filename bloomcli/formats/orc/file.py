@@ -157,9 +157,8 @@ class OrcFile(LocatedFile):
         return self.footer.version_error
 
     def indexed_column(self, column: Column) -> Column:
-        from bloomcli.formats.orc import index_input
-
-        return index_input.column_of(self.footer.types[column.index])
+        found: Column = self.part("index_input").column_of(self.footer.types[column.index])
+        return found
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the row indexes that they are compared with."""
@@ -191,10 +190,8 @@ class OrcFile(LocatedFile):
                         yield FilterBounds(group, streams.stripe.ordinal, *statistics.bounds(found, orc))
 
     def uncounted_nulls(self, column: Column) -> Iterator[tuple[int | None, int]]:
-        from bloomcli.formats.orc import proof
-
         self.footer.will_read_stripes()
-        return proof.uncounted_nulls(self.filters, column.index)
+        yield from self.part("proof").uncounted_nulls(self.filters, column.index)
 
     def units(self) -> Sequence[int]:
         return [self.footer.row_groups(s) for s in self.footer.stripes]
