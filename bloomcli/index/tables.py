@@ -133,8 +133,15 @@ def _read_column(column: pa.Array) -> Any:
     if pa.types.is_large_string(column.type):
         return column.to_pylist()
     if pa.types.is_large_list(column.type):
-        return column.offsets.to_pylist(), np.asarray(column.values)
-    return np.asarray(column)
+        return column.offsets.to_pylist(), _numbers(column.values)
+    return _numbers(column)
+
+
+def _numbers(column: pa.Array) -> NDArray[Any]:
+    """The numbers of a column. `np.asarray` would import pandas."""
+    kind = np.dtype(column.type.to_pandas_dtype())
+    data = column.buffers()[1] if len(column) else b""
+    return np.frombuffer(data, kind, len(column), column.offset * kind.itemsize if len(column) else 0)
 
 
 def _stored(path: str) -> str:
