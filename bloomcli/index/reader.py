@@ -23,7 +23,7 @@ from bloomcli.index.ends import read_ends
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, read_properties
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
 from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Stamp, Units, read_files, read_units
-from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexedFile, IndexFacts
+from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexFacts
 from bloomcli.storage.base import FileEntry, Source
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.registry import store_of
@@ -293,10 +293,10 @@ class FreshnessCheck:
         if at is None:
             return NoAnswer.UNKNOWN
         stamp = self._files.stamp(at)
-        return (at, stamp) if is_same(stamp, item) else NoAnswer.CHANGED
+        return (at, stamp) if _is_same(stamp, item) else NoAnswer.CHANGED
 
 
-def is_same(indexed: IndexedFile | Stamp, item: FileEntry) -> bool:
+def _is_same(indexed: Stamp, item: FileEntry) -> bool:
     """Whether a listed file is the one that was indexed. Sends a request if the listing has neither time nor tag."""
     size, mtime_ns, tag = item.size, item.mtime_ns, item.tag
     if not mtime_ns and not tag:
