@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from bloomcli.errors import BloomError, CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
 from bloomcli.index.bits import ColumnBits, units_with
-from bloomcli.index.ends import read_ends
+from bloomcli.index.ends import Ends
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, read_properties
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
-from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Stamp, Units, read_files, read_units
+from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Stamp, Units, read_units
 from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexFacts
 from bloomcli.storage.base import FileEntry, Source
 from bloomcli.storage.listing import spelling
@@ -80,12 +80,12 @@ class Index:
         self._tables_at = min(blob.offset for blob in tables)
         length = max(blob.offset + blob.length for blob in tables) - self._tables_at
         self._tables = source.read_at(self._tables_at, length) if length <= _TOGETHER_BYTES else None
-        self.files: Files = read_files(source.path, files, self._table(files), f"blobs[{at}]")
+        self.files = Files(source.path, files, self._table(files), f"blobs[{at}]")
         self._units: dict[IndexedColumn, Units] = {}
         self._ends = None
         if ends:
             blob, sizes = ends
-            self._ends = read_ends(source, blob, sizes, self._table(sizes[0]), self.files)
+            self._ends = Ends(source, blob, sizes, self._table(sizes[0]), self.files)
 
     def ends(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Yield the packed ends of files, as `bloomcli.index.ends.Ends.read`. Raises CorruptFile."""

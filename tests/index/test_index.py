@@ -442,6 +442,15 @@ def test_a_temporary_file_that_cannot_be_read_any_more_is_an_error_and_nothing_i
     assert not list(folder.iterdir())
 
 
+def test_rows_are_summed_up_beyond_64_bits(tmp_path: Path) -> None:
+    rows = (1 << 53,) * 1100
+    with IndexWriter([COLUMN], fpp=0.01) as writer:
+        writer.add(made(0, 1)._replace(rows=rows), [])
+        writer.write(str(tmp_path / "index"), overwrite=False)
+    with opened(tmp_path / "index") as index:
+        assert index.facts().rows == sum(rows)
+
+
 def test_paths_and_columns_have_any_name_that_a_file_may_have(tmp_path: Path) -> None:
     odd = [
         os.fsdecode(b"lake/\xff.parquet"),
