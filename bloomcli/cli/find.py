@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
@@ -171,20 +172,27 @@ def _check_table(
 
 
 def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | None) -> Search:
-    """The search by the engine that the options name."""
+    """The search by the engine that the options name. For a table's snapshot without Spark, standard error says what
+    was read."""
     from bloomcli.finding.lake import Search
 
+    which, engine = where.table, replace(where, table=None)
     paths = named_paths(where)
-    if where.engine != "spark" and where.table is not None:
-        return _search_of_snapshot(where, where.table, values, chosen, index)
-    if where.engine != "spark":
+    if where.engine == "spark":
+        from bloomcli.finding.on_spark import SparkSearch
+        from bloomcli.tables.reading import session_of
+
+        return SparkSearch(session_of(engine_of(engine)), paths, values, chosen, which, index)
+    if which is None:
         check_engine_options(where, changing=False)
         return Search(paths, values, chosen, where.jobs, index)
-    from bloomcli.finding.on_spark import SparkSearch
-    from bloomcli.tables.reading import session_of
+    from bloomcli.finding.of_table import of_snapshot
+    from bloomcli.tables.reading import opened, read_from
 
-    session = session_of(engine_of(replace(where, table=None)))
-    return SparkSearch(session, paths, values, chosen, where.table, index)
+    table = opened(engine_of(engine), which)
+    if not is_quiet():
+        output.say(f"note: {read_from(table)}", err=True)
+    return Search(partial(of_snapshot, table, which.where, typed=False), values, chosen, where.jobs, index)
 
 
 def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: str, target: str | None) -> int:
@@ -204,19 +212,6 @@ def _find_reachable(where: Dataset, values: Values, chosen: FindOptions, form: s
         with new_output(target, binary=False) as stream:
             json.write("reachable", report, stream)
     return report.exit_code
-
-
-def _search_of_snapshot(
-    where: Dataset, which: TableOptions, values: Values, chosen: FindOptions, index: str | None
-) -> Search:
-    """The search of a table's snapshot without Spark. Standard error says what was read."""
-    from bloomcli.finding.of_table import SnapshotSearch
-    from bloomcli.tables.reading import opened, read_from
-
-    table = opened(engine_of(replace(where, table=None)), which)
-    if not is_quiet():
-        output.say(f"note: {read_from(table)}", err=True)
-    return SnapshotSearch(table, which.where, values, chosen, where.jobs, index)
 
 
 def _check_output(form: str, target: str | None, *, rows: bool, reachable: bool) -> None:

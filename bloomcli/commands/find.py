@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -22,7 +22,11 @@ from bloomcli.engine_filters.registry import excludes_all
 from bloomcli.errors import CorruptFile, SourceChanged, UnsupportedError
 from bloomcli.formats.arrays import binaries, int64s, repeated, shifted
 from bloomcli.formats.base import FilterFile
+from bloomcli.formats.column_search import Candidates, ColumnSearch, FoundRows, Matches, Scope, numbered
+from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.formats.registry import open_file
+from bloomcli.formats.wanted_values import WantedValues
+from bloomcli.index.ends import unpacked_end
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
@@ -30,11 +34,6 @@ from bloomcli.storage.base import Fingerprint, Source
 from bloomcli.storage.registry import open_source, store_of
 from bloomcli.storage.sources import CountingSource, check_not_written
 from bloomcli.values.literals import how_looked_up
-
-if TYPE_CHECKING:
-    from bloomcli.formats.column_search import Candidates, ColumnSearch, FoundRows, Matches
-    from bloomcli.formats.filter_lookup import FilterAnswer
-    from bloomcli.formats.wanted_values import WantedValues
 
 
 def selected(file: FilterFile, options: FindOptions) -> list[str] | None:
@@ -163,8 +162,6 @@ def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
     """
     if indexed is None or indexed.end is None:
         return open_source(path)
-    from bloomcli.index.ends import unpacked_end
-
     end = unpacked_end(indexed.end, indexed.seen.size)
     return store_of(path).open_from_parts(path, indexed.seen, end) or open_source(path)
 
@@ -217,8 +214,6 @@ def _search(
         if answer.ruled_out:
             return without_rows(original.path, answer, options)
         row_groups = answer.possible
-    from bloomcli.formats.column_search import Scope, numbered
-
     source = CountingSource(original)
     file = open_file(source, options.names, options.keys)
     column, directory, search = _column_search(file, options)
@@ -371,8 +366,6 @@ class _FileRows:
         """Read the records of rows of row groups, and give them to `emit`."""
         if not self._options.rows or not matches:
             return
-        from bloomcli.formats.column_search import FoundRows
-
         found = [
             FoundRows(some[0][0], pa.concat_arrays([m.rows for _, m in some]))
             for _, group in groupby(matches, lambda match: id(match[0]))

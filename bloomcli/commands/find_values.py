@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+import pyarrow as pa
 
 from bloomcli.commands.columns import kind_of
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.formats.arrays import binaries
 from bloomcli.formats.base import FilterFile
+from bloomcli.formats.column_search import ColumnSearch
+from bloomcli.formats.filter_lookup import FilterLookup
+from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from bloomcli.formats.column_search import ColumnSearch
-    from bloomcli.formats.filter_lookup import FilterLookup
-    from bloomcli.formats.wanted_values import WantedValues
-
 
 VALUES_MOST: Final = 100_000_000
 """Most values of one search. They are in memory, with their hashes."""
@@ -74,7 +71,7 @@ class Values:
 
     Attributes:
         texts: the values as UTF-8.
-        file: as above.
+        file: the path of the file that they come from.
         filter_lookup: looks the values up in the filters of files with the schema of a file that was searched.
     """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Final
 from uuid import UUID
 
@@ -20,8 +21,6 @@ _FIELD_IDS: Final = (b"PARQUET:field_id", b"iceberg.id")
 """Keys of pyarrow's metadata for the field ids of Parquet files, and of Iceberg's ORC files."""
 Constant = str | bytes | None
 """The value of a column in all rows of a file, as text or, of a binary column, as bytes; None for null."""
-_WIDER: Final = {8: (16, 32, 64), 16: (32, 64), 32: (64,), 64: ()}
-"""For each width of integers in bits, the larger widths."""
 _INT96: Final = pa.timestamp("ns")
 """The type that pyarrow reads INT96 as. It is an instant, of which Spark reads microseconds."""
 
@@ -234,9 +233,7 @@ def widens(narrow: Any, wide: Any) -> bool:
         if types.is_integer(wide):
             signed = types.is_signed_integer(wide)
             same = types.is_signed_integer(narrow) == signed
-            return (same and narrow.bit_width == wide.bit_width) or (
-                (same or signed) and wide.bit_width in _WIDER[narrow.bit_width]
-            )
+            return bool(narrow.bit_width <= wide.bit_width if same else signed and narrow.bit_width < wide.bit_width)
         if types.is_decimal(wide):
             return bool(wide.precision - wide.scale >= {8: 3, 16: 5, 32: 10, 64: 20}[narrow.bit_width])
         return bool(types.is_float64(wide)) and narrow.bit_width <= 32
@@ -265,8 +262,6 @@ def _is_binary(kind: Any) -> bool:
 
 def chosen_leaves(known: Sequence[str], select: Sequence[str]) -> tuple[list[str], list[str]]:
     """The leaves that names, groups and globs select (all if `select` is empty), and the names that select none."""
-    from fnmatch import fnmatchcase
-
     if not select:
         return list(known), []
     chosen: set[str] = set()

@@ -53,7 +53,7 @@ _COUNTED: Final = ("InMemoryRelation", "Range")
 Part = Any
 """The files of a task, and the job."""
 
-MapBlocks = Callable[[Callable[[Iterator[bytes]], Iterator[Any]]], Sequence[Any]]
+MapBlocks = Callable[[Callable[[Iterable[bytes]], Iterable[Any]]], Sequence[Any]]
 """Calls a function with blocks of values: once on the driver or, if only executors have the values, on each
 executor with a part of the blocks. Returns the results of all calls."""
 
@@ -103,7 +103,8 @@ def frame(
             searched = partial(_of_shared, shared=shared, search=search, arrow=_arrow(schema))
             return session.range(0, len(pickled_parts), 1, len(pickled_parts)).mapInArrow(searched, schema)
         blocks = chosen.distinct().mapInArrow(pieces_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
-        files = parts(lambda function: blocks.mapPartitions(partial(_mapped, function=function)).collect())
+        packed = blocks.map(lambda row: bytes(row[0]))
+        files = parts(lambda function: packed.mapPartitions(function).collect())
         if not files:
             return session.createDataFrame([], schema)
         stream = partial(_stream, search=search, arrow=_arrow(schema))
@@ -283,10 +284,6 @@ def _gathered(found: Iterable[pa.RecordBatch | FileFound]) -> Iterator[pa.Record
         rows, size = rows + item.num_rows, size + item.nbytes
     if waiting:
         yield pa.concat_batches(waiting)
-
-
-def _mapped(blocks: Iterable[Any], function: Callable[[Iterator[bytes]], Iterator[Any]]) -> Iterator[Any]:
-    return function(bytes(block[0]) for block in blocks)
 
 
 def _stream(pairs: Iterable[tuple[Part, Any]], search: Search, arrow: pa.Schema) -> Iterator[tuple[bytes]]:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bloomcli.commands.find import ALSO, with_texts
 from bloomcli.commands.find_values import Values
 from bloomcli.formats.arrays import binaries
+from bloomcli.formats.wanted_values import xxh64_of
 from bloomcli.model.find import ValueFound
 from bloomcli.model.paths import shown
 
@@ -38,9 +40,6 @@ class FoundValues:
 
     def counted(self, path: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file with the values as text, and count them. Their number is known at the end."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         counts: Counter[bytes] = Counter()
         for batch in batches:
             values, also = batch.column("value"), batch.column(ALSO)
@@ -69,9 +68,6 @@ class FoundValues:
 
     def _found(self) -> pa.Array:
         """The different values that were found."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         found = [binaries(list(self._counted)), *self._waiting]
         self._waiting = [pc.unique(pa.concat_arrays(found))]
         return self._waiting[0]
@@ -97,11 +93,6 @@ class FoundValues:
 
 def _different(texts: pa.LargeBinaryArray) -> int:
     """The number of different texts. Sorted hashes take 24 bytes for a text, a table of texts over a hundred."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from bloomcli.formats.wanted_values import xxh64_of
-
     hashes = pa.Array.from_buffers(pa.uint64(), len(texts), [None, pa.py_buffer(xxh64_of(texts))])
     order = pc.array_sort_indices(hashes)
     ordered = hashes.take(order)
@@ -112,8 +103,6 @@ def _different(texts: pa.LargeBinaryArray) -> int:
 
 def _missing(texts: pa.LargeBinaryArray, found: pa.Array) -> list[bytes]:
     """The first texts that aren't among those that were found, each once."""
-    import pyarrow.compute as pc
-
     lacking = pc.indices_nonzero(pc.invert(pc.is_in(texts, value_set=found)))
     some: dict[bytes, None] = {}
     for at in range(0, len(lacking), LISTED_MOST):

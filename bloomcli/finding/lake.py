@@ -63,7 +63,7 @@ class Search:
     """The search of many files. Iterate over `files` once; `report` is complete at its end.
 
     Args:
-        paths: files, directories, patterns and URIs.
+        where: files, directories, patterns and URIs; or a function that returns the files for checked options.
         values: the values to find.
         options: the options of `find`.
         jobs: files at a time; None: the number of cores, and more for files in stores.
@@ -81,20 +81,19 @@ class Search:
 
     def __init__(
         self,
-        paths: Sequence[str],
+        where: Sequence[str] | Callable[[FindOptions], SearchFiles],
         values: Values,
         options: FindOptions,
         jobs: int | None = None,
         index: str | None = None,
     ) -> None:
-        self._paths = paths
         self._options = options.checked()
         self._values = self.checked_values(values)
         self._jobs = jobs
         self._meter = Meter()
         self._started = time.perf_counter()
         with self._counted():
-            self._found = self._files()
+            self._found = where(self._options) if callable(where) else _files_of(where, self._options)
             column = self._found.indexed
             # with the end of a file, it is opened without a request
             ends = not self._options.maybe or not column.certain
@@ -107,11 +106,6 @@ class Search:
     def _counted(self) -> AbstractContextManager[None]:
         """Count the requests of a block, for the report."""
         return counted_by(self._meter)
-
-    def _files(self) -> SearchFiles:
-        """The files to search. Raises as the search."""
-        listed = listed_files(self._paths, self._options)
-        return SearchFiles.of(with_partitions(self._options, listed), listed)
 
     @property
     def report(self) -> FindReport:
@@ -276,6 +270,12 @@ class Search:
         sums = self._sums
         for name, number in numbers.items():
             sums[name] += number
+
+
+def _files_of(paths: Sequence[str], options: FindOptions) -> SearchFiles:
+    """The files that paths name. Raises as `Search`."""
+    listed = listed_files(paths, options)
+    return SearchFiles.of(with_partitions(options, listed), listed)
 
 
 def _first_rows(

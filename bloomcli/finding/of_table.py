@@ -1,16 +1,13 @@
-"""The files of a table's snapshot as a search takes them: with the table's columns, deletes and partition values; and
-the search of a snapshot without Spark."""
+"""The files of a table's snapshot as a search takes them: with the table's columns, deletes and partition values."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions, ProbeOptions
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.record_shape import Shape, chosen_leaves, leaves, prune_shape
 from bloomcli.errors import BloomError, UnknownColumn, UnsupportedError, UsageError
-from bloomcli.finding.lake import Search
 from bloomcli.finding.search_files import FileWork, Job, SearchFiles, failed
 from bloomcli.model.schema import ColumnName
 from bloomcli.storage.base import FileEntry
@@ -109,30 +106,3 @@ def _check_column(shape: Shape, column: str, table: str) -> None:
             path=table,
             hint=f'--where chooses partitions: --where "{column} = ..."',
         )
-
-
-class SnapshotSearch(Search):
-    """The search of a table's snapshot by threads of this process, without the rows that the table has deleted.
-
-    Args:
-        table: the table.
-        where: a condition in SQL that leaves files out.
-        values, options, jobs, index: as for `Search`.
-
-    Raises: as `Search` and `of_snapshot`.
-    """
-
-    def __init__(
-        self,
-        table: TableSnapshot,
-        where: str | None,
-        values: Values,
-        options: FindOptions,
-        jobs: int | None = None,
-        index: str | None = None,
-    ) -> None:
-        self._table, self._where = table, where
-        super().__init__((), values, options, jobs, index)
-
-    def _files(self) -> SearchFiles:
-        return of_snapshot(self._table, self._where, self._options, typed=False)

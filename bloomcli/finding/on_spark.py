@@ -37,6 +37,7 @@ from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
+from bloomcli.tables.opening import check_named_in_sql, open_table
 from bloomcli.words import plural
 
 Name = str | os.PathLike[str]
@@ -238,8 +239,6 @@ def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
 
 def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> SearchFiles:
     """List the files of a table's snapshot. Raises: as `find_table`."""
-    from bloomcli.tables.opening import check_named_in_sql, open_table
-
     which = which.checked()
     check_named_in_sql(which.table)
     table = open_table(spark, which.table, snapshot=which.snapshot, as_of=which.time)
@@ -293,17 +292,15 @@ class SparkSearch(Search):
         table: TableOptions | None = None,
         index: str | None = None,
     ) -> None:
-        self._spark, self._which = checked_session(spark), table
-        super().__init__(paths, values, options, index=index)
+        self._spark = checked_session(spark)
+        files = partial(of_paths, spark, paths, shaped=False)
+        if table is not None:
+            files = partial(of_table, spark, table, typed=False)
+        super().__init__(files, values, options, index=index)
 
     def _counted(self) -> AbstractContextManager[None]:
         """Count nothing: the executors send the other requests."""
         return nullcontext()
-
-    def _files(self) -> SearchFiles:
-        if self._which is None:
-            return of_paths(self._spark, self._paths, self._options, shaped=False)
-        return of_table(self._spark, self._which, self._options, typed=False)
 
     def _each(self) -> Iterator[FileResult]:
         files = self._found.files if self._index is None else list(self._found.pruned(self._index))

@@ -56,7 +56,7 @@ class Pruning:
     ) -> None:
         self.path = path
         self._answered: set[int] = set()
-        """As `PartialAnswer.answered`."""
+        """Files whose column has a type in which the values could be looked up."""
         self._possible: dict[int, set[int]] = {}
         with CountingSource(open_source(path, END_BYTES)) as source:
             index = Index(source)

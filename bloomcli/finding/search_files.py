@@ -9,9 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Final, NamedTuple, Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.options import FindOptions
@@ -29,20 +27,11 @@ from bloomcli.storage.base import FileEntry, ManagedTable
 from bloomcli.storage.listing import expand, no_files
 from bloomcli.storage.managed_tables import is_metadata, tables_of
 
+if TYPE_CHECKING:
+    from bloomcli.tables.deleted_rows import DeletedRows
+
 _PART_BYTES: Final = 1 << 30
 """Minimum size of a part. Parts are this large because a task reads little of most files."""
-
-
-class DeletedRows(Protocol):
-    """The rows that a table has deleted from one of its data files."""
-
-    def kept(self, rows: pa.Int64Array, record: pa.StructArray) -> pa.BooleanArray:
-        """Whether the table still has each row.
-
-        Args:
-            rows: numbers of rows in the file.
-            record: the same rows, with the columns of `Job.read`.
-        """
 
 
 class FileWork(NamedTuple):
@@ -51,6 +40,7 @@ class FileWork(NamedTuple):
     path: str
     walked: bool = False
     deleted: DeletedRows | None = None
+    """The rows that a table has deleted from the file."""
     constants: Mapping[str, Constant] | None = None
     """Partition values of the file, by the names of the partition columns, which the file may not have."""
     found: FileFound | None = None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
 from bloomcli.errors import WriteError
 from bloomcli.storage.os_errors import convert_temporary_file_errors
@@ -48,8 +47,6 @@ class Spool:
             if self._bytes > _MEMORY_BYTES:
                 import tempfile
 
-                import pyarrow as pa
-
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115  read and closed by `batches`
                 self._writer = pa.ipc.new_stream(self._file, batch.schema)
                 for waiting in self._batches:
@@ -63,8 +60,6 @@ class Spool:
         if self._writer is None or self._file is None:
             yield from self._batches
             return
-        import pyarrow as pa
-
         with self._written():
             self._writer.close()
             self._file.seek(0)  # writes the buffer

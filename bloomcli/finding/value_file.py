@@ -35,9 +35,8 @@ _DELIMITERS: Final = ",;\t|"
 
 
 def lines_of(data: bytes) -> pa.LargeBinaryArray:
-    """The lines of a file, without empty lines, the byte order mark and carriage returns."""
-    text = binaries([data.removeprefix(BOM_UTF8)])
-    lines = pc.split_pattern(text, "\n").values
+    """The lines of a text without its byte order mark: without empty lines and carriage returns."""
+    lines = pc.split_pattern(binaries([data]), "\n").values
     if b"\r" in data:
         lines = pc.if_else(pc.ends_with(lines, "\r"), pc.binary_slice(lines, 0, -1), lines)
     return lines.take(pc.indices_nonzero(pc.binary_length(lines)))  # a comparison with 0 would import pandas
@@ -180,7 +179,7 @@ def _lines(path: str, blocks: Iterable[bytes]) -> Iterator[pa.LargeBinaryArray]:
                 if first and lines.startswith(_GZIP)
                 else "write binary values as 0x0fff, and text as UTF-8: `iconv -t UTF-8` converts it",
             ) from None
-        yield lines_of(lines if first else _protected(lines))
+        yield lines_of(lines.removeprefix(BOM_UTF8) if first else lines)  # a later mark is part of a value
         first = False
         offset += len(lines)
         line += lines.count(b"\n")
@@ -208,11 +207,6 @@ def _whole_lines(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
             )
     if size:
         yield b"".join(waiting)
-
-
-def _protected(data: bytes) -> bytes:
-    """Protect a byte order mark inside a file: there it is part of a value."""
-    return b"\n" + data if data.startswith(BOM_UTF8) else data
 
 
 def _parquet_column(path: str, data: bytes | None, column: str | None) -> Iterator[pa.Array]:

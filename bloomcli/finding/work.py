@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, repeat
 
@@ -202,9 +202,6 @@ def _with_values_of_duplicates(table: pa.Table, is_duplicate: pa.BooleanArray) -
 
 def _converted(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
     """Leave out deleted rows, and convert the others to the record's types."""
-    new_columns: dict[str, pa.Array] = {}
-    if job.typed:  # for a frame
-        batch = batch.drop_columns(find.ALSO)
     if job.shape is not None:
         read = job.read or job.shape
         record = apply_shape(batch.column("record"), read, file.path, file.constants)
@@ -214,10 +211,14 @@ def _converted(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) ->
         if len(read) > len(job.shape):
             columns = [record.field(field.name) for field in job.shape]
             record = pa.StructArray.from_arrays(columns, fields=list(struct_of(job.shape)))
-        new_columns["record"] = record
-    if job.typed:
-        new_columns["value"] = block.joined(batch.column("value"))
-    return _with(batch, new_columns) if new_columns else batch
+        batch = _with(batch, "record", record)
+    if job.typed:  # for a frame
+        batch = _with(batch, "value", block.joined(batch.column("value"))).drop_columns(find.ALSO)
+    return batch
+
+
+def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
+    return batch.set_column(batch.schema.get_field_index(name), name, column)
 
 
 def _may_have(found: Candidates, indexed: frozenset[int] | None) -> bool:
@@ -231,12 +232,6 @@ def _owners(found: Candidates, wanted: WantedValues) -> pa.Int64Array:
     if found.nan and wanted.nan is not None:
         forms = pa.concat_arrays([forms, pa.array([len(wanted.forms)], pa.int64())])
     return wanted.with_form(forms)
-
-
-def _with(batch: pa.RecordBatch, new_columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
-    names = batch.schema.names
-    columns = [new_columns[name] if name in new_columns else batch.column(at) for at, name in enumerate(names)]
-    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _sum(parts: list[FileFound]) -> FileFound:

@@ -91,7 +91,7 @@ class FoundRows(NamedTuple):
     candidates: Candidates
     """The row group."""
     rows: pa.Int64Array
-    """As `Matches.rows`."""
+    """Their positions in the row group, ascending, each once."""
 
 
 class Scope(NamedTuple):

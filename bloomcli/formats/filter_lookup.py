@@ -7,17 +7,15 @@ are as usual, are decoded at once: most files whose filters have a false positiv
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bloomcli import kernels
+from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.arrays import as_int64s
-
-if TYPE_CHECKING:
-    from bloomcli import kernels
-    from bloomcli.concurrency.threads import Stop
-    from bloomcli.storage.base import Source
+from bloomcli.storage.base import Source
 
 _CHECK_SECONDS: Final = 0.1
 """Compiled code returns after this time, so that it can be cancelled."""
@@ -31,7 +29,7 @@ class FilterAnswer(NamedTuple):
     chunk_bytes: int
     """Compressed bytes of the column."""
     scan_bytes: int
-    """As `ColumnSearch.scanned_bytes`."""
+    """Compressed bytes of the searched column and of the columns of records in the whole file."""
     bytes_read: int
     possible: tuple[int, ...] | None
     """Numbers of the row groups that may have a value; None if the file has to be opened to determine them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bloomcli.commands.option import taken_path, taken_paths
@@ -174,11 +175,12 @@ def find(
     run_options = RunOptions(jobs=jobs)
     if session is None and which is not None:
         from bloomcli.datasets.engine import choose_engine
-        from bloomcli.finding.of_table import SnapshotSearch
+        from bloomcli.finding.of_table import of_snapshot
         from bloomcli.tables.reading import opened
 
         table = opened(choose_engine(), which)
-        return FoundRows(SnapshotSearch(table, which.where, wanted, options, run_options.jobs, index_path))
+        files = partial(of_snapshot, table, which.where, typed=False)
+        return FoundRows(Search(files, wanted, options, run_options.jobs, index_path))
     if session is None:
         return FoundRows(Search(named, wanted, options, run_options.jobs, index_path))
     from bloomcli.finding.on_spark import SparkSearch

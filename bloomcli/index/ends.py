@@ -70,20 +70,32 @@ def unpacked_end(packed: bytes, size: int) -> list[Range]:
 
 
 class Ends:
-    """The packed ends of an index's files.
+    """The packed ends of an index's files, one after the other in the order of the files.
 
     Args:
         source: the index.
-        blob: where the ends lie, one after the other, in the order of the files.
-        field: the blob's field path.
-        lengths: the length of each file's packed end; 0 if the index keeps none.
-        files: the files.
+        ends: the blob of the ends, and its field path.
+        sizes: the blob of the table of their sizes, which are 0 for files without an end, and its field path.
+        data: the bytes of this table.
+        files: the index's files.
+
+    Raises:
+        CorruptFile: the table is damaged, or doesn't match the files or the ends.
     """
 
-    def __init__(self, source: Source, blob: Blob, field: str, lengths: Sequence[int], files: Files) -> None:
-        self._source, self._blob, self._field, self._files = source, blob, field, files
-        self._bytes = lengths
-        self._starts = list(accumulate(lengths, initial=0))
+    def __init__(
+        self, source: Source, ends: tuple[Blob, str], sizes: tuple[Blob, str], data: bytes, files: Files
+    ) -> None:
+        self._source, self._files = source, files
+        self._blob, self._field = ends
+        blob, field = sizes
+        count, (column,) = unpacked(source.path, blob, data, END_SCHEMA, field)
+        self._bytes = column.tolist()
+        if count != len(files):
+            raise damaged(source.path, f"{count} ends of {len(files)} files", offset=blob.offset, field=field)
+        if min(self._bytes, default=0) < 0 or sum(self._bytes) != self._blob.length:
+            raise damaged(source.path, "the sizes aren't those of the ends", offset=blob.offset, field=field)
+        self._starts = list(accumulate(self._bytes, initial=0))
 
     def read(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Yield the packed ends of files, for those that have one. Raises CorruptFile.
@@ -112,26 +124,3 @@ class Ends:
             except ValueError as error:
                 raise damaged(self._source.path, str(error), offset=offset, field=self._field) from None
             yield at, packed
-
-
-def read_ends(source: Source, ends: tuple[Blob, str], sizes: tuple[Blob, str], data: bytes, files: Files) -> Ends:
-    """Read the ends' table of sizes.
-
-    Args:
-        source: the index.
-        ends: the blob of the ends, and its field path.
-        sizes: the blob of the table, and its field path.
-        data: the bytes of the table.
-        files: the index's files.
-
-    Raises:
-        CorruptFile: the table is damaged, or doesn't match the files or the ends.
-    """
-    blob, field = sizes
-    count, (column,) = unpacked(source.path, blob, data, END_SCHEMA, field)
-    lengths = column.tolist()
-    if count != len(files):
-        raise damaged(source.path, f"{count} ends of {len(files)} files", offset=blob.offset, field=field)
-    if min(lengths, default=0) < 0 or sum(lengths) != ends[0].length:
-        raise damaged(source.path, "the sizes aren't those of the ends", offset=blob.offset, field=field)
-    return Ends(source, *ends, lengths, files)

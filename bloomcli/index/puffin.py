@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -59,8 +60,6 @@ def damaged(
 
 def rebuild(path: str, columns: Sequence[str] = ()) -> str:
     """The hint with the command that rebuilds an index."""
-    import shlex
-
     names = shlex.quote(",".join(map(listed, columns))) if columns else "COLUMN"
     return f"`bloom index build DIRECTORY -c {names} -o {quoted(path)} --overwrite` rebuilds it"
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from bloomcli.errors import BloomError, CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
 from bloomcli.index.bits import ColumnBits, units_with
-from bloomcli.index.ends import read_ends
+from bloomcli.index.ends import Ends
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, read_properties
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
-from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Stamp, Units, read_files, read_units
-from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexedFile, IndexFacts
+from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Stamp, Units, read_units
+from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexFacts
 from bloomcli.storage.base import FileEntry, Source
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.registry import store_of
@@ -80,12 +80,12 @@ class Index:
         self._tables_at = min(blob.offset for blob in tables)
         length = max(blob.offset + blob.length for blob in tables) - self._tables_at
         self._tables = source.read_at(self._tables_at, length) if length <= _TOGETHER_BYTES else None
-        self.files: Files = read_files(source.path, files, self._table(files), f"blobs[{at}]")
+        self.files = Files(source.path, files, self._table(files), f"blobs[{at}]")
         self._units: dict[IndexedColumn, Units] = {}
         self._ends = None
         if ends:
             blob, sizes = ends
-            self._ends = read_ends(source, blob, sizes, self._table(sizes[0]), self.files)
+            self._ends = Ends(source, blob, sizes, self._table(sizes[0]), self.files)
 
     def ends(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Yield the packed ends of files, as `bloomcli.index.ends.Ends.read`. Raises CorruptFile."""
@@ -293,10 +293,10 @@ class FreshnessCheck:
         if at is None:
             return NoAnswer.UNKNOWN
         stamp = self._files.stamp(at)
-        return (at, stamp) if is_same(stamp, item) else NoAnswer.CHANGED
+        return (at, stamp) if _is_same(stamp, item) else NoAnswer.CHANGED
 
 
-def is_same(indexed: IndexedFile | Stamp, item: FileEntry) -> bool:
+def _is_same(indexed: Stamp, item: FileEntry) -> bool:
     """Whether a listed file is the one that was indexed. Sends a request if the listing has neither time nor tag."""
     size, mtime_ns, tag = item.size, item.mtime_ns, item.tag
     if not mtime_ns and not tag:

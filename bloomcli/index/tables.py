@@ -133,8 +133,15 @@ def _read_column(column: pa.Array) -> Any:
     if pa.types.is_large_string(column.type):
         return column.to_pylist()
     if pa.types.is_large_list(column.type):
-        return column.offsets.to_pylist(), np.asarray(column.values)
-    return np.asarray(column)
+        return column.offsets.to_pylist(), _numbers(column.values)
+    return _numbers(column)
+
+
+def _numbers(column: pa.Array) -> NDArray[Any]:
+    """The numbers of a column. `np.asarray` would import pandas."""
+    kind = np.dtype(column.type.to_pandas_dtype())
+    data = column.buffers()[1] if len(column) else b""
+    return np.frombuffer(data, kind, len(column), column.offset * kind.itemsize if len(column) else 0)
 
 
 def _stored(path: str) -> str:
@@ -191,21 +198,40 @@ class Stamp(NamedTuple):
 class Files(Sequence[IndexedFile]):
     """The indexed files, by their positions.
 
+    Args:
+        path: the index.
+        blob: the blob of their table.
+        data: its bytes.
+        field: its field path.
+
     Attributes:
         row_groups: the number of row groups of each file.
+
+    Raises:
+        CorruptFile: the table is damaged, or isn't one of files.
     """
 
-    def __init__(
-        self,
-        paths: Sequence[str],
-        sizes: NDArray[np.int64],
-        times: NDArray[np.int64],
-        tags: Sequence[str],
-        rows: tuple[Sequence[int], NDArray[np.int64]],
-    ) -> None:
+    def __init__(self, path: str, blob: Blob, data: bytes, field: str) -> None:
+        count, (paths, sizes, times, tags, (ends, rows)) = unpacked(path, blob, data, FILE_SCHEMA, field)
+
+        def check(right: bool, reason: str, name: str) -> None:
+            if not right:
+                raise damaged(path, reason, offset=blob.offset, field=f"{field}.{name}")
+
+        check(count < 1 << 31, "too many files", "properties.rows")
+        for name, numbers in (("size", sizes), ("rows", rows)):
+            check(numbers.min(initial=0) >= 0, "a number is negative", name)
+            check(numbers.max(initial=0) <= 1 << 53, "a number is too large", name)
+        for stored in paths:
+            if stored.startswith("\0"):
+                try:
+                    right = _stored(_path(stored)) == stored
+                except ValueError:
+                    right = False
+                check(right, "a path is neither text nor bytes", "path")
+        check(len(set(paths)) == len(paths), "a path comes twice", "path")
         self._paths, self._sizes, self._times, self._tags = paths, sizes.tolist(), times.tolist(), tags
-        ends, self._rows = rows
-        self._ends = ends or [0]
+        self._ends, self._rows = ends or [0], rows
         self._positions: dict[str, int] | None = None
         self.row_groups = array("q", map(sub, self._ends[1:], self._ends[:-1]))
 
@@ -236,36 +262,12 @@ class Files(Sequence[IndexedFile]):
     @property
     def rows(self) -> int:
         """Rows of all files."""
-        return int(self._rows[self._ends[0] : self._ends[-1]].sum())
+        return sum(self._rows[self._ends[0] : self._ends[-1]].tolist())
 
     @property
     def data_bytes(self) -> int:
         """Bytes of all files."""
         return sum(self._sizes)
-
-
-def read_files(path: str, blob: Blob, data: bytes, field: str) -> Files:
-    """Read the table of files. Raises CorruptFile."""
-    count, (paths, sizes, times, tags, rows) = unpacked(path, blob, data, FILE_SCHEMA, field)
-
-    def check(right: bool, reason: str, name: str) -> None:
-        if not right:
-            raise damaged(path, reason, offset=blob.offset, field=f"{field}.{name}")
-
-    if count >= 1 << 31:
-        raise damaged(path, "too many files", offset=blob.offset, field=f"{field}.properties.rows")
-    for name, numbers in (("size", sizes), ("rows", rows[1])):
-        check(numbers.min(initial=0) >= 0, "a number is negative", name)
-        check(numbers.max(initial=0) <= 1 << 53, "a number is too large", name)
-    for stored in paths:
-        if stored.startswith("\0"):
-            try:
-                right = _stored(_path(stored)) == stored
-            except ValueError:
-                right = False
-            check(right, "a path is neither text nor bytes", "path")
-    check(len(set(paths)) == len(paths), "a path comes twice", "path")
-    return Files(paths, sizes, times, tags, rows)
 
 
 def read_units(path: str, blob: Blob, data: bytes, files: Files, slots: int, field: str) -> Units:

