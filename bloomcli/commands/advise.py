@@ -16,7 +16,6 @@ from bloomcli.formats.sampling import Extent
 from bloomcli.model.advice import ColumnExtents, FileExtents, SampledRow
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Column
-from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.values.short_bounds import LONGEST_BOUND, cut_high, cut_low
@@ -27,7 +26,7 @@ def extents(path: str, options: ExtentOptions) -> SampledRow:
     """Read a file's metadata. Raises UnreadableError, UnsupportedError."""
     with open_source(path) as source:
         file = open_file(source, options.names, options.keys)
-        readers = Readers(file.format, _rules(options.policy, path), file.encrypted_alike)
+        readers = Readers(file.format, options.policy.for_file(path), file.encrypted_alike)
         chosen = _chosen(file, options)
         found = [_column(file, column, readers) for column in file.leaves if column.index in chosen]
         sizes = found[0][1] if found else ()
@@ -48,10 +47,6 @@ def extents(path: str, options: ExtentOptions) -> SampledRow:
                 unverified=file.unverified,
             ),
         )
-
-
-def _rules(policy: Policy | None, path: str) -> FilePolicy:
-    return FilePolicy() if policy is None else policy.for_file(path)
 
 
 def _chosen(file: FilterFile, options: ExtentOptions) -> set[int]:
@@ -110,6 +105,6 @@ def units(path: str, options: UnitOptions) -> SampledRow:
     """
     with open_source(path) as source:
         file = open_file(source, options.names, options.keys)
-        smallest = Readers(file.format, _rules(options.policy, path)).smallest()
+        smallest = Readers(file.format, options.policy.for_file(path)).smallest()
         found = tuple(unit_samples(file, options, options.units.get(path, ()), smallest))
         return SampledRow(path=source.path, status=Status.DONE, format=file.format, units=found)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.options import FindOptions
+from bloomcli.datasets.packing import parts_for
 from bloomcli.datasets.record_shape import Constant, Shape
-from bloomcli.datasets.spark import parts_for
 from bloomcli.errors import BloomError
 from bloomcli.hints import completed
 from bloomcli.model.find import FileFound
