@@ -83,6 +83,11 @@ class Readers:
             " says more",
         )
 
+    def why_not(self, file: FilterFile, column: Column) -> str | None:
+        """Why the column gets no filter: a reader would lose rows, or the file itself allows none; None if it may."""
+        refusal = self.refusal(column)
+        return file.why_unfilterable(column) if refusal is None else refusal.reason
+
     def _counts(self, fault: Fault, column: Column) -> bool:
         return self._rules.counts(fault.rule, fault.severity, column.path)
 
@@ -237,8 +242,8 @@ class Remedies:
         column = next((leaf for leaf in self._file.leaves if leaf.index == index), None)
         if column is None:
             return "it has no values of its own"
-        refusal = Readers(self._file.format, self._rules, self._file.encrypted_alike).refusal(column)
-        return column.unfilterable or (self._file.why_unfilterable(column) if refusal is None else refusal.reason)
+        readers = Readers(self._file.format, self._rules, self._file.encrypted_alike)
+        return column.unfilterable or readers.why_not(self._file, column)
 
     def _is_required(self, name: str) -> bool:
         return matches(self._required, name) and self._rules.counts("filter-required", Severity.ERROR, name)

@@ -1,4 +1,5 @@
-"""Row groups of one finding as short text: ``0-3,7``, or with their stripes ``0:0-3 2:1``.
+"""Findings about a column in several row groups, which they name as short text: ``0-3,7``, or with their stripes
+``0:0-3 2:1``.
 
 A column may have no filter in thousands of row groups. They are kept as runs, which are never expanded.
 """
@@ -7,8 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
+
+from bloomcli.model.file import Column, Severity
+from bloomcli.model.validate import Finding
 
 _NO_STRIPE: Final = -1
 _PART: Final = re.compile(r"(?:(\d{1,18}):)?(\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(?:-\d{1,18})?)*)", re.ASCII)
@@ -27,9 +31,30 @@ def of_numbers(numbers: Iterable[int]) -> str:
     return text(Run(_NO_STRIPE, number, number) for number in numbers)
 
 
-def of_units(pairs: Iterable[tuple[int | None, int]]) -> str:
-    """Text for row groups, each given with its stripe; None in a file without stripes."""
-    return text(Run(_NO_STRIPE if stripe is None else stripe, group, group) for stripe, group in pairs)
+Unit = tuple[int | None, int]
+"""A row group with its stripe; None in a file without stripes."""
+
+
+def of_units(units: Iterable[Unit]) -> str:
+    """Text for row groups."""
+    return text(Run(_NO_STRIPE if stripe is None else stripe, group, group) for stripe, group in units)
+
+
+def finding_of(
+    rule: str, message: str, column: Column, units: Sequence[Unit], hint: str, severity: Severity = Severity.ERROR
+) -> Finding:
+    """The finding of a rule about a column in some row groups."""
+    stripe, row_group = units[0]
+    return Finding(
+        id=rule,
+        severity=severity,
+        message=message,
+        row_group=row_group,
+        stripe=stripe,
+        column=column.path,
+        hint=hint,
+        places=of_units(units),
+    )
 
 
 def text(runs: Iterable[Run]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from bloomcli.checks import group_ranges
+from bloomcli.checks.group_ranges import finding_of
 from bloomcli.formats.base import FilterBounds, FilterFile
 from bloomcli.hints import Command, Hint, removing
 from bloomcli.model.file import Column, Severity
@@ -47,30 +47,24 @@ def _of_column(
     file: FilterFile, column: Column, spreads: list[FilterBounds], *, dictionary: bool
 ) -> Iterator[Finding]:
     ranges = _ranges(spreads, file.literal_column(column))
+    units = [(spread.stripe, spread.row_group) for spread in spreads]
+    saves = removing(column.path, after=" saves its bytes")
     if ranges and all(low == high for low, high in ranges):
-        yield _finding(
-            spreads,
-            column,
-            "profit-constant",
-            f"{_each(len(ranges), 'row group')} with a filter holds one value: min/max says as much",
-        )
+        message = f"{_each(len(ranges), 'row group')} with a filter holds one value: min/max says as much"
+        yield finding_of("profit-constant", message, column, units, saves, Severity.NOTE)
     elif len(ranges) >= _ENOUGH and all(one[1] < other[0] for one, other in pairwise(sorted(ranges))):
-        yield _finding(
-            spreads,
-            column,
-            "profit-sorted",
+        message = (
             f"the min/max ranges of the {len(ranges)} row groups with a filter don't overlap:"
-            " they leave one row group of this file for any value",
-            Hint(Command("advise", columns=(column.path,)), _MEASURES),
+            " they leave one row group of this file for any value"
         )
+        measuring = Hint(Command("advise", columns=(column.path,)), _MEASURES)
+        yield finding_of("profit-sorted", message, column, units, measuring, Severity.NOTE)
     if dictionary and all(s.only_dictionary for s in spreads):
-        yield _finding(
-            spreads,
-            column,
-            "profit-dictionary",
+        message = (
             f"{_each(len(spreads), 'column chunk')} with a filter is dictionary-encoded throughout,"
-            " and the readers named look values up in the dictionary",
+            " and the readers named look values up in the dictionary"
         )
+        yield finding_of("profit-dictionary", message, column, units, saves, Severity.NOTE)
 
 
 def _each(number: int, singular: str) -> str:
@@ -88,22 +82,3 @@ def _ranges(spreads: Sequence[FilterBounds], typed: Column) -> list[tuple[Any, A
             return []
         found.append((low, high))
     return found
-
-
-def _finding(
-    spreads: Sequence[FilterBounds],
-    column: Column,
-    id: str,  # noqa: A002  it is the finding's id
-    message: str,
-    hint: Hint | None = None,
-) -> Finding:
-    return Finding(
-        id=id,
-        severity=Severity.NOTE,
-        message=message,
-        row_group=spreads[0].row_group,
-        stripe=spreads[0].stripe,
-        column=column.path,
-        hint=hint or removing(column.path, after=" saves its bytes"),
-        places=group_ranges.of_units((spread.stripe, spread.row_group) for spread in spreads),
-    )

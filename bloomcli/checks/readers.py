@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli.checks import group_ranges
+from bloomcli.checks.group_ranges import Unit, finding_of
 from bloomcli.formats.answer import Answer
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import format_named
@@ -213,10 +213,6 @@ _ZEROS: Final = {"FLOAT16": "<e", "FLOAT": "<f", "DOUBLE": "<d"}
 """Types that have a negative zero, with their PLAIN encoding for `struct`. Source: Parquet's Encodings.md."""
 
 
-_Unit = tuple[int | None, int]
-"""The stripe, in formats that have stripes, and the row group of one filter."""
-
-
 def readers(
     file: FilterFile,
     facts: Sequence[FilterFacts],
@@ -310,7 +306,7 @@ def _of_column(
     wrong = [r for r in named if SINGLE_BLOCK in r.wrong_about]
     single = [fact for fact in facts if fact.blocks == 1]
     if wrong and single:
-        found = _finding(
+        found = finding_of(
             SINGLE_BLOCK,
             f"in {_groups(len(single))} the filter has one block: {titles(wrong)} {look(wrong)} half of all values up"
             " in a second one, behind it",
@@ -323,15 +319,15 @@ def _of_column(
     units = list(dict.fromkeys((fact.stripe, fact.row_group) for fact in facts))
     for fault in faults.of(column):
         message = f"{fault.message}, in {_groups(len(units))} with a filter"
-        yield _finding(fault.rule, message, column, units, fault.hint, fault.severity)
+        yield finding_of(fault.rule, message, column, units, fault.hint, fault.severity)
 
 
 def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Iterator[Finding]:
     """Yield findings about filters without the normal form of intervals. Reads the column; few files have such
     columns."""
-    lost: list[_Unit] = [(None, row_group) for row_group in file.without_normal_forms(column)] if wrong else []
+    lost: list[Unit] = [(None, row_group) for row_group in file.without_normal_forms(column)] if wrong else []
     if lost:
-        yield _finding(
+        yield finding_of(
             INTERVAL,
             f"the footer says that filters hold the intervals' normal form, and in {_groups(len(lost))} they don't:"
             f" {titles(wrong)} {lose(wrong)} rows for `=` and IN",
@@ -347,7 +343,7 @@ def _null_structs(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> 
     if lost:
         struct_path = column.path.rpartition(".")[0]
         which = f"`{struct_path}`{' or a struct above it' * ('.' in struct_path)}"
-        yield _finding(
+        yield finding_of(
             NULL_STRUCTS,
             f"the statistics deny nulls, and {which} is null, in {_groups(len(lost))}: {titles(wrong)} {lose(wrong)}"
             " these rows for IS NULL",
@@ -383,7 +379,7 @@ def _zeros(
         return
     known = [rate for unit in lone if (rate := rates[unit]) is not None]
     measured = f", the measured rate is {sum(known) / len(known):.2g}" if known else ""
-    yield _finding(
+    yield finding_of(
         NEGATIVE_ZERO,
         f"in {len(lone)} of {_groups(len(rates))} the filter may hold -0.0 and doesn't hold +0.0: if -0.0 is there,"
         f" {titles(wrong)} {lose(wrong)} its rows for `= 0`; it may be a false positive too{measured}",
@@ -399,31 +395,14 @@ def _is_lone(negative: Answer, positive: Answer) -> bool:
     return there and positive.presence is Presence.ABSENT
 
 
-def _lone_zero(file: FilterFile, column: Column, units: Sequence[_Unit], wrong: Sequence[Reader]) -> Finding:
-    return _finding(
+def _lone_zero(file: FilterFile, column: Column, units: Sequence[Unit], wrong: Sequence[Reader]) -> Finding:
+    return finding_of(
         NEGATIVE_ZERO,
         f"-0.0 is among the values and +0.0 not in the filter, in {_groups(len(units))}: {titles(wrong)}"
         f" {lose(wrong)} its rows for `= 0`",
         column,
         units,
         _adding(file, column, after=" inserts both zeros"),
-    )
-
-
-def _finding(
-    rule: str, message: str, column: Column, units: Sequence[_Unit], hint: str, severity: Severity = Severity.ERROR
-) -> Finding:
-    """The finding of a rule about a column in some row groups."""
-    stripe, row_group = units[0]
-    return Finding(
-        id=rule,
-        severity=severity,
-        message=message,
-        row_group=row_group,
-        stripe=stripe,
-        column=column.path,
-        hint=hint,
-        places=group_ranges.of_units(units),
     )
 
 

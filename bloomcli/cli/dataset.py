@@ -86,7 +86,7 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     return values
 
 
-_engine: Any = (
+engine_options: Callable[[F], F] = bundle(
     option(
         "--engine",
         type=click.Choice(["local", "spark"]),
@@ -105,7 +105,6 @@ _engine: Any = (
         group=TABLES,
     ),
 )
-engine_options = bundle(*_engine)
 """Options that select the engine."""
 
 
@@ -145,7 +144,7 @@ def dataset_options(function: F, *, changes: bool = False, findings: bool = Fals
             help="Stop at the first file that fails" + ("; change no file if one is refused." if changes else "."),
             group=RUN,
         ),
-        *_engine,
+        engine_options,
         option(
             "-q",
             "--quiet",
@@ -163,7 +162,7 @@ def dataset_options(function: F, *, changes: bool = False, findings: bool = Fals
             raise UsageError("--quiet prints no files, and --all prints all of them", hint="leave one of them out")
         return in_dataset(function)(**arguments)
 
-    return options(with_quiet)  # type: ignore[no-any-return]
+    return options(with_quiet)  # type: ignore[return-value]
 
 
 def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, reports: Reports = ()) -> int:

@@ -152,10 +152,7 @@ class Request(ChangeRequest):
         readers = self._readers(file)
 
         def why_not(column: Column) -> str | None:
-            refusal = readers.refusal(column)
-            if column.path in self._empty:
-                return self._empty[column.path]
-            return file.why_unfilterable(column) if refusal is None else refusal.reason
+            return self._empty.get(column.path) or readers.why_not(file, column)
 
         options = self.options
         if not options.columns:

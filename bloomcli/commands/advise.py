@@ -37,7 +37,6 @@ from bloomcli.formats.sampling import BuiltFilter, Extent, UnitValues
 from bloomcli.model.advice import RATE_SUMS, SUMS, ColumnExtents, ExistingSample, FileExtents, SampledRow, UnitSample
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Column, Presence
-from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.values.literals import Literal, decode_bound, parse, render
@@ -60,7 +59,7 @@ def extents(path: str, options: ExtentOptions) -> SampledRow:
     """Read a file's metadata. Raises UnreadableError, UnsupportedError."""
     with open_source(path) as source:
         file = open_file(source, options.names, options.keys)
-        readers = Readers(file.format, _rules(options.policy, path), file.encrypted_alike)
+        readers = Readers(file.format, options.policy.for_file(path), file.encrypted_alike)
         chosen = _chosen(file, options)
         found = [_column(file, column, readers) for column in file.leaves if column.index in chosen]
         sizes = found[0][1] if found else ()
@@ -81,10 +80,6 @@ def extents(path: str, options: ExtentOptions) -> SampledRow:
                 unverified=file.unverified,
             ),
         )
-
-
-def _rules(policy: Policy | None, path: str) -> FilePolicy:
-    return FilePolicy() if policy is None else policy.for_file(path)
 
 
 def _chosen(file: FilterFile, options: ExtentOptions) -> set[int]:
@@ -143,7 +138,7 @@ def units(path: str, options: UnitOptions) -> SampledRow:
     """
     with open_source(path) as source:
         file = open_file(source, options.names, options.keys)
-        smallest = Readers(file.format, _rules(options.policy, path)).smallest()
+        smallest = Readers(file.format, options.policy.for_file(path)).smallest()
         found = tuple(_unit_samples(file, options, options.units.get(path, ()), smallest))
         return SampledRow(path=source.path, status=Status.DONE, format=file.format, units=found)
 

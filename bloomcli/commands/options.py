@@ -519,7 +519,7 @@ class SurveyOptions(Options):
 
     columns: Sequence[str] = ()
     """Leaf paths or globs that each file must have."""
-    policy: Policy | None = None
+    policy: Policy = field(default_factory=Policy)
     """The readers whose faults are findings, and the table's schema."""
 
 
@@ -837,7 +837,7 @@ class ExtentOptions(ColumnOptions):
 
     command: ClassVar[str] = "advise"
 
-    policy: Policy | None = None
+    policy: Policy = field(default_factory=Policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -882,7 +882,7 @@ class UnitOptions(Options):
     """New filters have tight sizes, because all named readers accept them."""
     dictionary: bool = False
     """All named readers look values up in dictionaries."""
-    policy: Policy | None = None
+    policy: Policy = field(default_factory=Policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

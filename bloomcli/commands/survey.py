@@ -14,7 +14,6 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.dataset import FileRow, Status, SurveyedColumn
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 
@@ -27,7 +26,7 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> FileRow:
         UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`.
     """
     options = options.checked()
-    rules = FilePolicy() if options.policy is None else options.policy.for_file(os.fspath(path))
+    rules = options.policy.for_file(os.fspath(path))
     with open_source(path) as source:
         file = open_file(source, options.names, options.keys)
         select(file.columns, options.columns, path=source.path, lacking=file.missing_columns)

@@ -10,14 +10,13 @@ attempt finds the work done and reports that (`attempt`). Temporary files of kil
 
 from __future__ import annotations
 
-import heapq
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from bloomcli import version
@@ -27,6 +26,7 @@ from bloomcli.concurrency.threads import cores
 from bloomcli.datasets import local
 from bloomcli.datasets import task as work
 from bloomcli.datasets.hadoop_paths import absolute, portable
+from bloomcli.datasets.packing import pack, parts_for
 from bloomcli.datasets.planning import PathEngine
 from bloomcli.datasets.spark_session import (
     LAST_WRITERS_SECONDS,
@@ -54,59 +54,6 @@ _TRIES: Final = 3
 _CRASH_SIGNS: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "ExecutorExitCode")
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 """If set, Python doesn't look for modules in the directory in which it starts."""
-
-T = TypeVar("T")
-
-_FILE_BYTES: Final = 1 << 20
-"""The cost of opening, syncing and renaming a file, in bytes read: it dominates for thousands of tiny files."""
-
-_PART_BYTES: Final = 256 << 20
-"""The smallest weight of a part: Spark takes about 70 ms to run a Python task that does nothing."""
-
-_WAVES: Final = (2, 8)
-"""Parts for each core, at least and at most. More parts make the last wave shorter and a repeated part smaller."""
-
-_MOST_FILES: Final = 256
-"""The most files of a part, so that losing a machine repeats little work."""
-
-
-def parts_for(items: Sequence[T], size: Callable[[T], int], cores: int, part_bytes: int = _PART_BYTES) -> int:
-    """The number of parts: 2 to 8 for each core, so that a part has `part_bytes` or more where possible, and more
-    parts where one would have more than 256 files."""
-    weights = _weights(items, size)
-    least, most = _WAVES
-    waves = min(max(sum(weights) // part_bytes // cores, least), most)
-    return min(len(items), max(cores * waves, -(-len(items) // _MOST_FILES)))
-
-
-def pack(items: Sequence[T], size: Callable[[T], int], parts: int) -> list[list[T]]:
-    """Pack items into at most `parts` lists of similar weight, heaviest first, each with its largest item first.
-
-    Longest processing time first (Graham 1969): the heaviest item goes to the part that is lightest so far. The
-    heaviest part is then at most 4/3 as heavy as in the best packing.
-
-    Args:
-        items: the things to pack.
-        size: bytes of an item, negative if unknown; such an item counts as an average one.
-        parts: the most lists.
-    """
-    weights = _weights(items, size)
-    lists: list[list[T]] = [[] for _ in range(min(parts, len(items)))]
-    loads = [(0, i) for i in range(len(lists))]
-    for at in sorted(range(len(items)), key=weights.__getitem__, reverse=True):
-        load, i = loads[0]
-        lists[i].append(items[at])
-        heapq.heapreplace(loads, (load + weights[at], i))
-    heaviest = sorted(loads, key=lambda entry: (-entry[0], entry[1]))
-    return [lists[i] for _, i in heaviest]
-
-
-def _weights(items: Sequence[T], size: Callable[[T], int]) -> list[int]:
-    sizes = [size(item) for item in items]
-    known = [s for s in sizes if s >= 0]
-    average = sum(known) // len(known) if known else 0
-    return [(s if s >= 0 else average) + _FILE_BYTES for s in sizes]
-
 
 Numbered = tuple[int, Task]
 
@@ -151,29 +98,19 @@ class SparkEngine(PathEngine):
     def _run(self, tasks: Sequence[Task], *, fail_fast: bool, on_row: OnRow | None) -> DatasetReport:
         """Run the tasks on the executors. `on_row` is called only for heavy rows; other rows arrive together."""
         heavy = bool(tasks) and tasks[0].options.heavy
-        return run(tasks, self.session, fail_fast=fail_fast, on_row=on_row if heavy else None)
-
-
-def run(
-    tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False, on_row: OnRow | None = None
-) -> DatasetReport:
-    """Run tasks on a session's executors. With `fail_fast`, no task starts if a row that is already set is a failure.
-
-    With `on_row`, executors keep the rows on disk until all tasks end; then the driver fetches them one by one.
-
-    Raises:
-        UnsupportedError: the session can't run tasks, or executors have no bloomcli.
-        UnreadableError: the Spark job itself failed.
-    """
-    try:
-        return _run(tasks, session, fail_fast=fail_fast, on_row=on_row)
-    except (java_error(), OSError) as error:
-        if not has_ended(error):
-            raise
-        raise job_error(error) from None
+        try:
+            return _run(tasks, self.session, fail_fast=fail_fast, on_row=on_row if heavy else None)
+        except (java_error(), OSError) as error:
+            if not has_ended(error):
+                raise
+            raise job_error(error) from None
 
 
 def _run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool, on_row: OnRow | None) -> DatasetReport:
+    """Run tasks on a session's executors. With `fail_fast`, no task starts if a row that is already set is a failure.
+
+    With `on_row`, executors keep the rows on disk until all tasks end; then the driver fetches them one by one.
+    """
     started = time.perf_counter()
     if not tasks:
         return DatasetReport(command="", engine="spark", jobs=1, seconds=0.0, rows=())

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StringType, StructField, StructType
 
 from bloomcli.datasets.hadoop_paths import absolute, portable
-from bloomcli.datasets.spark import pack
+from bloomcli.datasets.packing import pack
 from bloomcli.datasets.spark_frame import struct, text
 from bloomcli.errors import BloomError, UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file

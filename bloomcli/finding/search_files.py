@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.options import FindOptions
+from bloomcli.datasets.packing import parts_for
 from bloomcli.datasets.record_shape import Constant, Shape
-from bloomcli.datasets.spark import parts_for
 from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.finding.pruning import Pruning
 from bloomcli.formats.filter_lookup import FilterAnswer

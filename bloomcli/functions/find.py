@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomcli.commands.option import taken_path, taken_paths
 from bloomcli.commands.options import FindOptions
+from bloomcli.datasets.engine import choose_engine
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError
 from bloomcli.formats.keys import Keys
 from bloomcli.functions.files import Files, RunOptions, Table
@@ -174,7 +175,6 @@ def find(
     index_path = None if index is None else taken_path("index", index)
     run_options = RunOptions(jobs=jobs)
     if session is None and which is not None:
-        from bloomcli.datasets.engine import choose_engine
         from bloomcli.finding.of_table import of_snapshot
         from bloomcli.tables.reading import opened
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bloomcli.errors import UsageError
 from bloomcli.model.file import Severity
@@ -23,8 +23,6 @@ from bloomcli.rules.readers import reader
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
     from bloomcli.policy.table_schema import TableSchema
-
-_T = TypeVar("_T")
 
 _NONE: Final[Mapping[str, str]] = {}
 _NO_SEVERITY: Final[Mapping[str, Severity]] = {}
@@ -68,6 +66,10 @@ class Part(NamedTuple):
     table: TableSchema | None = None
     size: str | None = None
     """One of `bloomcli.model.file.SIZES`: the sizes that `add` gives filters; None if the part doesn't set them."""
+
+
+_SETTINGS: Final = ("max_fpp", "max_oversize", "readers", "table", "size")
+"""The fields of a part of which the last part that sets them decides."""
 
 
 class FilePolicy(NamedTuple):
@@ -192,26 +194,17 @@ class Policy:
 
 def _merge(parts: Sequence[Part], *, advice: bool) -> FilePolicy:
     """Merge the parts that match a file; later ones override earlier ones."""
-    fpp = oversize = table = size = None
-    readers: tuple[str, ...] = ()
+    last: dict[str, Any] = {}
     for part in parts:
-        fpp = fpp if part.max_fpp is None else part.max_fpp
-        oversize = oversize if part.max_oversize is None else part.max_oversize
-        table = table if part.table is None else part.table
-        readers = readers if part.readers is None else part.readers
-        size = size if part.size is None else part.size
+        last |= {name: value for name in _SETTINGS if (value := getattr(part, name)) is not None}
     return FilePolicy(
         require=tuple(dict.fromkeys(name for part in parts for name in part.require)),
-        max_fpp=fpp,
-        max_oversize=oversize,
         severity={rule: severity for part in parts for rule, severity in part.severity.items()},
         off={rule: reason for part in parts for rule, reason in part.off.items()},
         columns=tuple(column for part in parts for column in part.columns),
-        readers=readers,
-        table=table,
-        readers_given=any(part.readers is not None for part in parts),
-        size=size,
+        readers_given="readers" in last,
         advice=advice,
+        **last,
     )
 
 
@@ -237,31 +230,14 @@ def with_options(
         raise UsageError(f"a false-positive rate lies between 0 and 1, not at {max_fpp}")
     if max_oversize is not None and not 1 <= max_oversize < float("inf"):
         raise UsageError(f"a filter may be at least once as large as its values need, not {max_oversize} times")
-    engines: tuple[str, ...] | None = None
-    if readers:
-        engines = tuple(dict.fromkeys(reader(name).name for name in readers))
+    engines = tuple(dict.fromkeys(reader(name).name for name in readers)) or None
+    options = {"max_fpp": max_fpp, "max_oversize": max_oversize, "readers": engines, "table": table, "size": size}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    no_limits: dict[str, Any] = dict.fromkeys({"max_fpp", "max_oversize"} & given.keys())
 
-    def part(old: Part, first: bool) -> Part:
-        return old._replace(
-            max_fpp=_override(old.max_fpp, max_fpp, first),
-            max_oversize=_override(old.max_oversize, max_oversize, first),
-            readers=_override(old.readers, engines, first),
-            table=_override(old.table, table, first),
-            size=_override(old.size, size, first),
-            columns=tuple(c._replace(limits=limits(c.limits)) for c in old.columns),
-        )
+    def part(old: Part, settings: dict[str, Any]) -> Part:
+        columns = tuple(c._replace(limits=c.limits._replace(**no_limits)) for c in old.columns)
+        return old._replace(columns=columns, **settings)
 
-    def limits(old: Limits) -> Limits:
-        return old._replace(
-            max_fpp=_override(old.max_fpp, max_fpp, False),
-            max_oversize=_override(old.max_oversize, max_oversize, False),
-        )
-
-    return replace(policy, whole=part(policy.whole, True), files=tuple(part(p, False) for p in policy.files))
-
-
-def _override(old: _T | None, option: _T | None, first: bool) -> _T | None:
-    """Return the setting of a part: an option goes to the first part and removes the setting from the others."""
-    if option is None:
-        return old
-    return option if first else None
+    elsewhere = dict.fromkeys(given)  # the part for all files has them, and the others don't set them
+    return replace(policy, whole=part(policy.whole, given), files=tuple(part(p, elsewhere) for p in policy.files))

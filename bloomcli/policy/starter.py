@@ -376,33 +376,38 @@ def recommended_policy(
         table_schema: file with the table's schema, relative to the policy's directory.
         tight: filters have any number of blocks, which all these engines accept.
     """
+    return "\n".join(_lines(required, files, readers, table_schema, tight)) + "\n"
+
+
+def _lines(
+    required: Sequence[RequiredColumn], files: int, readers: Sequence[str], table_schema: str | None, tight: bool
+) -> Iterator[str]:
     usual = min(one.fpp for one in required)
-    lines = [
-        "# The Bloom filters that these files need, for `bloom add` and `bloom validate`.",
-        f"# Written by `bloom advise` for {plural(files, 'file')}: it requires the filters that are worth their",
-        "# bytes.",
-        *_ABOUT_KEYS,
-        "# Columns that must have a filter in every row group with values (rule filter-required).",
-        "require = [",
-    ]
+    yield "# The Bloom filters that these files need, for `bloom add` and `bloom validate`."
+    yield f"# Written by `bloom advise` for {plural(files, 'file')}: it requires the filters that are worth their"
+    yield "# bytes."
+    yield from _ABOUT_KEYS
+    yield "# Columns that must have a filter in every row group with values (rule filter-required)."
+    yield "require = ["
     for one in required:
-        lines += (f"  # {comment(line)}" for line in wrap(one.reason, _WIDTH))
-        lines.append(f"  {column_glob(one.column)},")
-    lines += [
-        "]",
-        "",
-        "# The highest measured false-positive rate, 0 to 1 (rule filter-fpp).",
-        f"max-fpp = {_up(usual):g}",
-        "",
-    ]
+        yield from (f"  # {comment(line)}" for line in wrap(one.reason, _WIDTH))
+        yield f"  {column_glob(one.column)},"
+    yield "]"
+    yield ""
+    yield "# The highest measured false-positive rate, 0 to 1 (rule filter-fpp)."
+    yield f"max-fpp = {_up(usual):g}"
+    yield ""
     if tight:
-        lines += ["# The sizes of new Parquet filters: any number of blocks, which all readers below take."]
-        lines += ['size = "tight"', ""]
-    lines += [*reader_lines(readers, table_schema), *REST]
+        yield "# The sizes of new Parquet filters: any number of blocks, which all readers below take."
+        yield 'size = "tight"'
+        yield ""
+    yield from reader_lines(readers, table_schema)
+    yield from REST
     for one in required:
         if one.fpp > usual:
-            lines += ["", f"[columns.{column_glob(one.column)}]", f"max-fpp = {_up(one.fpp):g}"]
-    return "\n".join(lines) + "\n"
+            yield ""
+            yield f"[columns.{column_glob(one.column)}]"
+            yield f"max-fpp = {_up(one.fpp):g}"
 
 
 def _up(rate: float) -> float:

@@ -14,7 +14,7 @@ from support import datasets
 from support.tasks import attempt, plan_tasks
 
 from bloomcli.datasets import hadoop_paths, spark, task
-from bloomcli.datasets.spark import pack, parts_for
+from bloomcli.datasets.packing import pack, parts_for
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.storage.listing import expand
