@@ -23,7 +23,7 @@ NEVER_ONE = {
     ("formats/deep_check.py", "its"),  # a pronoun
     ("formats/mosaic/footer.py", "found"),  # "more", or what a schema decompresses to
     ("formats/mosaic/spec.py", "most"),  # 5 or 10
-    ("formats/parquet/check.py", "page.long"),  # thousands
+    ("formats/parquet/check.py", "value"),  # thousands
     ("formats/parquet/check.py", "loaded.bits.nbytes"),  # 32 or more
     ("formats/parquet/footer.py", "source.size"),  # 12 or more
     ("formats/parquet/footer.py", "tail.footer_length"),  # millions

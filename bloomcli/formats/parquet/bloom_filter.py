@@ -357,7 +357,7 @@ class Filters:
     def location(self, column: int, row_group: int, stripe: int) -> ColumnChunk | None:
         """A column's chunk in a row group; None if it has no filter."""
         del stripe
-        chunk = next(c for c in self.chunks_of(column) if c.row_group == row_group)
+        chunk = self.footer.chunk(ChunkKey(row_group, column))
         return None if chunk.bloom_filter_offset is None else chunk
 
     def load(self, chunk: ColumnChunk) -> LoadedFilter:

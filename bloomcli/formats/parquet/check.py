@@ -244,7 +244,7 @@ def _sorted_together(filters: Filters, chunks: Iterable[ColumnChunk]) -> Iterato
 
 def _text(page: values.HashedPage, column: Column, index: int) -> str:
     value = page.value(index)
-    return f"(a value of {page.long} bytes)" if value is None else render(value, column)
+    return f"(a value of {value} bytes)" if isinstance(value, int) else render(value, column)
 
 
 class _ChunkCheck(NamedTuple):

@@ -369,14 +369,11 @@ class PlainSource(CountingSource):
         return self.original.outline(outline)
 
     def _read(self, offset: int, length: int) -> bytes:
-        region, end = self._region(offset), offset + length
-        if region is not None and end <= region.end:
-            return self._plain(region, offset, end)
         data = bytearray()
-        at = offset
+        at, end = offset, offset + length
         while at < end:
             region = self._region(at)
-            if region is not None and region.start <= at and not (data and region.kind == PAGES):
+            if region is not None and not (data and region.kind == PAGES):
                 stop = min(end, region.end)
                 data += self._plain(region, at, stop)
             else:

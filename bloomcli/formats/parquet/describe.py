@@ -133,10 +133,6 @@ def problem_facts(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) 
     )
 
 
-_OTHER: Final = 63
-"""The bit for encodings whose number is negative, 63 or more."""
-
-
 def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFacts]:
     """Yield the facts of these columns (None: of all), in schema order. Raises CorruptFile."""
     footer.check_groups()
@@ -197,10 +193,8 @@ def _encodings(masks: Sequence[int]) -> tuple[str, ...]:
     together = 0
     for mask in masks:
         together |= mask
-    found = [
-        spec.enum_name("Encoding", bit) for bit in range(min(together.bit_length(), _OTHER)) if together >> bit & 1
-    ]
-    return (*found, "unknown") if together >> _OTHER else tuple(found)
+    found = [spec.enum_name("Encoding", number) for number in spec.encodings_in(together)]
+    return (*found, "unknown") if together >> spec.OTHER_ENCODINGS else tuple(found)
 
 
 def _dictionary_bytes(chunks: Sequence[ChunkMetadata]) -> int | None:

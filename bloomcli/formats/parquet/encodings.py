@@ -79,16 +79,16 @@ class Slice(NamedTuple):
             yield bytes(data[at : at + size])
             at += size
 
-    def value(self, index: int, width: int | None) -> bytes | None:
-        """The bytes of the value with the hash at `index`; None if it is too long to be kept."""
+    def value(self, index: int, width: int | None) -> bytes | int:
+        """The bytes of the value with the hash at `index`; its length if it is too long to be kept or shown."""
         if self.long is not None:
-            return None
+            return self.long
         fixed = self.fixed is not None and width is not None
         if fixed or (self.before is None and not self.sizes):
             data = self.fixed if self.fixed is not None else self.data
             start = 0 if fixed else self.start
             at, size = kernels.plain_at(data, start, width or 0 if fixed else 0, index, self.every)
-            return bytes(memoryview(data)[at : at + size])
+            return size if size > parquet_limits.VALUE_AT_ONCE_BYTES else bytes(memoryview(data)[at : at + size])
         return next(islice(self.values(width), index, None))
 
     def _hashed_values(self, values: Iterator[bytes]) -> Iterator[bytes]:
@@ -141,6 +141,8 @@ def _check_room(page: Page, body: AnyBody, least: int) -> None:
 def _plain(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
     _check_room(page, body, width or _PREFIX)
     feed = body.open(page.start)
+    if page.dictionary and not feed.final:
+        feed.more(body.size)  # it is one slice, because it is kept in memory anyway
     if width is None:
         yield from _plain_binary(page, feed, bounds)
         return
@@ -159,7 +161,7 @@ def _plain(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Ite
 
 
 def _batch(page: Page) -> int:
-    """The maximum number of values of a slice. A dictionary is one slice: it is kept in memory anyway."""
+    """The maximum number of values of a slice."""
     return parquet_limits.DICTIONARY_MAX_VALUES if page.dictionary else limits.ROWS_PER_BATCH
 
 

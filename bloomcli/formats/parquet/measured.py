@@ -178,12 +178,10 @@ class Measure:
         """Keep a dictionary's entries."""
         self._entries = kernels.Entries(self.bounds, page.count)
         self._seen, self._unseen = bytearray(page.count), page.count
-        for part in page.parts:
-            if part.long is not None:
-                self._entries.add_long(part.long)
-            else:
-                data, start = (part.data, part.start) if part.fixed is None else (part.fixed, 0)
-                self._entries.add(data, start, part.hashed)
+        part = page.part
+        if page.count:
+            data, start = (part.data, part.start) if part.fixed is None else (part.fixed, 0)
+            self._entries.add(data, start, part.hashed)
         self._geometries = None if self.shapes is None else page
         self._one_form = self._counts_distinct and len(set(memoryview(page.hashes).cast("Q"))) == page.count
 
@@ -326,8 +324,7 @@ def lookup_bytes(pages: Iterable[tuple[Any, Any, int]]) -> int:
 
 def _each(page: HashedPage) -> Iterator[bytes]:
     """The values of a BYTE_ARRAY column; b"" for one that is too long to be kept."""
-    for part in page.parts:
-        yield from part.values(None) if part.long is None else [b""]
+    yield from page.part.values(None) if page.long is None else [b""]
 
 
 def _width(column: Column) -> int:

@@ -156,8 +156,13 @@ class Change(Plan):
 
     def bound(self, sizes: Iterable[int], chunks: int) -> int:
         """The upper bound of the bytes that aren't copied: filters of these sizes, and the footer."""
-        footer, filters = self.filters.footer, sum(size + HEADER_BOUND for size in sizes)
-        return filters + len(footer.raw) + FOOTER_TAIL_BYTES + 20 * chunks + sealing.overhead(footer, chunks)
+        return sum(size + HEADER_BOUND for size in sizes) + 20 * chunks + self.footer_bound(chunks)
+
+    def footer_bound(self, chunks: int) -> int:
+        """The upper bound of the bytes of the new footer without new fields, and of what the encryption of `chunks`
+        new parts adds."""
+        footer = self.filters.footer
+        return len(footer.raw) + FOOTER_TAIL_BYTES + sealing.overhead(footer, chunks)
 
     def outline(self) -> Iterator[KeptRange | int]:
         """Yield the ranges that are kept, then the maximum size of new parts and footer."""
@@ -672,9 +677,7 @@ class RemovePlan(Change):
             for chunk in chunks
         )
         self.bytes_to_decode = 0
-        self.new_bytes_bound = (
-            len(filters.footer.raw) + FOOTER_TAIL_BYTES + sealing.overhead(filters.footer, len(self.removed))
-        )
+        self.new_bytes_bound = self.footer_bound(len(self.removed))
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The file without the filters. No column is read."""

@@ -50,7 +50,7 @@ from bloomcli.formats.parquet.proof import (
     names_only_dictionaries,
     sorting_columns,
 )
-from bloomcli.formats.parquet.spec import ENUMS, FOOTER_TAIL_BYTES, Struct
+from bloomcli.formats.parquet.spec import ENUMS, Struct, encodings_in
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part, Value
 from bloomcli.formats.parquet.statistics import GEOSPATIAL, geospatial_claims, has_floats
 from bloomcli.kernels import ChunkMetadata
@@ -67,8 +67,6 @@ with those of the offset index."""
 _UNMENDED: Final = "the pages don't prove the right number, so that the file has to be written again"
 _TYPE_ORDER: Final = "TYPE_ORDER"
 _TOTAL_ORDER: Final = "IEEE_754_TOTAL_ORDER"
-_OTHER_ENCODINGS: Final = 63
-"""The bit of `ChunkMetadata.encodings` for numbers that aren't a bit."""
 _ZEROS: Final = {2: b"\0\0", 4: bytes(4), 8: bytes(8)}
 _SIGN: Final = 0x80
 
@@ -332,8 +330,7 @@ class Maker:
             bits |= sum(1 << number for name, number in ENUMS["Encoding"].items() if name in known)
             if names_only_dictionaries(bits):
                 bits ^= PLAIN_DICTIONARY
-            numbers = [number for number in range(_OTHER_ENCODINGS) if bits >> number & 1]
-            self.values |= {ENCODINGS: None, "encodings": numbers}
+            self.values |= {ENCODINGS: None, "encodings": encodings_in(bits)}
         elif structure == ROWS:
             action, reason = "keep", _UNMENDED
         elif structure == SORTING and self._sorted_by:
@@ -631,12 +628,8 @@ class RepairPlan(Change):
         """The upper bound of the new file's bytes that aren't copied, if pages have a usual size where the footer
         doesn't count them. Nothing is read for it."""
         footer = self.filters.footer
-        fixed = (
-            len(footer.raw)
-            + FOOTER_TAIL_BYTES
-            + (_ORDER_BYTES * footer.column_count if self._orders.added else 0)
-            + sealing.overhead(footer, len(self._work))
-        )
+        orders = _ORDER_BYTES * footer.column_count if self._orders.added else 0
+        fixed = self.footer_bound(len(self._work)) + orders
         if not self._planned:
             return fixed + sum(_CHUNK_BYTES + _index_bound(footer, maker) for maker in self._work)
         rows = 0 if self._rows is None else _CHUNK_BYTES

@@ -95,6 +95,15 @@ def enum_name(enum: str, value: int) -> str:
     return known or _DRAFTS.get((enum, value), f"CODE {value}")
 
 
+OTHER_ENCODINGS: Final = 63
+"""The bit of `ChunkMetadata.encodings` for numbers that have no bit of their own."""
+
+
+def encodings_in(bits: int) -> list[int]:
+    """The numbers of the encodings that have a bit in `ChunkMetadata.encodings`."""
+    return [number for number in range(OTHER_ENCODINGS) if bits >> number & 1]
+
+
 def zigzag(value: int) -> bytes:
     """A compact-protocol integer: zigzag, then 7 bits a byte, least significant first."""
     return varint((value << 1) ^ (value >> 63))

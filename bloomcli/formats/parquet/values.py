@@ -9,7 +9,7 @@ readers that hash the zero of a literal with its sign (parquet-java does) find i
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import compress
 from typing import Final
 
@@ -49,10 +49,9 @@ class HashedPage:
     These are all entries of a dictionary, or one slice of a data page.
     """
 
-    def __init__(self, page: Page, column: Column, parts: Iterable[Slice]) -> None:
+    def __init__(self, page: Page, column: Column, part: Slice) -> None:
         self._location = page.location
-        self.parts: list[Slice] = []
-        """The slices of the values."""
+        self.part = part
         self._width = width_of(column)
         self._kept: bytearray | None = None
         self._positions: array[int] | None = None
@@ -60,18 +59,8 @@ class HashedPage:
         self.dictionary = page.dictionary
         self.end = page.end
         """The file offset up to which these values took reading."""
-        self.count = 0
-        self.hashes = bytearray()
-        self.has_zero = False
-        for part in parts:
-            self.has_zero = self.has_zero or _has_zero(part, column)
-            if self.parts:
-                self.hashes += part.hashes
-                self.parts.append(part._replace(hashes=bytearray()))
-            else:
-                self.hashes = part.hashes
-                self.parts.append(part)
-            self.count += part.hashed
+        self.count, self.hashes = part.hashed, part.hashes
+        self.has_zero = _has_zero(part, column)
 
     def keep(self, kept: bytearray, column: Column) -> None:
         """Leave out the values whose byte in `kept` is 0."""
@@ -80,22 +69,18 @@ class HashedPage:
         del self.hashes[self.count * 8 :]
         self.has_zero = self.has_zero and _among(self.hashes, column)
 
-    def value(self, index: int) -> bytes | None:
-        """The bytes of the value with the hash at `index`; None if it was too long to keep."""
+    def value(self, index: int) -> bytes | int:
+        """The bytes of the value with the hash at `index`; its length if it is too long to be kept or shown."""
         if self._kept is not None:
             if self._positions is None:
                 self._positions = array("q", compress(range(len(self._kept)), self._kept))
             index = self._positions[index]
-        for part in self.parts:
-            if index < part.hashed:
-                return part.value(index, self._width)
-            index -= part.hashed
-        raise IndexError("the page has no such value")
+        return self.part.value(index, self._width)
 
     @property
     def long(self) -> int | None:
         """The length of the slice's only value, if it was too long to keep."""
-        return self.parts[0].long if len(self.parts) == 1 else None
+        return self.part.long
 
     def values(self) -> Iterator[bytes]:
         """The bytes of the hashed values, in order. Slow: only for the few values that are reported."""
@@ -103,12 +88,12 @@ class HashedPage:
             most = parquet_limits.VALUE_AT_ONCE_BYTES
             reason = f"a value of {counted(self.long, 'byte')}; at most {most} are held in memory"
             raise self._location.unsupported(reason, "rewrite the file with smaller pages")
-        every = (value for part in self.parts for value in part.values(self._width))
+        every = self.part.values(self._width)
         return every if self._kept is None else compress(every, self._kept)
 
     def interval_hashes(self) -> bytes:
         """The hashes of the intervals' normal forms, which DuckDB looks up."""
-        fixed = self.parts[0].fixed if len(self.parts) == 1 and self._kept is None else None
+        fixed = self.part.fixed if self._kept is None else None
         forms = normal_intervals(b"".join(self.values()) if fixed is None else fixed)
         ends = range(INTERVAL_BYTES, len(forms) + 1, INTERVAL_BYTES)
         return array("Q", (kernels.xxh64(forms[end - INTERVAL_BYTES : end]) for end in ends)).tobytes()
@@ -177,7 +162,7 @@ class ChunkHasher:
     def pages(self, page: Page, bounds: kernels.Bounds | None = None) -> Iterator[HashedPage]:
         """Yield the hashed slices of a data page, and add its values to `bounds`."""
         for part in self._slices(page, bounds):
-            yield HashedPage(page, self.column, [part])
+            yield HashedPage(page, self.column, part)
 
     def dictionary(self, page: Page) -> HashedPage:
         """Hash all entries of a dictionary. Raises CorruptFile, UnsupportedError."""
@@ -190,7 +175,8 @@ class ChunkHasher:
             if found > most:
                 reason = f"a dictionary of {found} {what}, more than the {most} that are read"
                 raise page.location.unsupported(reason, "rewrite the file without dictionaries in this column")
-        return HashedPage(page, self.column, self._slices(page))
+        (part,) = [*self._slices(page)] or [Slice(bytearray(), 0)]
+        return HashedPage(page, self.column, part)
 
 
 def hashed_pages(

@@ -111,6 +111,20 @@ def test_a_missing_long_value_is_reported_by_its_length(tmp_path: Path, monkeypa
         bloomcli.add(path, ["c"], in_place=True, replace=True, variant="parquet-2018-header")
 
 
+@pytest.mark.usefixtures("windows")
+@pytest.mark.parametrize("compression", ["none", "snappy"])
+def test_a_missing_long_entry_of_a_dictionary_is_reported_by_its_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str
+) -> None:
+    from support import blooms
+
+    monkeypatch.setattr(parquet_limits, "VALUE_AT_ONCE_BYTES", 40)
+    path = write(tmp_path / "f", {"c": pa.array([b"x" * 1000, b"short"], pa.binary())}, compression=compression)
+    path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + blooms.build([b"other"], 32)))
+    (finding,) = bloomcli.validate(path, deep=True).findings
+    assert (finding.id, finding.missing) == ("value-missing", ("(a value of 1000 bytes)", "short"))
+
+
 @pytest.mark.parametrize(
     ("limit", "options", "message"),
     [
