@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedError
 from bloomcli.formats.answer import Contents, UnitAnswers, UnitFacts, answers
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import quoted, replacing
@@ -272,6 +272,12 @@ class FilterProblem(CorruptFile):
     ) -> None:
         super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
         self.id = id
+
+
+class EncryptedFilter(FilterProblem, KeyMissing):
+    """The error about a filter that is encrypted with its column, and whose key isn't given."""
+
+    exit_code = KeyMissing.exit_code
 
 
 class FilterFile(ABC):

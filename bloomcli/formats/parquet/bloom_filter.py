@@ -36,7 +36,7 @@ from bloomcli.filters.split_block import (
     is_sparse,
 )
 from bloomcli.formats.answer import WRONG, Bits
-from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.base import EncryptedFilter, FilterProblem
 from bloomcli.formats.parquet import codecs, spec, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import Footer
@@ -413,7 +413,7 @@ class Filters:
             raise (
                 plaintext_problem(source.path, offset, field, chunk.column.path)
                 if _USUAL.match(data)
-                else FilterProblem(
+                else EncryptedFilter(
                     "the filter is encrypted with its column",
                     path=source.path,
                     offset=offset,

@@ -205,6 +205,14 @@ def test_many_files_in_several_processes_and_an_index(tmp_path: Path) -> None:
 # --- without keys, and with wrong ones
 
 
+def test_dump_and_fold_miss_the_key_of_a_column_as_other_commands_do() -> None:
+    path = file("java_columns_gcm_plaintext_footer")
+    with pytest.raises(KeyMissing, match="the filter is encrypted with its column") as caught:
+        bloomcli.fold(path, columns=["id"], dry_run=True)
+    assert caught.value.exit_code == KeyMissing.exit_code
+    assert run(["dump", str(path), "--column", "id", "--row-group", "0"]) == KeyMissing.exit_code
+
+
 def test_an_index_says_that_it_never_rules_out_what_is_encrypted_without_a_key(tmp_path: Path) -> None:
     path = file("java_columns_gcm_plaintext_footer")
     reports = [bloomcli.index_build(path, [name], output=tmp_path / name) for name in ("id", "plain")]
