@@ -20,6 +20,7 @@ REQUIRED: Final = (
     "protobuf",
     "pyarrow",
     "rich",
+    "thriftpy2",
     "zstandard",
 )
 """The packages that bloom needs. A checkout has no metadata that names them."""

@@ -60,7 +60,7 @@ def test_thriftpy2_reads_the_same_tables_from_the_idl() -> None:
 def test_thriftpy2_decodes_the_same_footer(path: Path) -> None:
     with open_source(path) as source:
         footer = read_footer(source)
-    decoded = parquet_idl.structures().FileMetaData()
+    decoded = spec.structures().FileMetaData()
     decoded.read(TCompactProtocol(TMemoryBuffer(footer.raw), decode_response=False))
     assert compare(Struct("FileMetaData", footer.raw, 0, Location("", 0, "")), decoded) > 5
     assert footer.rows == decoded.num_rows
@@ -70,14 +70,14 @@ def test_thriftpy2_decodes_the_same_footer(path: Path) -> None:
 def test_thriftpy2_decodes_the_headers_that_are_written(variant: str) -> None:
     raw = bloom_filter.write_header(1 << 20, variant)
     name = "PageHeader" if variant == bloom_filter.PAGE else "BloomFilterHeader"
-    decoded = getattr(parquet_idl.structures(), name)()
+    decoded = getattr(spec.structures(), name)()
     decoded.read(TCompactProtocol(TMemoryBuffer(raw), decode_response=False))
     assert compare(Struct(name, raw, 0, Location("", 0, "")), decoded) >= 1
 
 
 @pytest.mark.parametrize("size", [32, 64, 1 << 13, 1 << 20, 1 << 27])
 def test_today_s_header_is_what_thriftpy2_writes(size: int) -> None:
-    structs = parquet_idl.structures()
+    structs = spec.structures()
     header = structs.BloomFilterHeader(
         numBytes=size,
         algorithm=structs.BloomFilterAlgorithm(BLOCK=structs.Empty()),

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import golden, thrift
-from support.parquet_idl import structures
 from support.thrift import BINARY, BYTE, I32, I64, LIST, STRUCT, TRUE, Items
 from thriftpy2.protocol.compact import TCompactProtocol
 from thriftpy2.transport import TMemoryBuffer
 
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import Footer, read_footer
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.kernels import ChunkMetadata, CompactError
@@ -53,7 +53,7 @@ def footer_of(path: Path) -> Footer | None:
 
 def decoded(data: bytes) -> Any:
     """thriftpy2's ColumnChunk."""
-    chunk = structures().ColumnChunk()
+    chunk = spec.structures().ColumnChunk()
     chunk.read(TCompactProtocol(TMemoryBuffer(data), decode_response=False))
     return chunk
 
@@ -89,7 +89,7 @@ def test_every_fixture_s_chunks_are_decoded_as_by_thriftpy2(path: Path) -> None:
                 bool(pages) and {s.encoding for s in pages} <= DICTIONARIES
             )
             assert found.has_encoding_stats == (meta.encoding_stats is not None)
-            stats = meta.statistics or structures().Statistics()
+            stats = meta.statistics or spec.structures().Statistics()
             assert found.statistics_fault is None
             assert {n: getattr(found, n) for n in OF_STATISTICS} == {n: getattr(stats, n) for n in OF_STATISTICS}
             newer, older = (stats.min_value, stats.max_value), (stats.min, stats.max)

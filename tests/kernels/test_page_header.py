@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import thrift
 from support.examples import examples
-from support.parquet_idl import structures
 from support.thrift import BINARY, BYTE, FALSE, I32, I64, LIST, STRUCT, TRUE, Fields, Items
 from thriftpy2.parser.parser import parse_fp
 from thriftpy2.protocol.compact import TCompactProtocol
@@ -19,7 +18,7 @@ from thriftpy2.transport import TMemoryBuffer
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import pages
+from bloomcli.formats.parquet import pages, spec
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.kernels import CompactError, PageHeader, compact_struct
 
@@ -127,7 +126,7 @@ def encoded(header: Any) -> bytes:
 
 def decoded(data: bytes) -> Any:
     """thriftpy2's result with the shipped IDL."""
-    header = structures().PageHeader()
+    header = spec.structures().PageHeader()
     header.read(TCompactProtocol(TMemoryBuffer(data), decode_response=False))
     return header
 

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernels.test_column_chunk import DEPTH, FILES, footer_of
 from support import golden, thrift
-from support.parquet_idl import structures
 from support.thrift import BINARY, BYTE, DOUBLE, FALSE, I32, I64, LIST, STRUCT, TRUE, Items
 from thriftpy2.protocol.compact import TCompactProtocol
 from thriftpy2.transport import TMemoryBuffer
 
 from bloomcli.errors import CorruptFile
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.kernels import ColumnIndex, CompactError, CompactLimit, OffsetIndex
 from bloomcli.storage.registry import open_source
@@ -70,7 +70,7 @@ def stored(path: Path) -> Iterator[tuple[type[Index], bytes]]:
 
 def decoded(name: str, data: bytes) -> Any:
     """thriftpy2's structure."""
-    found = getattr(structures(), name)()
+    found = getattr(spec.structures(), name)()
     found.read(TCompactProtocol(TMemoryBuffer(data), decode_response=False))
     return found
 

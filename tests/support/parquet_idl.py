@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Final
 
-import thriftpy2
 from thriftpy2.thrift import TType
 
 from bloomcli.formats.parquet import spec
@@ -21,24 +19,18 @@ _BASE: Final = {
 }
 
 
-@cache
-def structures() -> Any:
-    """The IDL's structures as thriftpy2's classes."""
-    return thriftpy2.load(str(spec.IDL), module_name="bloomcli_parquet_thrift")
-
-
 def fields() -> dict[str, dict[str, tuple[int, str]]]:
     """The structures and unions, as `spec.FIELDS` has them."""
     return {
         name: {entry[1]: (number, _type(entry[0], *entry[2:-1])) for number, entry in found.thrift_spec.items()}
-        for name, found in vars(structures()).items()
+        for name, found in vars(spec.structures()).items()
         if hasattr(found, "thrift_spec")
     }
 
 
 def enums() -> dict[str, dict[str, int]]:
     """The enums, as `spec.ENUMS` has them."""
-    found = vars(structures()).items()
+    found = vars(spec.structures()).items()
     return {name: one._NAMES_TO_VALUES for name, one in found if hasattr(one, "_NAMES_TO_VALUES")}
 
 

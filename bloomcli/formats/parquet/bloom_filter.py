@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
@@ -165,15 +165,29 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
         return num_bytes.to_bytes(4, "little") + bytes(8)
     if variant == CURRENT:
         return _FIRST + spec.zigzag(num_bytes) + _REST + b"\x00"
-    # member 1 of the hash, which was MURMUR3
-    header = spec.encoded(
-        "BloomFilterHeader", {"numBytes": num_bytes, "algorithm": {"BLOCK": {}}, "hash": {"XXHASH": {}}}
+    idl = spec.structures()
+    header = idl.BloomFilterHeader(
+        numBytes=num_bytes,
+        algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
+        hash=idl.BloomFilterHash(XXHASH=idl.Empty()),  # member 1, which was MURMUR3
     )
-    if variant == HEADER:
-        return header
-    sizes = {"uncompressed_page_size": num_bytes, "compressed_page_size": num_bytes}
-    page = {"type": "BLOOM_FILTER_PAGE", **sizes, "bloom_filter_page_header": header}
-    return spec.encoded("PageHeader", page)
+    if variant == PAGE:
+        header = idl.PageHeader(
+            type=idl.PageType.BLOOM_FILTER_PAGE,
+            uncompressed_page_size=num_bytes,
+            compressed_page_size=num_bytes,
+            bloom_filter_page_header=header,
+        )
+    return _encoded(header)
+
+
+def _encoded(structure: Any) -> bytes:
+    from thriftpy2.protocol.compact import TCompactProtocol
+    from thriftpy2.transport import TMemoryBuffer
+
+    out = TMemoryBuffer()
+    structure.write(TCompactProtocol(out))
+    return bytes(out.getvalue())
 
 
 def filter_class(variant: str) -> type[SplitBlockFilter]:

@@ -1,8 +1,8 @@
 """Parquet's metadata structures, by the IDL in parquet.thrift: walked in compiled code, and encoded.
 
 `Struct` locates each field by its name in the IDL. The splice patches these bytes, and a footer of 20,000 column
-chunks opens at once. The walk also checks every length and the nesting. A test holds that thriftpy2 reads the same
-tables from the IDL.
+chunks opens at once. The walk also checks every length and the nesting. thriftpy2 reads the same tables from the IDL,
+which a test holds, but loading it takes longer than everything else in `inspect`.
 
 `encoded` makes new structures in Thrift's compact protocol. An encoded field is (wire type, value). A boolean field
 has its value in the wire type, and no bytes.
@@ -112,6 +112,14 @@ def zigzag(value: int) -> bytes:
 def varint(value: int) -> bytes:
     """An unsigned integer of 64 bits, 7 bits a byte, least significant first."""
     return kernels.encoded_varint(value & (1 << 64) - 1)
+
+
+@cache
+def structures() -> Any:
+    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` and the drafts need them."""
+    import thriftpy2
+
+    return thriftpy2.load(str(IDL), module_name="bloomcli_parquet_thrift")
 
 
 class Span(NamedTuple):

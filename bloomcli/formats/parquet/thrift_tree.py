@@ -1,6 +1,7 @@
 """Decodes a whole Thrift structure to JSON objects: known fields by name, unknown ones by number.
 
-Binary values become ``{"hex": "..."}``, and strings text; a string that isn't UTF-8 becomes hex too.
+thriftpy2 provides the names and types, from parquet.thrift. It drops fields that it doesn't know, so the bytes are
+decoded here. Binary values become ``{"hex": "..."}``, and strings text; a string that isn't UTF-8 becomes hex too.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.words import counted
 
-_TRUE, _FALSE = 1, 2
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2, 3, 7, 8, 9, 10, 11, 12, 13
 _INTEGERS: Final = (4, 5, 6)
-_BOOLEANS: Final = (_TRUE, _FALSE)
 
 _TEXTS: Final = {"name", "created_by", "path_in_schema", "key", "value", "file_path", "crs"}
 """The fields that are strings in the specification; others of type binary are bytes."""
+
+_NOTHING: Final[dict[int, Any]] = {}
 
 
 def decode(name: str, data: bytes, location: Location) -> dict[str, Tree]:
@@ -37,7 +39,7 @@ def decode(name: str, data: bytes, location: Location) -> dict[str, Tree]:
         kernels.compact_struct(data, 0, parquet_limits.THRIFT_MAX_DEPTH)  # checks every length and the nesting
     except kernels.CompactError as error:
         raise location.fault(error.reason, error.offset) from None
-    return _Reader(data, location).struct(name)
+    return _Reader(data, location).struct(getattr(spec.structures(), name).thrift_spec)
 
 
 class _Reader:
@@ -72,9 +74,8 @@ class _Reader:
         self._at += size
         return self._data[self._at - size : self._at]
 
-    def struct(self, name: str | None) -> dict[str, Tree]:
-        """Decode a structure of this name; None for a structure that the IDL doesn't have."""
-        fields = {} if name is None else _by_id(name)
+    def struct(self, fields: dict[int, Any]) -> dict[str, Tree]:
+        """Decode a structure. `fields`: thriftpy2's description of its known fields."""
         found: dict[str, Tree] = {}
         number = 0
         while True:
@@ -85,16 +86,21 @@ class _Reader:
                 return found
             number = number + delta if delta else self._integer()
             self._count(1)
-            field, known = fields.get(number, ("", None))
-            if known is None or not _fits(kind, known):
-                field, known = str(number), None
-            found[field] = kind == _TRUE if kind in _BOOLEANS else self._value(kind, known, text=field in _TEXTS)
+            known = fields.get(number)
+            if known is None or not _fits(kind, known[0]):
+                value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, None)
+                found[str(number)] = value
+            else:
+                described = (known[0], known[2]) if len(known) > 3 else known[0]
+                text = known[1] in _TEXTS
+                value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, described, text=text)
+                found[str(known[1])] = value
 
-    def _value(self, kind: int, known: str | None, *, text: bool = False) -> Tree:
-        """A value of a wire type. `known`: its type in the IDL, if the IDL has one that fits."""
+    def _value(self, kind: int, described: Any, *, text: bool = False) -> Tree:
+        detail = described[1] if isinstance(described, tuple) else None
         if kind in _INTEGERS:
             value = self._integer()
-            return spec.enum_name(known, value) if known is not None and known in spec.ENUMS else value
+            return value if detail is None else spec.enum_name(detail.__name__, value)
         match kind:
             case 1 | 2:  # of a list
                 return self._take(1)[0] == _TRUE
@@ -106,22 +112,23 @@ class _Reader:
             case 8:
                 return binary(self._take(self._varint()), text=text)
             case 9 | 10:
-                return self._list(None if known is None else spec.element_of(known), text=text)
+                return self._list(detail, text=text)
             case 11:
                 return self._map()
             case 12:
-                return self.struct(known)
+                return self.struct(_NOTHING if detail is None else detail.thrift_spec)
         return binary(self._take(16), text=False)
 
-    def _list(self, element: str | None, *, text: bool) -> list[Tree]:
+    def _list(self, element: Any, *, text: bool) -> list[Tree]:
         head = self._data[self._at]
         self._at += 1
         kind, size = head & 0x0F, head >> 4
         if size == 15:
             size = self._varint()
         self._count(size)
-        known = element if element is not None and _fits(kind, element) else None
-        return [self._value(kind, known, text=text) for _ in range(size)]
+        wanted = element[0] if isinstance(element, tuple) else element
+        described = element if wanted is not None and size and _fits(kind, wanted) else None
+        return [self._value(kind, described, text=text) for _ in range(size)]
 
     def _map(self) -> list[Tree]:
         size = self._varint()
@@ -133,14 +140,25 @@ class _Reader:
 
 
 @cache
-def _by_id(name: str) -> dict[int, tuple[str, str]]:
-    """The name and the type of each field of a structure, by its id."""
-    return {number: (field, kind) for field, (number, kind) in spec.FIELDS[name].items()}
+def _fits(kind: int, wanted: int) -> bool:
+    """Whether a wire type encodes thriftpy2's type. A field of another type is treated as unknown."""
+    from thriftpy2.thrift import TType
 
-
-def _fits(kind: int, known: str) -> bool:
-    """Whether a wire type encodes a type of the IDL. A field of another type is treated as unknown."""
-    return kind in _BOOLEANS if known == "bool" else kind == spec.wire_type(known)
+    kinds = {
+        TType.BOOL: (_TRUE, _FALSE),
+        TType.BYTE: (_BYTE,),
+        TType.I16: (4,),
+        TType.I32: (5,),
+        TType.I64: (6,),
+        TType.DOUBLE: (_DOUBLE,),
+        TType.STRING: (_BINARY,),
+        TType.BINARY: (_BINARY,),
+        TType.LIST: (_LIST,),
+        TType.SET: (_SET,),
+        TType.MAP: (_MAP,),
+        TType.STRUCT: (_STRUCT,),
+    }
+    return kind in kinds.get(wanted, ())
 
 
 def footer_tree(footer: Any) -> dict[str, Tree]:

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from support import golden
-from support.parquet_idl import structures
 from thriftpy2.protocol.compact import TCompactProtocol
 from thriftpy2.transport import TMemoryBuffer
 
 import bloomcli
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import thrift_tree
+from bloomcli.formats.parquet import spec, thrift_tree
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.storage.registry import open_source
@@ -67,7 +66,7 @@ def test_known_fields_are_what_thriftpy2_reads(path: Path) -> None:
     raw = footer_of(path)
     if raw is None:
         return
-    module = structures()
+    module = spec.structures()
     enums = {
         "repetition_type": module.FieldRepetitionType,
         "converted_type": module.ConvertedType,
