@@ -180,9 +180,8 @@ class _Change:
         self._given = None if given is None else os.fspath(given)
         """The output that the task or the options name, which may be a directory."""
         self._overwrite = options.overwrite
-        self._threads = (
-            getattr(options, "threads", None) or target.threads or cores()
-        )  # not all commands read columns
+        # not all commands read columns
+        self._threads = getattr(options, "threads", None) or target.threads or cores()
 
     @cached_property
     def _file(self) -> FilterFile:

@@ -27,11 +27,11 @@ PAGES = PACKAGE / "rules" / "pages"
 RULES_MODULE = PACKAGE / "rules" / "__init__.py"
 
 ID = re.compile(
-    r"(?!(?:value-id|value-counts|page-index)$)"
+    r"(?!(?:value-id|value-counts|statistics-path|page-index)$)"
     r"(value|filter|engine-filter|page|profit|reader|statistics|row-index|sorting|size)-[a-z0-9-]+"
     r"|table-(bounds|counts|partition|splits)|footer-unverified"
 )
-"""Iceberg's metadata have a value-id and value-counts, `repair` adds a page-index, and commands have options about
+"""Iceberg's metadata have a value-id, value-counts and a statistics-path, `repair` adds a page-index, and commands have options about
 tables."""
 HEADINGS = ["What it does", "Why is this bad?", "How to fix it", "When to switch it off"]
 FORMATS = {"parquet": "Parquet", "orc": "ORC", "mosaic": "Mosaic"}
