@@ -165,10 +165,10 @@ class EngineFilters(NamedTuple):
         """Yield the faults that show without the column's values."""
         yield from self.findings
         yield from self.later()
-        for one in self.filters:
-            yield from one.faults
-            if one.facts.problem is None:
-                yield from _sizes(one)
+        for filter_ in self.filters:
+            yield from filter_.faults
+            if filter_.facts.problem is None:
+                yield from _sizes(filter_)
 
 
 class Rewrite(NamedTuple):
@@ -202,14 +202,14 @@ def finding(
     )
 
 
-def _sizes(one: EngineFilter) -> Iterator[Finding]:
-    facts = one.facts
+def _sizes(filter_: EngineFilter) -> Iterator[Finding]:
+    facts = filter_.facts
     values, sized, fpp = facts.values, facts.sized_for, facts.fpp
     if not values or not sized or fpp is None or facts.length is None:
         return
-    hint = one.resize or f"set {facts.setting}={values} before the engine writes its next files"
-    there = f"it was sized for {counted(sized, 'value')}, and the file has {counted(values, 'row')}"
+    hint = filter_.resize or f"set {facts.setting}={values} before the engine writes its next files"
+    counts = f"it was sized for {counted(sized, 'value')}, and the file has {counted(values, 'row')}"
     if fpp > _USEFUL_FPP and fpp > _OVERFILLED * (facts.rows or 1) * (facts.asked_fpp or 0):
-        yield finding(OVERFILLED, facts, f"the measured false-positive rate is {fpp:.2g}; {there}", hint)
+        yield finding(OVERFILLED, facts, f"the measured false-positive rate is {fpp:.2g}; {counts}", hint)
     elif facts.length > _SMALL_BYTES and sized > _OVERSIZED * values:
-        yield finding(OVERSIZED, facts, f"it takes {exact_size(facts.length)}; {there}", hint)
+        yield finding(OVERSIZED, facts, f"it takes {exact_size(facts.length)}; {counts}", hint)

@@ -30,12 +30,12 @@ class Proof(NamedTuple):
     findings: Sequence[Finding]
 
 
-def prove(file: FilterFile, one: EngineFilter, units: Container[int] | None) -> Proof:
+def prove(file: FilterFile, filter_: EngineFilter, units: Container[int] | None) -> Proof:
     """Look every value of a filter's column up in it, in these units only (None: all).
 
     Raises CorruptFile, UnsupportedError: the column can't be read.
     """
-    facts = one.facts
+    facts = filter_.facts
     column = next((column for column in file.columns if column.path == facts.column), None)
     if facts.problem == NOT_LOOKED_UP or (column is None and facts.problem is None):
         why = facts.problem or "the file doesn't have the column"
@@ -47,22 +47,22 @@ def prove(file: FilterFile, one: EngineFilter, units: Container[int] | None) -> 
     missing: list[str] = []
     beyond: list[str] = []
     for values in column_values(file, column, units):
-        flags = one.check_values(values, typed)
+        flags = filter_.check_values(values, typed)
         checked += len(values)
         lost += flags.count(0)
         add_missing(missing, flags, lambda at, values=values: _text(values[at], typed))  # type: ignore[misc]
-        outside = one.outside(values)
+        outside = filter_.outside(values)
         left_out += len(outside)
         beyond += outside[: MISSING_SHOWN - len(beyond)]
-    found = []
+    findings = []
     if lost:
-        text = f"{lost} of {counted(checked, 'value')} {are(lost)} not in it: {one.loses}"
-        found.append(finding(MISSES, facts, text, one.rebuild, missing))
+        text = f"{lost} of {counted(checked, 'value')} {are(lost)} not in it: {filter_.loses}"
+        findings.append(finding(MISSES, facts, text, filter_.rebuild, missing))
     if left_out:
         ends = f"{str(facts.low)[:_SHOWN]!r} to {str(facts.high)[:_SHOWN]!r}"
         text = f"{left_out} of {counted(checked, 'value')} {are(left_out)} outside of {ends}"
-        found.append(finding(BOUNDS, facts, f"{text}: {one.loses}", one.rebuild, beyond))
-    return Proof(checked, [*found, *one.elsewhere(file)])
+        findings.append(finding(BOUNDS, facts, f"{text}: {filter_.loses}", filter_.rebuild, beyond))
+    return Proof(checked, [*findings, *filter_.elsewhere(file)])
 
 
 def _text(value: pa.Scalar, typed: Column) -> str:

@@ -29,16 +29,16 @@ def filters_of(file: FilterFile, columns: set[int] | None = None) -> EngineFilte
     """The filters that engines keep for these columns of a file (None: all), and the faults of their places."""
     paths = {column.path for column in file.columns if columns is None or column.index in columns}
     wanted = None if columns is None else paths
-    found = _ALL.get(file)
-    if found is None:
-        found = [import_module(f"{__package__}.{name}").filters_of(file, wanted) for name in MODULES]
+    engines = _ALL.get(file)
+    if engines is None:
+        engines = [import_module(f"{__package__}.{name}").filters_of(file, wanted) for name in MODULES]
         if columns is None:
-            _ALL[file] = found
+            _ALL[file] = engines
     return EngineFilters(
-        [one for some in found for one in some.filters if columns is None or one.facts.column in paths],
-        [one for some in found for one in some.findings if columns is None or one.column in {None, *paths}],
-        [one for some in found for one in some.remarks],
-        lambda: (one for some in found for one in some.later()),
+        [filter_ for some in engines for filter_ in some.filters if columns is None or filter_.facts.column in paths],
+        [fault for some in engines for fault in some.findings if columns is None or fault.column in {None, *paths}],
+        [remark for some in engines for remark in some.remarks],
+        lambda: (fault for some in engines for fault in some.later()),
     )
 
 
@@ -46,7 +46,7 @@ def excludes_all(file: FilterFile, column: Column, forms: pa.Array) -> bool:
     """Whether a sound filter of an engine says that the file has none of the values. `forms`: as `EngineFilter.check`
     takes them."""
     filters = filters_of(file, {column.index}).filters
-    return any(one.facts.problem is None and not any(one.check(forms)) for one in filters)
+    return any(filter_.facts.problem is None and not any(filter_.check(forms)) for filter_ in filters)
 
 
 def rewrite_of(

@@ -191,10 +191,10 @@ def resized_for(values: int, nbytes: int, share: float) -> int:
         share: factor of the expected rate at that size, above 0.
     """
     larger = nbytes + max(nbytes // _STEP // BLOCK_BYTES, 1) * BLOCK_BYTES
-    here, there = expected_fpp(values, nbytes), expected_fpp(values, larger)
-    if not _LOWEST < there < here:
+    rate, next_rate = expected_fpp(values, nbytes), expected_fpp(values, larger)
+    if not _LOWEST < next_rate < rate:
         return nbytes
-    exponent = math.log(there / here) / math.log(larger / nbytes)
+    exponent = math.log(next_rate / rate) / math.log(larger / nbytes)
     growth = math.exp(min(math.log(share) / min(exponent, -1 / _GROWTH), math.log(_GROWTH)))
     return max(int(nbytes * growth / BLOCK_BYTES + 0.5), 1) * BLOCK_BYTES
 

@@ -105,9 +105,9 @@ class SplitBlockFilter:
         """Look up `count` hashes. Return the positions of those that may be present: ascending int64s."""
         import numpy as np  # only `find` looks many values up
 
-        found = bytearray(count)
-        self.check_hashes(hashes, count, found)
-        return np.flatnonzero(np.frombuffer(found, np.uint8)).tobytes()
+        flags = bytearray(count)
+        self.check_hashes(hashes, count, flags)
+        return np.flatnonzero(np.frombuffer(flags, np.uint8)).tobytes()
 
     @staticmethod
     def block_of(value: int, blocks: int) -> int:

@@ -45,23 +45,23 @@ def parse_date(text: str) -> int:
 
 
 def _far_day(text: str) -> int:
-    plain = re.sub(_BC, "", text, count=1)
-    match = re.fullmatch(_DAY, plain)
+    date = re.sub(_BC, "", text, count=1)
+    match = re.fullmatch(_DAY, date)
     if match is None:
         raise ValueError("not a date")
     digits = match[2].lstrip("0") or "0"
     year = int(digits[-_YEAR_DIGITS:])  # the last digits decide whether the day exists: the calendar has a cycle
-    if plain != text:
+    if date != text:
         if match[1] or digits == "0":
             raise ValueError("a year BC is 1 or more")
         year = 1 - year
     elif match[1] == "-":
         year = -year
     era, of_era = divmod(year - _BASE_YEAR, _ERA_YEARS)
-    found = dt.date(_BASE_YEAR + of_era, int(match[3]), int(match[4])).toordinal() - _EPOCH
+    day = dt.date(_BASE_YEAR + of_era, int(match[3]), int(match[4])).toordinal() - _EPOCH
     if len(digits) > _YEAR_DIGITS:
         raise OverflowError("no column holds such a year")
-    return found + era * _ERA_DAYS
+    return day + era * _ERA_DAYS
 
 
 def format_date(number: int) -> str:
@@ -122,8 +122,8 @@ def parse_timestamp(text: str) -> int:
         OverflowError: no column can store the year.
     """
     before_christ = ("C" in text or "c" in text) and re.search(_BC, text) is not None
-    plain = re.sub(_BC, "", text, count=1) if before_christ else text
-    day_part, separator, time_part = plain.replace(" ", "T", 1).partition("T")
+    moment = re.sub(_BC, "", text, count=1) if before_christ else text
+    day_part, separator, time_part = moment.replace(" ", "T", 1).partition("T")
     of_day = parse_time(time_part) if separator else 0
     return parse_date(day_part + " (BC)" if before_christ else day_part) * DAY_NANOS + of_day
 

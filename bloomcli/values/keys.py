@@ -87,8 +87,8 @@ def parse_key(text: str, kind: Kind, *, float_bytes: int | None = None) -> Key |
         case Kind.TIME:
             return calendar.parse_time(text)
         case Kind.TIMESTAMP | Kind.INSTANT:
-            plain, ahead = calendar.split_zone(text)
-            return calendar.parse_timestamp(plain) - (ahead or 0)
+            moment, ahead = calendar.split_zone(text)
+            return calendar.parse_timestamp(moment) - (ahead or 0)
         case Kind.TEXT:
             return text.encode("utf-8", "surrogatepass")
         case Kind.BYTES:

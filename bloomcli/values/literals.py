@@ -308,8 +308,8 @@ def _text(text: str, column: Column) -> bytes:
     except UnicodeEncodeError:  # a lone surrogate, which JSON can express, is no character
         raise _Malformed("text") from None
     if column.type_length is not None and len(value) != column.type_length:
-        given = counted(len(value), "byte")
-        raise _Impossible(f"{type_name(column)} of {counted(column.type_length, 'byte')} can't hold {given}")
+        size = counted(len(value), "byte")
+        raise _Impossible(f"{type_name(column)} of {counted(column.type_length, 'byte')} can't hold {size}")
     return value
 
 

@@ -56,18 +56,18 @@ def leaf(name: str) -> str:
     below = (
         "list.element" if field is None else field[0] if field[1][0] == "." else escape(field[0]) for field in fields
     )
-    return ".".join((column, *(f"typed_value.{one}" for one in below), "typed_value"))
+    return ".".join((column, *(f"typed_value.{group}" for group in below), "typed_value"))
 
 
 def _fields(steps: str, grammar: re.Pattern[str]) -> list[tuple[str, str] | None] | None:
     """The name of each step's field and the step as spelled, or None for all elements; None for other texts."""
-    found: list[tuple[str, str] | None] = []
+    fields: list[tuple[str, str] | None] = []
     at = 0
     while at < len(steps):
         match = grammar.match(steps, at)
         if match is None:
             return None
         name = next((group for group in match.groups() if group is not None), None)
-        found.append(None if name is None else (name, match[0]))
+        fields.append(None if name is None else (name, match[0]))
         at = match.end()
-    return found
+    return fields

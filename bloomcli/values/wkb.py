@@ -57,13 +57,13 @@ class Shapes:
 
     def joined(self, other: Shapes) -> Shapes:
         """The measures of both."""
-        found = Shapes(geographic=self._limits is _LIMITS, seam=self.seam)
-        found.types = self.types | other.types
-        found.unread = self.unread + other.unread
-        found.lows = list(map(min, self.lows, other.lows))
-        found.highs = list(map(max, self.highs, other.highs))
-        found.west = max(self.west, other.west)
-        return found
+        shapes = Shapes(geographic=self._limits is _LIMITS, seam=self.seam)
+        shapes.types = self.types | other.types
+        shapes.unread = self.unread + other.unread
+        shapes.lows = list(map(min, self.lows, other.lows))
+        shapes.highs = list(map(max, self.highs, other.highs))
+        shapes.west = max(self.west, other.west)
+        return shapes
 
     def extent(self, axis: int) -> tuple[float, float] | None:
         """The least and the greatest coordinate of an axis; None without one."""
@@ -112,10 +112,10 @@ class Shapes:
 
             every = np.frombuffer(value, f"{order}f8", count, at)
             for place, axis in enumerate(axes):
-                found = every[place :: len(axes)]
-                found = found[np.abs(found) <= self._limits[axis]]  # and not NaN
-                west = found[found < self.seam] if axis == 0 else found[:0]
-                for some in (found, west):
+                coordinates = every[place :: len(axes)]
+                coordinates = coordinates[np.abs(coordinates) <= self._limits[axis]]  # and not NaN
+                west = coordinates[coordinates < self.seam] if axis == 0 else coordinates[:0]
+                for some in (coordinates, west):
                     if len(some):
                         self._include(axis, (float(some.min()), float(some.max())))
         elif count:

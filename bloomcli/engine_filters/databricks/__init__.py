@@ -39,15 +39,15 @@ def filters_of(file: FilterFile, columns: Container[str] | None = None) -> Engin
     if store.remote:
         written = _WRITERS.search(file.created_by or "") is not None
         return EngineFilters(later=partial(_in_store, directory)) if written else EngineFilters()
-    found = _findings(directory)
-    return EngineFilters((), found, [(FOLDER, _REMARK)] * len(found))
+    findings = _findings(directory)
+    return EngineFilters((), findings, [(FOLDER, _REMARK)] * len(findings))
 
 
 @once_per_run
 def _findings(directory: str) -> tuple[Finding, ...]:
     """The note about the folder in a directory; empty without one. Raises UnreadableError."""
-    there = store_of(directory).existing(directory, {FOLDER: Kind.DIRECTORY})
-    return (finding(NOT_CHECKED, _FACTS, f"beside the file is {FOLDER}, {_REMARK}", None),) if there else ()
+    folders = store_of(directory).existing(directory, {FOLDER: Kind.DIRECTORY})
+    return (finding(NOT_CHECKED, _FACTS, f"beside the file is {FOLDER}, {_REMARK}", None),) if folders else ()
 
 
 def _in_store(directory: str) -> Iterable[Finding]:

@@ -86,9 +86,9 @@ def copy_of(path: str) -> Copy | None:
     """
     store = store_of(path)
     path = store.link_target(path) or store.normal(path)
-    found = _files(store.directory(path))
+    files = _files(store.directory(path))
     name = path.rpartition("/")[2]
-    return None if found is None else _copies(*found).get(b64encode(digest(name.encode())).decode())
+    return None if files is None else _copies(*files).get(b64encode(digest(name.encode())).decode())
 
 
 @once_per_run
@@ -105,16 +105,16 @@ def _files(directory: str) -> tuple[str, tuple[str, ...], frozenset[str]] | None
     folder = store.join(root, "bloom_filters")
     names = [name for name in store.names(folder) if _INSTANT.search(name)]
     commits = store.join(root, ".hoodie")
-    known = set(store.names(commits)) if store.existing(root, {".hoodie": Kind.DIRECTORY}) else set()
-    if "timeline" in known:  # Hudi 1 has the commits there
-        known.update(store.names(store.join(commits, "timeline")))
-    return folder, tuple(sorted(names, key=_order)), frozenset(known)
+    timeline = set(store.names(commits)) if store.existing(root, {".hoodie": Kind.DIRECTORY}) else set()
+    if "timeline" in timeline:  # Hudi 1 has the commits there
+        timeline.update(store.names(store.join(commits, "timeline")))
+    return folder, tuple(sorted(names, key=_order)), frozenset(timeline)
 
 
 def _order(name: str) -> tuple[str, int]:
     """Base files and log files by their commit; those of one commit by their version."""
-    found = _INSTANT.search(name)
-    return ("", 0) if found is None else (found[1], int(found[2] or 0))
+    match = _INSTANT.search(name)
+    return ("", 0) if match is None else (match[1], int(match[2] or 0))
 
 
 def _pending(instant: str, timeline: frozenset[str]) -> bool:
@@ -127,7 +127,7 @@ def _pending(instant: str, timeline: frozenset[str]) -> bool:
 def _copies(folder: str, names: tuple[str, ...], timeline: frozenset[str]) -> dict[str, Copy]:
     """The copies of all files of a table by base64 of the MD5 of their name."""
     store = store_of(folder)
-    found: dict[str, Copy] = {}
+    copies: dict[str, Copy] = {}
     rolled_back: set[str] = set()
     parts: list[tuple[str, str, int, int]] = []
     left = _READ_MAX
@@ -150,10 +150,10 @@ def _copies(folder: str, names: tuple[str, ...], timeline: frozenset[str]) -> di
                 record = _record(value, source.path)
                 key = row[_PARTITION_CHARACTERS:].decode("ascii", "replace")
                 if record is None:
-                    found.pop(key, None)
+                    copies.pop(key, None)
                 else:
-                    found[key] = record
-    return found
+                    copies[key] = record
+    return copies
 
 
 def _fault(source: Source, at: int, reason: str) -> CorruptFile:
@@ -205,9 +205,9 @@ def _next_block(source: Source, at: int) -> int:
     """Where the next block begins; the file's end without one."""
     step = STEP_BYTES - len(_MAGIC)
     for start in range(at, source.size, step):
-        found = source.read_at(start, min(STEP_BYTES, source.size - start)).find(_MAGIC)
-        if found >= 0:
-            return start + found
+        offset = source.read_at(start, min(STEP_BYTES, source.size - start)).find(_MAGIC)
+        if offset >= 0:
+            return start + offset
     return source.size
 
 
@@ -248,5 +248,5 @@ def _cells_of(data: bytes, source: Source, block: int) -> Iterator[tuple[bytes, 
 
 def _record(value: bytes, path: str) -> Copy | None:
     """The copy in a value; None for that of a deleted file, or if it has no filter."""
-    found = table_files.record(value, _SCHEMA, path, "a Hudi table's copies of filters need", "avro")["copy"]
-    return None if found is None or found["deleted"] else Copy(found["type"], digest(found["filter"]), path)
+    fields = table_files.record(value, _SCHEMA, path, "a Hudi table's copies of filters need", "avro")["copy"]
+    return None if fields is None or fields["deleted"] else Copy(fields["type"], digest(fields["filter"]), path)

@@ -49,10 +49,10 @@ class RecordKeyFilter(EngineFilter):
     loses = "under the index BLOOM, an upsert of a key that it misses inserts a second row without an error"
     rebuild = "Hudi writes new filters with the files of `CALL run_clustering(table => 'NAME')`"
 
-    def __init__(self, facts: EngineFilterFacts, found: Decoded | None, text: bytes) -> None:
+    def __init__(self, facts: EngineFilterFacts, decoded: Decoded | None, text: bytes) -> None:
         self.facts, self._text = facts, text
-        if found is not None:
-            self.rows, self.header, self._jenkins = found.rows, found.header, found.hash == "jenkins"
+        if decoded is not None:
+            self.rows, self.header, self._jenkins = decoded.rows, decoded.header, decoded.hash == "jenkins"
 
     def check(self, forms: pa.Array) -> bytearray:
         """For each record key, whether the filter may have it. Hudi has no empty keys: they aren't ruled out."""
@@ -60,29 +60,29 @@ class RecordKeyFilter(EngineFilter):
         import pyarrow.compute as pc
 
         forms = forms.cast(pa.large_binary())
-        found = bytearray(len(forms))
+        flags = bytearray(len(forms))
         if not len(forms):
-            return found
+            return flags
         _, offsets, data = forms.buffers()
         ends = memoryview(offsets).cast("B").cast("q")[forms.offset : forms.offset + len(forms) + 1]
         text = memoryview(b"" if data is None else data).cast("B")
         for row in self.rows:
-            kernels.chained_check(row.bitset, row.bits, row.k, self._jenkins, text, ends, found)
+            kernels.chained_check(row.bitset, row.bits, row.k, self._jenkins, text, ends, flags)
         for at in pc.indices_nonzero(pc.equal(pc.binary_length(forms), 0)).to_pylist():
-            found[at] = 1
-        return found
+            flags[at] = 1
+        return flags
 
     def trail(self, form: bytes) -> BitTrail:
         """The bits of a record key."""
-        found = None
+        trail = None
         for row in self.rows:
             first, bits = kernels.chained_bits(form, row.bits, row.k, self._jenkins)
             present = tuple(bool(row.bitset[bit >> 3] >> (bit & 7) & 1) for bit in bits)
-            found = BitTrail(hashed=form, hash=first, block=None, bits=tuple(bits), present=present)
+            trail = BitTrail(hashed=form, hash=first, block=None, bits=tuple(bits), present=present)
             if all(present):
                 break
-        assert found is not None  # noqa: S101  a filter without a problem has rows
-        return found
+        assert trail is not None  # noqa: S101  a filter without a problem has rows
+        return trail
 
     def has(self, form: bytes) -> bool:
         """Whether the filter may have a record key."""
@@ -176,24 +176,24 @@ def _filter(file: FilterFile, entries: Mapping[str, FooterEntry], name: str) -> 
         low=low,
         high=high,
     )
-    found, rule, problem = _decoded(entry.value, code)
-    if found is not None:
-        facts = measured(facts, found.rows)
-        facts = replace(facts, hash=found.hash, sized_for=found.sized_for, asked_fpp=found.asked_fpp)
+    decoded, rule, problem = _decoded(entry.value, code)
+    if decoded is not None:
+        facts = measured(facts, decoded.rows)
+        facts = replace(facts, hash=decoded.hash, sized_for=decoded.sized_for, asked_fpp=decoded.asked_fpp)
     if problem is None:
         problem = _no_text(file)
-    one = RecordKeyFilter(facts, found, entry.value)
+    filter_ = RecordKeyFilter(facts, decoded, entry.value)
     faults: list[Finding] = []
-    if problem is None and found is not None:
+    if problem is None and decoded is not None:
         ends = [entries[key].value for key in BOUNDS if key in entries]
-        lost = [end.decode("utf-8", "backslashreplace") for end in ends if not one.has(end)]
+        lost = [end.decode("utf-8", "backslashreplace") for end in ends if not filter_.has(end)]
         if lost:
             rule, problem = base.MISSES, f"it doesn't have the file's own key {lost[0][:_SHOWN]!r}"
     if problem is not None:
-        one.facts = replace(facts, problem=problem)
-        faults.append(finding(rule, facts, f"{problem}: {_CONSEQUENCES[rule]}", one.rebuild))
-    one.faults = faults
-    return one
+        filter_.facts = replace(facts, problem=problem)
+        faults.append(finding(rule, facts, f"{problem}: {_CONSEQUENCES[rule]}", filter_.rebuild))
+    filter_.faults = faults
+    return filter_
 
 
 _CONSEQUENCES: Final = {
@@ -205,7 +205,7 @@ _CONSEQUENCES: Final = {
 
 def _no_text(file: FilterFile) -> str | None:
     """Why the column has no record keys; None if it has text, or if the file has no such column."""
-    kinds = {file.literal_column(one).physical for one in file.columns if one.path == COLUMN} - {"BYTE_ARRAY"}
+    kinds = {file.literal_column(c).physical for c in file.columns if c.path == COLUMN} - {"BYTE_ARRAY"}
     return f"the column {COLUMN} is {kinds.pop()}, not text" if kinds else None
 
 
@@ -220,15 +220,15 @@ def _decoded(text: bytes, code: str) -> tuple[Decoded | None, str, str | None]:
     if decode is None:
         return None, base.LABEL, f"its type, {code!r}, is unknown"
     try:
-        found = decode(data)
+        decoded = decode(data)
     except LayoutError as error:
         reason, at = error.args
         if others:
             return None, base.LABEL, f"its type says {code}, and its bytes are those of {others[0]}"
         return None, base.DAMAGED, f"{reason} (byte {at} of its {counted(len(data), 'byte')})"
-    if others and found.end != len(data):
+    if others and decoded.end != len(data):
         return None, base.LABEL, f"its type says {code}, and its bytes are those of {others[0]}"
-    return found, base.DAMAGED, None
+    return decoded, base.DAMAGED, None
 
 
 def _is_whole(decode: Callable[[bytes], Decoded], data: bytes) -> bool:

@@ -67,8 +67,8 @@ class _Reader:
     def take(self, count: int, what: str) -> bytes:
         """The next bytes. Their number is compared with the bytes that are there first."""
         if count > len(self.data) - self.at:
-            there = len(self.data) - self.at
-            raise LayoutError(f"it ends within its {what}: {counted(count, 'byte')} needed, {there} there", self.at)
+            left = len(self.data) - self.at
+            raise LayoutError(f"it ends within its {what}: {counted(count, 'byte')} needed, {left} there", self.at)
         self.at += count
         return self.data[self.at - count : self.at]
 

@@ -65,22 +65,22 @@ class ColumnFilter(EngineFilter):
 
     def check(self, forms: pa.Array) -> bytearray:
         """For each value, whether the filter may have it: none, if the index says that no row has a value."""
-        found = bytearray(len(forms))
+        flags = bytearray(len(forms))
         if self.bits is None:
-            return found
+            return flags
         hashes = self._hashes(forms)
         if hashes is None:
             return bytearray(b"\1") * len(forms)
-        self.bits.check_hashes(hashes, len(forms), found)
-        return found
+        self.bits.check_hashes(hashes, len(forms), flags)
+        return flags
 
     def check_values(self, values: pa.Array, column: Column) -> bytearray:
         """As `check`, for values as Arrow reads them."""
         del column
-        found = bytearray(len(values))
+        flags = bytearray(len(values))
         if self.bits is not None and self.kind is not None:
-            self.bits.check_hashes(hashes_of(values, self.kind), len(values), found)
-        return found
+            self.bits.check_hashes(hashes_of(values, self.kind), len(values), flags)
+        return flags
 
     def _hashes(self, forms: pa.Array) -> bytes | None:
         """The hashes of values in the form in which they are found; None for a form without a hash."""
@@ -99,15 +99,15 @@ class ColumnFilter(EngineFilter):
         """Whether the filter may have a value. `form`: its PLAIN bytes."""
         if self.kind is None or self._typed is None:
             return True
-        found = literal_hash(form, self._typed, self.kind)
-        return found is None or (self.bits is not None and self.bits.check(found))
+        value_hash = literal_hash(form, self._typed, self.kind)
+        return value_hash is None or (self.bits is not None and self.bits.check(value_hash))
 
     def trail(self, form: bytes) -> BitTrail:
         """The bits that a value selects."""
         assert self.kind is not None and self._typed is not None  # noqa: S101  else it has a problem
-        found = literal_hash(form, self._typed, self.kind) or 0
-        _, bits, present = (None, (), ()) if self.bits is None else self.bits.trail(found)
-        return BitTrail(hashed=form, hash=found, block=None, bits=bits, present=present)
+        value_hash = literal_hash(form, self._typed, self.kind) or 0
+        _, bits, present = (None, (), ()) if self.bits is None else self.bits.trail(value_hash)
+        return BitTrail(hashed=form, hash=value_hash, block=None, bits=bits, present=present)
 
 
 _UNITS: Final = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
@@ -117,28 +117,28 @@ def filters_of(file: FilterFile, columns: Container[str] | None) -> EngineFilter
     """The filters of these columns (None: all) of a data file in a directory ``bucket-...``, by its table's newest
     snapshot."""
     try:
-        return _found(file, own_path(file), columns)
+        return _listed(file, own_path(file), columns)
     except BloomError as error:
         facts = EngineFilterFacts(kind=KIND, column="", place="its metadata or index file")
         rule = base.DAMAGED if isinstance(error, CorruptFile) else base.NOT_CHECKED
         return _faulty(facts, rule, error.message, error.hint)
 
 
-def _found(file: FilterFile, path: str, columns: Container[str] | None) -> EngineFilters:
-    found = table.data_file(path)
-    if found is None or (found.embedded is None and not found.index_names):
-        return _unlisted(file, path, found, columns)
-    if found.embedded is not None:
-        return _filters(file, found, columns, Embedded(found.manifest, found.embedded), "manifest")
-    place = f"index file {', '.join(found.index_names)}"
+def _listed(file: FilterFile, path: str, columns: Container[str] | None) -> EngineFilters:
+    data_file = table.data_file(path)
+    if data_file is None or (data_file.embedded is None and not data_file.index_names):
+        return _unlisted(file, path, data_file, columns)
+    if data_file.embedded is not None:
+        return _filters(file, data_file, columns, Embedded(data_file.manifest, data_file.embedded), "manifest")
+    place = f"index file {', '.join(data_file.index_names)}"
     facts = EngineFilterFacts(kind=KIND, column="", place=place)
-    if len(found.index_names) > 1:
+    if len(data_file.index_names) > 1:
         return _faulty(facts, base.DAMAGED, "the manifest lists several index files, and readers fail")
-    with opened(sidecar(path, found.index_names[0])) as source:
+    with opened(sidecar(path, data_file.index_names[0])) as source:
         if source is None:
             text = "the manifest lists it, and it isn't there: queries with a condition on any column fail"
             return _faulty(facts, base.MISSING, text, _AGAIN)
-        return _filters(file, found, columns, source, place, _AGAIN)
+        return _filters(file, data_file, columns, source, place, _AGAIN)
 
 
 @contextmanager
@@ -171,22 +171,24 @@ def _faulty(facts: EngineFilterFacts, rule: str, problem: str, hint: str | None 
     return EngineFilters([ColumnFilter(facts)], [finding(rule, facts, f"{facts.place}: {problem}", hint)])
 
 
-def _unlisted(file: FilterFile, path: str, found: DataFile | None, columns: Container[str] | None) -> EngineFilters:
+def _unlisted(
+    file: FilterFile, path: str, data_file: DataFile | None, columns: Container[str] | None
+) -> EngineFilters:
     """The filters beside a file that no manifest lists; no reader uses them."""
     name = path.replace("\\", "/").rpartition("/")[2] + ".index"
     with opened(sidecar(path, name)) as source:
         if source is None:
             return EngineFilters()
-        there = _filters(file, found, columns, source, f"index file {name}")
-    for one in there.filters:
-        one.facts = replace(one.facts, problem="no manifest of the newest snapshot lists it")
-        one.faults = ()
-    return EngineFilters(there.filters)
+        filters = _filters(file, data_file, columns, source, f"index file {name}")
+    for filter_ in filters.filters:
+        filter_.facts = replace(filter_.facts, problem="no manifest of the newest snapshot lists it")
+        filter_.faults = ()
+    return EngineFilters(filters.filters)
 
 
 def _filters(
     file: FilterFile,
-    found: DataFile | None,
+    data_file: DataFile | None,
     columns: Container[str] | None,
     stored: Stored,
     place: str,
@@ -205,7 +207,7 @@ def _filters(
             continue
         column = in_file.get(entry.column)
         typed = None if column is None else file.literal_column(column)
-        filters.append(_filter(index, entry, facts, found, typed, hint, overlaps=entry in shared))
+        filters.append(_filter(index, entry, facts, data_file, typed, hint, overlaps=entry in shared))
     return EngineFilters(filters)
 
 
@@ -213,7 +215,7 @@ def _filter(
     index: IndexFile,
     entry: Entry,
     facts: EngineFilterFacts,
-    found: DataFile | None,
+    data_file: DataFile | None,
     typed: Column | None,
     hint: str,
     *,
@@ -224,9 +226,9 @@ def _filter(
     if entry.kind != BLOOM:
         facts = replace(facts, kind=f"{KIND}-{entry.kind}", problem="another index than a Bloom filter")
         return ColumnFilter(facts)
-    schema = Schema() if found is None else found.schema
+    schema = Schema() if data_file is None else data_file.schema
     kind = hashed_type(schema.types.get(entry.column))
-    one = ColumnFilter(replace(facts, hash=None if kind is None else kind.hash), typed, kind, hint)
+    filter_ = ColumnFilter(replace(facts, hash=None if kind is None else kind.hash), typed, kind, hint)
     if not entry.empty:
         try:
             if entry.length - HEAD_BYTES > limits.FILTER_MAX_BYTES:
@@ -238,24 +240,26 @@ def _filter(
                     f"{k} hash functions, {counted(len(body) - HEAD_BYTES, 'byte')} of bits", offset=entry.start
                 )
         except CorruptFile as error:
-            return _damaged(one, f"{error.reason} (byte {error.offset})")
-        one.header, bits = body[:HEAD_BYTES], body[HEAD_BYTES:]
-        one.bits = KirschMitzenmacherFilter(bits, k)
-        one.rows = [BitRow(bits, len(bits) * BYTE, k)]
+            return _damaged(filter_, f"{error.reason} (byte {error.offset})")
+        filter_.header, bits = body[:HEAD_BYTES], body[HEAD_BYTES:]
+        filter_.bits = KirschMitzenmacherFilter(bits, k)
+        filter_.rows = [BitRow(bits, len(bits) * BYTE, k)]
         items, fpp = asked(schema.options, entry.column, len(bits) * BYTE, k)
         setting = f"file-index.bloom-filter.{entry.column}.items"
-        one.facts = replace(measured(one.facts, one.rows), sized_for=items, asked_fpp=fpp, setting=setting)
+        filter_.facts = replace(
+            measured(filter_.facts, filter_.rows), sized_for=items, asked_fpp=fpp, setting=setting
+        )
         if overlaps:
-            return _damaged(one, "its bytes are those of another index, too")
+            return _damaged(filter_, "its bytes are those of another index, too")
     if kind is None or typed is None or not kind.stored_as(typed):
-        one.facts = replace(one.facts, problem=base.NOT_LOOKED_UP)
-    return one
+        filter_.facts = replace(filter_.facts, problem=base.NOT_LOOKED_UP)
+    return filter_
 
 
-def _damaged(one: ColumnFilter, problem: str) -> ColumnFilter:
-    one.faults = [finding(base.DAMAGED, one.facts, f"{problem}: readers fail or lose rows", one.rebuild)]
-    one.facts = replace(one.facts, problem=problem)
-    return one
+def _damaged(filter_: ColumnFilter, problem: str) -> ColumnFilter:
+    filter_.faults = [finding(base.DAMAGED, filter_.facts, f"{problem}: readers fail or lose rows", filter_.rebuild)]
+    filter_.facts = replace(filter_.facts, problem=problem)
+    return filter_
 
 
 def asked(options: Mapping[str, Any], column: str, bits: int, k: int) -> tuple[int, float]:

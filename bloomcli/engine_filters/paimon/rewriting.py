@@ -45,10 +45,10 @@ def rewrite_of(
     Of an index file that isn't there, all columns get one. Arguments and errors are those of `registry.rewrite_of`.
     """
     path = own_path(file)
-    found = table.data_file(path)
-    if found is None or found.embedded is not None or len(found.index_names) != 1:
+    data_file = table.data_file(path)
+    if data_file is None or data_file.embedded is not None or len(data_file.index_names) != 1:
         return None
-    (name,) = found.index_names
+    (name,) = data_file.index_names
     index_path = sidecar(path, name)
     with opened(index_path) as source:
         index = None if source is None else IndexFile(source)
@@ -58,12 +58,12 @@ def rewrite_of(
                 path=path,
                 hint=Hint(Command("add", ("--replace",), (NAME,)), " makes it"),
             )
-        there = {} if index is None else {entry.column: entry for entry in index.entries if entry.kind == BLOOM}
+        entries = {} if index is None else {entry.column: entry for entry in index.entries if entry.kind == BLOOM}
         new: dict[str, bytes] = {}
         changes, decoded = [], 0
         for column in columns:
-            entry = there.get(column.path)
-            kind = hashed_type(found.schema.types.get(column.path))
+            entry = entries.get(column.path)
+            kind = hashed_type(data_file.schema.types.get(column.path))
             stored = kind is not None and kind.stored_as(file.literal_column(column))
             if column.path not in named and (not stored or (entry is None and index is not None)):
                 continue
@@ -128,10 +128,10 @@ def _built(hashes: bytes, count: int, rule: SizeRule) -> KirschMitzenmacherFilte
         bits, functions = size_for(values, rule.fpp, BYTE)
         if capped := bits >= most:
             bits, functions = most, functions_for(values, most)
-        found = KirschMitzenmacherFilter.empty(bits, min(functions, MOST_FUNCTIONS))
-        found.insert_hashes(hashes, count)
-        if capped or rule.ndv is not None or found.fpp <= rule.fpp:
-            return found
+        filter_ = KirschMitzenmacherFilter.empty(bits, min(functions, MOST_FUNCTIONS))
+        filter_.insert_hashes(hashes, count)
+        if capped or rule.ndv is not None or filter_.fpp <= rule.fpp:
+            return filter_
         values = int(values * _GROWTH) + 1
 
 
@@ -140,10 +140,12 @@ def _verify(written: Source, before: IndexFile | None, new: Mapping[str, bytes])
     expected: dict[tuple[str, str], bytes | None] = {}
     if before is not None:
         with open_source(before.stored.path) as source:
-            for one in before.entries:
-                if one.kind != BLOOM or one.column not in new:
-                    expected[one.column, one.kind] = None if one.empty else source.read_at(one.start, one.length)
+            for entry in before.entries:
+                if entry.kind != BLOOM or entry.column not in new:
+                    expected[entry.column, entry.kind] = (
+                        None if entry.empty else source.read_at(entry.start, entry.length)
+                    )
     expected |= {(column, BLOOM): body for column, body in new.items()}
     index = IndexFile(written)
-    if {(one.column, one.kind): None if one.empty else index.body(one) for one in index.entries} != expected:
+    if {(e.column, e.kind): None if e.empty else index.body(e) for e in index.entries} != expected:
         raise WriteError("the written index file isn't what was planned", path=written.path)

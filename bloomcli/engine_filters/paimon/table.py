@@ -63,7 +63,7 @@ def is_bucket(directory: str) -> bool:
 def table_of(path: str) -> str | None:
     """The directory of the Paimon table above a data file; None without one. Raises UnreadableError."""
     above = store_of(path).directories_above(path, _LEVELS)
-    return next((one for one in above if not is_bucket(one) and _is_table(one)), None)
+    return next((directory for directory in above if not is_bucket(directory) and _is_table(directory)), None)
 
 
 @once_per_run
@@ -80,8 +80,8 @@ def _newest(table: str) -> tuple[str, ...] | None:
     if not numbers:
         return None
     snapshot = store.join(folder, f"snapshot-{max(numbers)}")
-    found = read_object(snapshot)
-    base, delta = found.get("baseManifestList"), found.get("deltaManifestList")
+    metadata = read_object(snapshot)
+    base, delta = metadata.get("baseManifestList"), metadata.get("deltaManifestList")
     if not isinstance(base, str) or not isinstance(delta, str):
         raise CorruptFile("the snapshot doesn't name its manifest lists", path=snapshot)
     return base, delta
@@ -145,8 +145,8 @@ def _schema(table: str, number: int) -> Schema:
     """A schema, which is never changed."""
     store = store_of(table)
     path = store.join(store.join(table, "schema"), f"schema-{number}")
-    found = read_object(path)
-    fields, options = found.get("fields"), found.get("options", {})
+    metadata = read_object(path)
+    fields, options = metadata.get("fields"), metadata.get("options", {})
     if not isinstance(options, dict) or not isinstance(fields, list):
         raise CorruptFile("the schema has no list of fields, or no options", path=path)
     if not all(isinstance(field, dict) and "name" in field for field in fields):
@@ -161,7 +161,7 @@ def _records(folder: str, name: str) -> Iterator[dict[str, Any]]:
 
 
 def _field(record: Mapping[str, Any], name: str, kind: type | UnionType, path: str) -> Any:
-    found = record.get(name) if isinstance(record, dict) else None
-    if not isinstance(found, kind):
+    value = record.get(name) if isinstance(record, dict) else None
+    if not isinstance(value, kind):
         raise CorruptFile(f"a manifest without {name}", path=path, field=name)
-    return found
+    return value

@@ -98,8 +98,8 @@ def _start(footer: Footer, location: FilterLocation, *, bits: bool) -> tuple[byt
     data = footer.source.read_at(location.offset, location.length if bits else min(location.length, HEADER_BOUND))
     size, start = _parse_header(data, footer, location)
     if size > location.length - start:
-        taken = counted(start + size, "byte")
-        raise wrong(f"header and bitset take {taken}, the index says {location.length}", "filter-length")
+        total = counted(start + size, "byte")
+        raise wrong(f"header and bitset take {total}, the index says {location.length}", "filter-length")
     return data, start, size
 
 
@@ -119,9 +119,9 @@ def _parse_header(data: bytes, footer: Footer, location: FilterLocation) -> tupl
         ("hash", "filter-hash"),
         ("compression", "filter-compression"),
     )
-    for at, ((name, id_), found, known) in enumerate(zip(names, head, _HEAD, strict=True)):
-        if found != known:
-            raise wrong(f"the filter's {name} is {found}; only {known} is known", id_, location.offset + at)
+    for at, ((name, id_), code, expected) in enumerate(zip(names, head, _HEAD, strict=True)):
+        if code != expected:
+            raise wrong(f"the filter's {name} is {code}; only {expected} is known", id_, location.offset + at)
     blocks, rest = divmod(size, limits.FILTER_MIN_BYTES)
     if rest or not blocks or blocks & (blocks - 1):
         raise wrong(f"a bitset of {counted(size, 'byte')}; it has to be 32 times a power of two", "filter-num-bytes")

@@ -101,9 +101,9 @@ def deep(
     filters.source.will_read(_ranges(filters, columns, units))
     for chosen, work in groupby(_work(filters, columns, units), key=lambda work: work.columns):
         with closing(values.ColumnReader(footer, [footer.columns[c] for c in chosen])) as reader:
-            for group, _, found, proven in work:
+            for group, _, loaded_filters, proven in work:
                 batch = reader.decoded(group)
-                yield from _deep_group(filters, batch, found)
+                yield from _deep_group(filters, batch, loaded_filters)
                 for column in (footer.columns[c] for c in sorted(proven)):
                     for finding in proof.by_values(footer, group, column, batch.column(column.name)):
                         yield DeepCheck(finding=finding)
@@ -125,11 +125,11 @@ def _work(filters: Filters, columns: set[int] | None, units: Container[int] | No
     """Yield the row groups with something to compare, in these units (None: all)."""
     for group in filters.footer.row_groups:
         if units is None or group.ordinal in units:
-            found = _readable(filters, group, columns)
+            loaded_filters = _readable(filters, group, columns)
             proven = filters.read_in(group, columns) & group.statistics.keys()
-            chosen = sorted({*(f.location.column for f in found), *proven})
+            chosen = sorted({*(f.location.column for f in loaded_filters), *proven})
             if chosen:
-                yield _Work(group, chosen, found, proven)
+                yield _Work(group, chosen, loaded_filters, proven)
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
@@ -141,19 +141,19 @@ def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | 
 
 
 def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> list[LoadedFilter]:
-    found: list[LoadedFilter] = []
+    loaded_filters: list[LoadedFilter] = []
     for location in group.filters:
         if columns is None or location.column in columns:
             try:
-                found.append(filters.load(location))
+                loaded_filters.append(filters.load(location))
             except FilterProblem:
                 continue  # structure reports it
-    return found
+    return loaded_filters
 
 
-def _deep_group(filters: Filters, batch: Any, found: list[LoadedFilter]) -> Iterator[DeepCheck]:
+def _deep_group(filters: Filters, batch: Any, loaded_filters: list[LoadedFilter]) -> Iterator[DeepCheck]:
     """Compare filters of a row group with its values, an Arrow record batch."""
-    for loaded in found:
+    for loaded in loaded_filters:
         finding = partial(_finding, filters, loaded.location)
         column = filters.footer.columns[loaded.location.column]
         hashed = values.hash_column(batch.column(column.name), column)

@@ -96,7 +96,7 @@ class _Pool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[_Process] = []
-        self._taken: list[_Process] = []
+        self._busy: list[_Process] = []
 
     def take(self, path: str) -> _Process:
         """Return a ready process. Raises UnsupportedError if the package isn't installed, UnreadableError."""
@@ -105,7 +105,7 @@ class _Pool:
             fitting = next((p for p in self._idle if p.modules == modules), None)
             if fitting is not None:
                 self._idle.remove(fitting)
-                self._taken.append(fitting)
+                self._busy.append(fitting)
                 return fitting
         process = _Process(path)
         try:
@@ -125,13 +125,13 @@ class _Pool:
                 hint=install("mosaic"),
             )
         with self._lock:
-            self._taken.append(process)
+            self._busy.append(process)
         return process
 
     def release(self, process: _Process, *, reusable: bool) -> None:
         """Remove a process from the busy ones. One without open requests is kept for the next file."""
         with self._lock:
-            self._taken.remove(process)
+            self._busy.remove(process)
             if reusable:
                 self._idle.append(process)
 
@@ -145,9 +145,9 @@ class _Pool:
     def disown(self) -> None:
         """After a fork, in the child: forget the parent's processes."""
         self._lock = threading.Lock()  # another thread of the parent may have held it
-        for process in (*self._idle, *self._taken):
+        for process in (*self._idle, *self._busy):
             process.disown()
-        self._idle, self._taken = [], []
+        self._idle, self._busy = [], []
 
 
 def _ended_error(number: int | None) -> UnreadableError:

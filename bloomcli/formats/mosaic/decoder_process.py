@@ -108,8 +108,8 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):
         os.dup2(nothing, standard)
-    with os.fdopen(requests, "rb") as taken, os.fdopen(replies, "wb") as given:
+    with os.fdopen(requests, "rb") as request_file, os.fdopen(replies, "wb") as reply_file:
         try:
-            serve(taken, given)
+            serve(request_file, reply_file)
         except BrokenPipeError:
             os._exit(0)  # the reader has ended: closing would also fail

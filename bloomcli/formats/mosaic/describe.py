@@ -133,14 +133,14 @@ def index(footer: Footer, column: int) -> Iterator[IndexEntry]:
     mosaic = footer.columns[column]
     typed = None if mosaic.kind in COMPOUND else literal_column(mosaic)
     for group in footer.row_groups:
-        found = group.statistics.get(column)
-        if found is not None:
+        stats = group.statistics.get(column)
+        if stats is not None:
             low, high = statistics.bounds(group, mosaic)
             yield IndexEntry(
                 row_group=group.ordinal,
                 values=group.rows,
-                nulls=found.nulls,
-                only_nulls=found.nulls >= group.rows,
+                nulls=stats.nulls,
+                only_nulls=stats.nulls >= group.rows,
                 min=None if typed is None else bound_text(low, typed),
                 max=None if typed is None else bound_text(high, typed),
             )
@@ -154,8 +154,8 @@ def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFac
 
 
 def _facts(footer: Footer, column: MosaicColumn) -> ColumnFacts:
-    found = [group.statistics.get(column.index) for group in footer.row_groups]
-    known = [s for s in found if s is not None]
+    of_groups = [group.statistics.get(column.index) for group in footer.row_groups]
+    stats = [s for s in of_groups if s is not None]
     shown = shown_column(column)
     typed = shown if column.kind in COMPOUND else literal_column(column)
     alone = len(footer.members[column.bucket]) == 1
@@ -165,7 +165,7 @@ def _facts(footer: Footer, column: MosaicColumn) -> ColumnFacts:
         typed,
         compression=(footer.compression,),
         values=sum(group.rows for group in groups),
-        nulls=sum(s.nulls for s in known) if len(known) == len(found) else 0 if not column.nullable else None,
+        nulls=sum(s.nulls for s in stats) if len(stats) == len(of_groups) else 0 if not column.nullable else None,
         compressed_bytes=sum(group.bucket_bytes(column.bucket) for group in groups) if alone else None,
         bucket=column.bucket,
         bounds=NO_BOUNDS if column.kind in COMPOUND else _bounds(footer, column, typed),
@@ -175,11 +175,11 @@ def _facts(footer: Footer, column: MosaicColumn) -> ColumnFacts:
 def _bounds(footer: Footer, column: MosaicColumn, typed: Column) -> Bounds:
     lows, highs = [], []
     for group in footer.row_groups:
-        found = group.statistics.get(column.index)
-        if found is not None and found.nulls >= group.rows:
+        stats = group.statistics.get(column.index)
+        if stats is not None and stats.nulls >= group.rows:
             continue
         low, high = statistics.bounds(group, column)
         lows.append(low)
         highs.append(high)
-    known = any(bound is not None for bound in (*lows, *highs))
-    return merged_bounds(lows, highs, typed) if known else NO_BOUNDS
+    has_bounds = any(bound is not None for bound in (*lows, *highs))
+    return merged_bounds(lows, highs, typed) if has_bounds else NO_BOUNDS

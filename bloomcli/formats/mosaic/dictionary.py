@@ -65,19 +65,19 @@ def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: Rea
         return None
 
     @cache
-    def found() -> DictionaryEntries | None:
+    def hashed_entries() -> DictionaryEntries | None:
         if not budget.take(group.bucket_bytes(column.bucket)):
             return None
         stored = entries(footer, group, column)
         if stored is None:
             return None
-        known = group.statistics.get(column.index)
+        stats = group.statistics.get(column.index)
         exact = column.family in WIDTHS.keys() - {"BOOLEAN", "FLOAT", "DOUBLE"}  # zeros have two encodings
-        ends = {known.minimum, known.maximum} - {None} if known is not None and exact else set()
+        ends = {stats.minimum, stats.maximum} - {None} if stats is not None and exact else set()
         return _hashed(stored, column) if ends <= set(stored) else None  # dictionary or statistics are wrong
 
     def excludes(lookup: Lookup) -> bool | None:
-        hashes = found()
+        hashes = hashed_entries()
         return None if hashes is None else not any(map(hashes.check, lookup.hashes))
 
     return excludes
@@ -104,20 +104,20 @@ def _of_bucket(
         flags = cursor.take(-(-len(members) // 4), "the columns' encodings")
         encodings = [flags[i // 4] >> 2 * (i % 4) & 3 for i in range(len(members))]
         cursor.take(-(-len(members) // 8), "the columns with nulls")
-        found: dict[int, list[bytes]] = {}
+        dictionaries: dict[int, list[bytes]] = {}
         for member, encoding in zip(members, encodings, strict=True):
             if encoding == CONSTANT:
-                found[member.index] = [_value(cursor, member)]
+                dictionaries[member.index] = [_value(cursor, member)]
         for member, encoding in zip(members, encodings, strict=True):
             if encoding == DICTIONARY:
-                found[member.index] = list(_dictionary(cursor, member))
+                dictionaries[member.index] = list(_dictionary(cursor, member))
             elif encoding == ONLY_NULLS:
-                found[member.index] = []
+                dictionaries[member.index] = []
     except CorruptFile:
         if whole:
             raise
         raise _TooLarge from None
-    return found.get(column.index)
+    return dictionaries.get(column.index)
 
 
 def _of_slot(footer: Footer, bucket: Bucket, column: MosaicColumn, field: str) -> list[bytes] | None:

@@ -113,8 +113,8 @@ class MosaicFile(LocatedFile):
         return [group.rows for group in self.footer.row_groups]
 
     def indexed_column(self, column: Column) -> Column:
-        found: Column = self.part("index_input").column_of(self.footer.columns[column.index])
-        return found
+        index_column: Column = self.part("index_input").column_of(self.footer.columns[column.index])
+        return index_column
 
     def _lookup(self, literal: Literal, column: MosaicColumn) -> Lookup:
         encodings = values.literal_encodings(literal, column)

@@ -119,8 +119,8 @@ class RowGroup:
 
     def non_null(self, column: int) -> int:
         """Non-null values of a column; all rows without statistics."""
-        found = self.statistics.get(column)
-        return self.rows - (found.nulls if found is not None else 0)
+        stats = self.statistics.get(column)
+        return self.rows - (stats.nulls if stats is not None else 0)
 
     def encoded(self, moved: dict[int, int], filters: bytes) -> bytes:
         """The entry with new bucket offsets (by `offset_at`), followed by the bytes of its filters."""
@@ -188,10 +188,10 @@ class Footer:
     @cached_property
     def members(self) -> list[list[MosaicColumn]]:
         """The columns of each bucket."""
-        found: list[list[MosaicColumn]] = [[] for _ in range(self.schema.buckets)]
+        buckets: list[list[MosaicColumn]] = [[] for _ in range(self.schema.buckets)]
         for column in self.columns:
-            found[column.bucket].append(column)
-        return found
+            buckets[column.bucket].append(column)
+        return buckets
 
     @property
     def filters(self) -> Iterator[FilterLocation]:
@@ -234,9 +234,9 @@ class Footer:
         except (zstandard.ZstdError, MemoryError) as error:
             raise self._fault(f"the schema can't be decompressed ({error})", self.schema_at, "schema") from None
         if len(unpacked) != size:
-            found = f"{len(unpacked)}" if len(unpacked) < size else "more"
+            length = f"{len(unpacked)}" if len(unpacked) < size else "more"
             raise self._fault(
-                f"the schema decompresses to {found} bytes, {size} {are(size)} claimed",
+                f"the schema decompresses to {length} bytes, {size} {are(size)} claimed",
                 self.schema_at,
                 "schema",
             )
@@ -291,13 +291,13 @@ class Footer:
         count = cursor.parts("buckets", _LEAST_BUCKET)
         if count > self.schema.buckets:
             raise cursor.fault(f"{counted(count, 'bucket')} of {self.schema.buckets}")
-        found: dict[int, Bucket] = {}
+        buckets: dict[int, Bucket] = {}
         for position in range(count):
             cursor.field = f"{field}.buckets[{position}]"
             here = cursor.pos
             number = cursor.varint("a bucket's number")
-            if number >= self.schema.buckets or number in found:
-                what = "comes twice" if number in found else f"isn't one of {self.schema.buckets}"
+            if number >= self.schema.buckets or number in buckets:
+                what = "comes twice" if number in buckets else f"isn't one of {self.schema.buckets}"
                 raise cursor.fault(f"bucket {number} {what}", here)
             offset_at = cursor.pos - start
             bucket = Bucket(
@@ -315,12 +315,12 @@ class Footer:
                     f" end, {self.schema_at}",
                     here,
                 )
-            found[number] = bucket
-        return tuple(found.values())
+            buckets[number] = bucket
+        return tuple(buckets.values())
 
     def _read_statistics(self, cursor: Cursor, rows: int, field: str) -> dict[int, Statistics]:
         cursor.field = f"{field}.statistics"
-        found: dict[int, Statistics] = {}
+        by_column: dict[int, Statistics] = {}
         for position in range(cursor.parts("statistics", _LEAST_STATISTICS)):
             cursor.field = f"{field}.statistics[{position}]"
             here = cursor.pos
@@ -334,8 +334,8 @@ class Footer:
             if nulls < rows:
                 low = self._bound(cursor, self.columns[column], "a minimum")
                 high = self._bound(cursor, self.columns[column], "a maximum")
-            found.setdefault(column, Statistics(nulls=nulls, minimum=low, maximum=high))
-        return found
+            by_column.setdefault(column, Statistics(nulls=nulls, minimum=low, maximum=high))
+        return by_column
 
     @staticmethod
     def _bound(cursor: Cursor, column: MosaicColumn, what: str) -> bytes:
@@ -417,11 +417,11 @@ def _row_group(group: RowGroup) -> dict[str, Tree]:
         "statistics": [
             {
                 "column": column,
-                "nulls": found.nulls,
-                "minimum": None if found.minimum is None else binary(found.minimum, text=False),
-                "maximum": None if found.maximum is None else binary(found.maximum, text=False),
+                "nulls": stats.nulls,
+                "minimum": None if stats.minimum is None else binary(stats.minimum, text=False),
+                "maximum": None if stats.maximum is None else binary(stats.maximum, text=False),
             }
-            for column, found in group.statistics.items()
+            for column, stats in group.statistics.items()
         ],
         "filters": [{"column": f.column, "offset": f.offset, "length": f.length} for f in group.filters],
     }

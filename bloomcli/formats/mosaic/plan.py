@@ -116,9 +116,9 @@ class AddPlan(Change):
         self._local = threading.local()
         self._readers: list[values.ColumnReader] = []
         self._replaced = {(p.row_group, p.column): p for p in sorted(removed, key=lambda p: -p.position)}
-        there = {(p.row_group, p.column) for p in existing - removed}
+        places = {(p.row_group, p.column) for p in existing - removed}
         self._todo = {
-            g.ordinal: [c for c in self.chosen if (g.ordinal, c.index) not in there] for g in self.footer.row_groups
+            g.ordinal: [c for c in self.chosen if (g.ordinal, c.index) not in places] for g in self.footer.row_groups
         }
         self.bytes_to_decode = sum(map(self._bytes_of, self.footer.row_groups))
 

@@ -54,8 +54,8 @@ def by_metadata(footer: Footer, columns: set[int], filled: Container[tuple[int, 
     """
     for group in footer.row_groups:
         for column in (footer.columns[index] for index in sorted(columns)):
-            found = group.statistics.get(column.index)
-            if found is not None and found.nulls >= group.rows > 0 and (group.ordinal, column.index) in filled:
+            stats = group.statistics.get(column.index)
+            if stats is not None and stats.nulls >= group.rows > 0 and (group.ordinal, column.index) in filled:
                 message = (
                     "the row group's statistics count only nulls, and the filter has values: one of them is wrong"
                 )
@@ -68,14 +68,14 @@ def by_metadata(footer: Footer, columns: set[int], filled: Container[tuple[int, 
 
 def by_values(footer: Footer, group: RowGroup, column: MosaicColumn, values: Any) -> Iterator[Finding]:
     """Compare the statistics with the column's values, an Arrow array."""
-    found = group.statistics.get(column.index)
-    if found is None or column.kind in COMPOUND:
+    stats = group.statistics.get(column.index)
+    if stats is None or column.kind in COMPOUND:
         return
-    if found.nulls != values.null_count:
+    if stats.nulls != values.null_count:
         message = (
-            f"the row group's statistics count {counted(found.nulls, 'null')}, and there are {values.null_count:,}"
+            f"the row group's statistics count {counted(stats.nulls, 'null')}, and there are {values.null_count:,}"
         )
-        lost = found.nulls in {0, group.rows}
+        lost = stats.nulls in {0, group.rows}
         yield _finding(footer, group, column, "statistics-counts", message, Severity.ERROR if lost else Severity.NOTE)
     low, high = _bounds(group, column)
     if low is None or high is None or values.null_count == len(values):
@@ -93,10 +93,10 @@ def by_values(footer: Footer, group: RowGroup, column: MosaicColumn, values: Any
 
 
 def _bounds(group: RowGroup, column: MosaicColumn) -> tuple[Any, Any]:
-    found = group.statistics.get(column.index)
-    if found is None or found.minimum is None or found.maximum is None:
+    stats = group.statistics.get(column.index)
+    if stats is None or stats.minimum is None or stats.maximum is None:
         return None, None
-    return _stored(found.minimum, column), _stored(found.maximum, column)
+    return _stored(stats.minimum, column), _stored(stats.maximum, column)
 
 
 def _stored(bound: bytes, column: MosaicColumn) -> Any:
@@ -119,8 +119,8 @@ def _extremes(values: Any, column: MosaicColumn) -> tuple[Any, Any]:
     from bloomcli.formats.arrays import forms_of
 
     decimal = column.kind == "DECIMAL"
-    found = pc.min_max(values if decimal else forms_of(values))
-    least, greatest = found["min"].as_py(), found["max"].as_py()
+    extremes = pc.min_max(values if decimal else forms_of(values))
+    least, greatest = extremes["min"].as_py(), extremes["max"].as_py()
     if decimal:
         return int(least.scaleb(column.scale, _EXACT)), int(greatest.scaleb(column.scale, _EXACT))
     return least, greatest

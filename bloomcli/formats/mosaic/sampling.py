@@ -21,7 +21,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
     """The row-group index's facts about a column in each row group."""
     mosaic = filters.footer.columns[column.index]
     for group in filters.footer.row_groups:
-        found = group.statistics.get(column.index)
+        stats = group.statistics.get(column.index)
         used = filters.preferred(group, column.index)
         count = group.non_null(column.index)
         low, high = statistics.bounds(group, mosaic)
@@ -30,7 +30,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
             row_group_bytes=group.data_bytes,
             chunk_bytes=group.bucket_bytes(mosaic.bucket),
             values=count,
-            nulls=None if found is None else found.nulls,
+            nulls=None if stats is None else stats.nulls,
             low=low,
             high=high,
             empty=not count,
@@ -53,8 +53,8 @@ def unit_values(
         hashed = decoded[mosaic.index]
         most = values.distinct_bound(mosaic, group.non_null(mosaic.index))
         zeros = array("Q", values.zero_hashes(mosaic)).tobytes() if hashed.has_zero else b""
-        plain = partial(_plain, hashed, schema.literal_column(mosaic))
-        batch = SampleBatch(hashed.hashes, hashed.count, plain, zeros)
+        key = partial(_plain, hashed, schema.literal_column(mosaic))
+        batch = SampleBatch(hashed.hashes, hashed.count, key, zeros)
         row_group = RowGroupValues(SplitBlockBuilder(most, rates, least), iter([batch]))
         yield UnitValues(column, iter([row_group]))
 

@@ -74,15 +74,15 @@ class Search(ColumnSearch):
 
     def matches_in(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates. The column is decoded as a whole."""
-        found = self._decoded(candidates.row_group, [self._mosaic]).column(0)
+        array = self._decoded(candidates.row_group, [self._mosaic]).column(0)
         chosen = wanted.forms.take(candidates.forms)
-        forms = wanted_values.comparable(arrays.forms_of(found), self._typed)
+        forms = wanted_values.comparable(arrays.forms_of(array), self._typed)
         positions = candidates.forms.take(pc.index_in(forms, value_set=chosen, skip_nulls=True))
-        if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.type):
-            positions = pc.if_else(pc.fill_null(is_nan(found), False), len(wanted.forms), positions)
-        there = pc.indices_nonzero(positions.is_valid()).cast(pa.int64())
-        if len(there):
-            yield Matches(there, positions.take(there))
+        if candidates.nan and wanted.nan is not None and pa.types.is_floating(array.type):
+            positions = pc.if_else(pc.fill_null(is_nan(array), False), len(wanted.forms), positions)
+        rows = pc.indices_nonzero(positions.is_valid()).cast(pa.int64())
+        if len(rows):
+            yield Matches(rows, positions.take(rows))
 
     def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Rows of row groups. Columns have the order that the writer was given."""

@@ -36,18 +36,18 @@ class Region:
 
 def regions(footer: Footer) -> list[Region]:
     """All ranges within the data, by start; without empty ranges and filters outside of the data."""
-    found = [
+    ranges = [
         Region(start=b.offset, end=b.end, what=f"bucket {b.id} of row group {group.ordinal}")
         for group in footer.row_groups
         for b in group.buckets
         if b.size
     ]
-    found += [
+    ranges += [
         Region(start=f.offset, end=f.end, what=f"filter {f.position} of row group {f.row_group}", filter=f)
         for f in footer.filters
         if f.length and in_data(footer, f)
     ]
-    return sorted(found, key=lambda r: (r.start, r.end))
+    return sorted(ranges, key=lambda r: (r.start, r.end))
 
 
 def overlaps(footer: Footer) -> Iterator[tuple[Region, Region]]:
@@ -210,7 +210,7 @@ class Layout:
                 raise WriteError(f"the filter at {location.offset} isn't the one that was built")
 
 
-def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None) -> bool:
+def differs_only_in_filters(before: Footer, after: Footer, columns: set[int] | None) -> bool:
     """Whether the metadata of two files is the same except for filters of these columns (None: all)."""
 
     def index(footer: Footer) -> list[object]:
@@ -226,7 +226,7 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
     def schema(footer: Footer) -> bytes:
         return footer.source.read_at(footer.schema_at, footer.index_at - footer.schema_at)
 
-    return index(one) == index(other) and schema(one) == schema(other)
+    return index(before) == index(after) and schema(before) == schema(after)
 
 
 def encode_filters(entries: Sequence[tuple[int, int, int]]) -> bytes:

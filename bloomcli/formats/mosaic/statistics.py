@@ -18,12 +18,12 @@ _NANOS_PER_MILLI = 1_000_000
 def bound_hashes(group: RowGroup, column: MosaicColumn) -> list[int]:
     """The hashes of a row group's own minimum and maximum, if these are exact. If the filter doesn't have one, filter
     or statistics are wrong. Zeros and NaNs are left out, because they have several encodings."""
-    found = group.statistics.get(column.index)
-    if found is None or found.nulls >= group.rows:
+    stats = group.statistics.get(column.index)
+    if stats is None or stats.nulls >= group.rows:
         return []
     text, width = column.family == "STRING", WIDTHS.get(column.family)
-    known = [bound for bound in (found.minimum, found.maximum) if bound is not None]
-    forms = known if text else [bound[::-1] for bound in known if len(bound) == width]
+    ends = [bound for bound in (stats.minimum, stats.maximum) if bound is not None]
+    forms = ends if text else [bound[::-1] for bound in ends if len(bound) == width]
     return [kernels.xxh64(form) for form in forms if text or not has_two_forms(form, column.family)]
 
 
@@ -45,15 +45,15 @@ def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
 
 def bounds(group: RowGroup, column: MosaicColumn) -> tuple[bytes | None, bytes | None]:
     """The minimum and the maximum of a column in a row group, in the form of `plain`."""
-    found = group.statistics.get(column.index)
-    return (None, None) if found is None else (plain(found.minimum, column), plain(found.maximum, column))
+    stats = group.statistics.get(column.index)
+    return (None, None) if stats is None else (plain(stats.minimum, column), plain(stats.maximum, column))
 
 
 def skips(group: RowGroup, literals: Sequence[Literal], column: MosaicColumn, typed: Column) -> Sequence[bool | None]:
     """For each value, whether statistics alone exclude it; None if unknown."""
-    found = group.statistics.get(column.index)
-    if found is None or column.family == "BOOLEAN":
+    stats = group.statistics.get(column.index)
+    if stats is None or column.family == "BOOLEAN":
         return [None] * len(literals)
-    if found.nulls >= group.rows:
+    if stats.nulls >= group.rows:
         return [True] * len(literals)
     return exclusions(literals, *bounds(group, column), typed)

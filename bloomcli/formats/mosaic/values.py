@@ -81,8 +81,8 @@ def zero_hashes(column: MosaicColumn) -> tuple[int, ...]:
 def literal_encodings(literal: Literal, column: MosaicColumn) -> tuple[bytes, ...]:
     """The bytes that the draft hashes for a typed value; none if no filter can answer for it."""
     if column.family == "BOOLEAN":
-        found = _BOOLEANS.get(literal.text.strip().lower())
-        return () if found is None else (found,)
+        encoding = _BOOLEANS.get(literal.text.strip().lower())
+        return () if encoding is None else (encoding,)
     width = WIDTHS.get(column.family)
     return tuple(encoded[:width] for encoded in literal.encodings)
 
@@ -236,9 +236,9 @@ def slots(footer: Footer, bucket: Bucket, field: str) -> dict[int, tuple[int, in
     data = footer.source.read_at(bucket.offset, min(start, bucket.size))
     cursor = Cursor(data, base=bucket.offset, path=footer.path, field=field)
     if parts:
-        found = int.from_bytes(cursor.take(2, "the number of parts"), "little")
-        if found != parts:
-            raise cursor.fault(f"{counted(found, 'part')} of lists and maps; the schema has {parts}", 0)
+        stored_parts = int.from_bytes(cursor.take(2, "the number of parts"), "little")
+        if stored_parts != parts:
+            raise cursor.fault(f"{counted(stored_parts, 'part')} of lists and maps; the schema has {parts}", 0)
         cursor.take(4 * parts, "the parts' numbers of elements")
     sizes = [int.from_bytes(cursor.take(4, "a slot's size"), "little") for _ in range(count)]
     if start + sum(sizes) != bucket.size:

@@ -220,13 +220,13 @@ class PlainValues:
 
     def plain(self, at: int) -> bytes | None:
         """The bytes of a value; None for a string of more than 64 KiB."""
-        found, size = self._start(at)
-        return found if len(found) == size <= _KEPT_BYTES else None
+        value, size = self._start(at)
+        return value if len(value) == size <= _KEPT_BYTES else None
 
     def text(self, at: int) -> str:
         """A value as `bloom probe` takes it; a long string is cut off."""
-        found, size = self._start(at)
-        text = render(found[:SHOWN_BYTES], self._typed)
+        value, size = self._start(at)
+        text = render(value[:SHOWN_BYTES], self._typed)
         return text if size <= SHOWN_BYTES else f"{text}... ({counted(size, 'byte')})"
 
     def _start(self, at: int) -> tuple[bytes, int]:
@@ -235,22 +235,22 @@ class PlainValues:
             return bytes(self._values.data), memoryview(self._values.lengths or b"").cast("q")[0]
         forms = self._forms()
         if pa.types.is_large_binary(forms.type):
-            found = _plain(forms[at].as_py(), self._orc)
+            value = _plain(forms[at].as_py(), self._orc)
         else:
             width = forms.type.bit_width // 8
-            found = bytes(memoryview(forms.buffers()[1])[at * width : (at + 1) * width])
-        return found, len(found)
+            value = bytes(memoryview(forms.buffers()[1])[at * width : (at + 1) * width])
+        return value, len(value)
 
 
 def entries_of(leaf: LeafReader, indexes: Collection[int], form: Callable[[PlainValues, int], T]) -> dict[int, T]:
     """A form of the entries of a dictionary with these indexes. Raises CorruptFile, UnsupportedError, Stopped."""
-    found: dict[int, T] = {}
+    forms: dict[int, T] = {}
     first = 0
     for part in leaf.dictionary():
         values = PlainValues(part, leaf)
-        found |= {index: form(values, index - first) for index in indexes if first <= index < first + part.count}
+        forms |= {index: form(values, index - first) for index in indexes if first <= index < first + part.count}
         first += part.count
-    return found
+    return forms
 
 
 def texts_of(leaf: LeafReader) -> Callable[[Values], Callable[[int], str]]:

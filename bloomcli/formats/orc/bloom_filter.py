@@ -155,8 +155,8 @@ class Filters:
         above = self.footer.ancestors(self.footer.types[column])
         yield from (stream.range for stream in self.value_streams(streams, column))
         for kind in ("PRESENT", "LENGTH"):
-            found = (streams.find(kind, orc.id) for orc in above)
-            yield from (s.range for s in found if s is not None)
+            streams_above = (streams.find(kind, orc.id) for orc in above)
+            yield from (s.range for s in streams_above if s is not None)
 
     def value_streams(self, streams: StripeFooter, column: int) -> Sequence[Stream]:
         """A column's streams in a stripe, without filters."""
@@ -230,8 +230,8 @@ class Filters:
     def columns(self) -> set[int]:
         """Ids of the columns with filters in any stripe; without structs, whose filters are empty."""
         types = self.footer.types
-        found = {stream.column for _, stream in self.locations(None)}
-        return {column for column in found if column < len(types) and types[column].kind != "STRUCT"}
+        ids = {stream.column for _, stream in self.locations(None)}
+        return {column for column in ids if column < len(types) and types[column].kind != "STRUCT"}
 
     def bitset_bytes(self, location: Location) -> int | None:
         """Bytes of each filter in a stream; None if the stream can't be read, or sizes differ."""
@@ -248,39 +248,39 @@ class Filters:
     @cached_property
     def unfilterable(self) -> dict[int, str]:
         """Why types can't have a filter, by id, each as a noun phrase. Types that can have one are left out."""
-        found: dict[int, str] = {}
+        causes: dict[int, str] = {}
         for orc in self.footer.types:
             if orc.id in self.footer.encrypted_columns:
-                found[orc.id] = "encrypted: ORC's filters aren't, so that one would give the column's values away"
+                causes[orc.id] = "encrypted: ORC's filters aren't, so that one would give the column's values away"
             elif orc.kind == "BOOLEAN":
-                found[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
+                causes[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
             elif not orc.id:
-                found[orc.id] = f"{orc.name} at the file's root, which is no struct: readers look columns up by name"
+                causes[orc.id] = f"{orc.name} at the file's root, which is no struct: readers look columns up by name"
             elif any(t.kind == "UNION" for t in self.footer.ancestors(orc)):
-                found[orc.id] = "within a union: its values can't be hashed exactly"
+                causes[orc.id] = "within a union: its values can't be hashed exactly"
             elif orc.kind not in hashes.HASHABLE or orc.fault is not None:
-                found[orc.id] = f"{orc.name}: its values can't be hashed exactly"
+                causes[orc.id] = f"{orc.name}: its values can't be hashed exactly"
             elif orc.kind in TIMESTAMPS:
                 stripes = (self.footer.stripe_footer(s) for s in self.footer.stripes if s.rows)
                 reason = next((why for s in stripes if (why := why_zone_unknown(s, orc)) is not None), None)
                 if reason is not None:
-                    found[orc.id] = f"{orc.name}: {reason}"
-        return found
+                    causes[orc.id] = f"{orc.name}: {reason}"
+        return causes
 
     @cached_property
     def not_comparable(self) -> dict[int, str]:
         """Why the values of columns can't be compared with their filters, by id. Others are left out."""
-        found: dict[int, str] = {}
+        causes: dict[int, str] = {}
         for orc in self.footer.types:
             if orc.kind == "UNION":
-                found[orc.id] = "they are a union's tags, which no reader asks for"
+                causes[orc.id] = "they are a union's tags, which no reader asks for"
             elif orc.kind == "DECIMAL" and orc.fault is not None:
-                found[orc.id] = orc.fault
+                causes[orc.id] = orc.fault
             elif any(t.kind == "UNION" for t in self.footer.ancestors(orc)):
-                found[orc.id] = "it lies within a union"
+                causes[orc.id] = "it lies within a union"
             elif orc.kind not in hashes.READABLE:
-                found[orc.id] = f"how values of {orc.name} are hashed isn't known"
-        return found
+                causes[orc.id] = f"how values of {orc.name} are hashed isn't known"
+        return causes
 
     def proven(self, columns: set[int] | None) -> set[int]:
         """Ids of the columns whose statistics are checked: these ones, or those with filters if it is None."""
@@ -295,12 +295,12 @@ class Filters:
     ) -> dict[int, list[Location]]:
         """The columns of a stripe with filters of these columns (None: of all), and those whose statistics are
         `proven`: the filters of each that can be compared with the values."""
-        found: dict[int, list[Location]] = {column: [] for column in sorted(proven)}
+        locations: dict[int, list[Location]] = {column: [] for column in sorted(proven)}
         for stream in streams.streams:
-            known = stream.column < len(self.footer.types) and stream.column not in self.footer.encrypted_columns
-            if stream.kind in KINDS and known and (columns is None or stream.column in columns):
-                found.setdefault(stream.column, []).append(Location(streams, stream))
-        return found
+            comparable = stream.column < len(self.footer.types) and stream.column not in self.footer.encrypted_columns
+            if stream.kind in KINDS and comparable and (columns is None or stream.column in columns):
+                locations.setdefault(stream.column, []).append(Location(streams, stream))
+        return locations
 
     def bytes_to_check(self, streams: StripeFooter, column: int) -> int:
         """Compressed bytes of a column's values in a stripe, which are compared with its filters."""
@@ -347,5 +347,5 @@ def encoded(kind: str, bits: KirschMitzenmacherFilter) -> bytes:
         item.utf8bitset = bytes(bits.bitset)
     else:
         item.bitset.extend(memoryview(bits.bitset).cast("Q"))
-    found: bytes = index.SerializeToString()
-    return found
+    data: bytes = index.SerializeToString()
+    return data

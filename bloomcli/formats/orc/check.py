@@ -77,8 +77,8 @@ class _FilterCheck:
         flags = bytearray(batch.count)
         self._bits.check_hashes(batch.hashes, batch.count, flags)
         if not together:
-            found = array("Q", compress(memoryview(batch.hashes).cast("Q"), flags))
-            self.comparison.insert(bytearray(found.tobytes()), len(found), has_zero=batch.has_zero)
+            present_hashes = array("Q", compress(memoryview(batch.hashes).cast("Q"), flags))
+            self.comparison.insert(bytearray(present_hashes.tobytes()), len(present_hashes), has_zero=batch.has_zero)
             self.comparison.allow(batch.other_hashes)
             held = bytearray(len(batch.other_hashes) // 8)
             self._bits.check_hashes(batch.other_hashes, len(held), held)
@@ -228,7 +228,7 @@ def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | 
         if units is None or stripe.ordinal in units:
             streams = filters.footer.stripe_footer(stripe)
             wanted = filters.to_check(streams, columns, proven)
-            yield from (location.stream.range for found in wanted.values() for location in found)
+            yield from (location.stream.range for locations in wanted.values() for location in locations)
             for column in filter(filters.readable, sorted(wanted)):
                 yield from filters.value_ranges(streams, column)
             for orc in proof.above(filters.footer, proven):
@@ -259,20 +259,20 @@ class _Check(NamedTuple):
         """Yield one job for each column of a stripe, after one for the row indexes above them."""
         filters = self.filters
         yield Job(0, partial(self._above, streams))
-        for column, found in filters.to_check(streams, self.columns, self.proven).items():
-            memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in found)
+        for column, locations in filters.to_check(streams, self.columns, self.proven).items():
+            memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in locations)
             memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES)
             orc = filters.footer.types[column]
             memory += hashes.memory(streams, orc) + measured_memory(streams, orc)
-            yield Job(memory, partial(self._column, streams, orc, found))
+            yield Job(memory, partial(self._column, streams, orc, locations))
 
     def _above(self, streams: StripeFooter) -> _Checked:
-        found = proof.of_indexes_above(self.filters, streams, self.proven)
-        return _Checked(0, [DeepCheck(finding=one) for one in found], 0, None)
+        findings = proof.of_indexes_above(self.filters, streams, self.proven)
+        return _Checked(0, [DeepCheck(finding=finding) for finding in findings], 0, None)
 
-    def _column(self, streams: StripeFooter, orc: OrcType, found: Sequence[Location]) -> _Checked:
+    def _column(self, streams: StripeFooter, orc: OrcType, locations: Sequence[Location]) -> _Checked:
         """Check one column of one stripe."""
-        checks, usable = _usable(self.filters, streams, orc, found)
+        checks, usable = _usable(self.filters, streams, orc, locations)
         why = proof.why_unproven(self.filters.footer, streams, orc)
         proven = orc.id in self.proven and why is None
         measured = None
@@ -285,13 +285,13 @@ class _Check(NamedTuple):
 
 
 def _usable(
-    filters: Filters, streams: StripeFooter, orc: OrcType, found: Sequence[Location]
+    filters: Filters, streams: StripeFooter, orc: OrcType, locations: Sequence[Location]
 ) -> tuple[list[DeepCheck], list[LoadedStream]]:
     """Load a column's filters in a stripe. Returns the findings about those that can't be compared, and the
     others."""
     checks: list[DeepCheck] = []
     usable: list[LoadedStream] = []
-    for location in found:
+    for location in locations:
         if _holds_nothing(filters, orc):
             checks += _stray(filters, location)
             continue
@@ -333,7 +333,7 @@ def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
 
 
 def _row_groups(
-    check: _Check, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, *, proven: bool
+    check: _Check, streams: StripeFooter, usable: Sequence[LoadedStream], orc: OrcType, *, proven: bool
 ) -> tuple[list[DeepCheck], Measured | None]:
     """Read a column of a stripe once, and compare it with its filters, and with its statistics if they are
     `proven`."""
@@ -343,7 +343,7 @@ def _row_groups(
     reader = ValueReader(footer, streams, orc, Counted, check.stop)
     column = proof.ColumnProof(filters, streams, orc, reader) if proven else None
     hasher = None
-    if found:
+    if usable:
         hasher = ColumnHasher(reader, repeats=True, entries=None if column is None else column.entries())
     elif column is not None:
         deque(column.entries() or (), maxlen=0)
@@ -356,40 +356,40 @@ def _row_groups(
 
     for group, rows in enumerate(footer.units(streams.stripe)):
         if column is not None:
-            checks += (DeepCheck(finding=one) for one in column.begin(group))
-        compared = [_FilterCheck(loaded.filters[group], zeros, texts) for loaded in found]
+            checks += (DeepCheck(finding=finding) for finding in column.begin(group))
+        compared = [_FilterCheck(loaded.filters[group], zeros, texts) for loaded in usable]
         for batch in hasher.take(rows) if hasher is not None else ():
-            for one in compared:
-                one.take(batch)
+            for filter_check in compared:
+                filter_check.take(batch)
             if column is not None:
                 column.take(batch.values)
         for values, _ in reader.take(rows) if hasher is None else ():
             if column is not None:
                 column.take(values)
         if column is not None:
-            checks += (DeepCheck(finding=one) for one in column.end(group))
-        for loaded, one in zip(found, compared, strict=True):
-            checks.append(_result(filters, orc, Location(streams, loaded.stream), group, one))
+            checks += (DeepCheck(finding=finding) for finding in column.end(group))
+        for loaded, filter_check in zip(usable, compared, strict=True):
+            checks.append(_result(filters, orc, Location(streams, loaded.stream), group, filter_check))
     if column is None:
         return checks, None
-    checks += (DeepCheck(finding=one) for one in column.of_stripe())
+    checks += (DeepCheck(finding=finding) for finding in column.of_stripe())
     return checks, column.measured
 
 
-def _result(filters: Filters, orc: OrcType, location: Location, group: int, one: _FilterCheck) -> DeepCheck:
+def _result(filters: Filters, orc: OrcType, location: Location, group: int, check: _FilterCheck) -> DeepCheck:
     """The result of comparing a filter with the values of its row group."""
     finding = partial(_finding, filters, location, row_group=group)
-    if one.lost and holds_lengths(filters.footer, orc):
-        message = f"{one.lost} of {counted(one.count, 'length')} {are(one.lost)} not in their filter"
+    if check.lost and holds_lengths(filters.footer, orc):
+        message = f"{check.lost} of {counted(check.count, 'length')} {are(check.lost)} not in their filter"
         message = f"{message}: {_NOT_LOOKED_UP}"
-        missed = finding("value-missing", message, severity=Severity.NOTE, missing=one.missing)
-    elif one.lost:
-        missed = finding("value-missing", missing_values_message(one.lost, one.count), missing=one.missing)
+        missed = finding("value-missing", message, severity=Severity.NOTE, missing=check.missing)
+    elif check.lost:
+        missed = finding("value-missing", missing_values_message(check.lost, check.count), missing=check.missing)
     else:
-        stray, zero = one.comparison.stray_bits(), one.comparison.negative_zero
+        stray, zero = check.comparison.stray_bits(), check.comparison.negative_zero
         return DeepCheck(
-            values=one.count,
+            values=check.count,
             finding=finding("filter-stray-bits", stray_bits_message(stray)) if stray else None,
             negative_zero=finding("reader-negative-zero", NEGATIVE_ZERO) if zero else None,
         )
-    return DeepCheck(values=one.count, finding=missed)
+    return DeepCheck(values=check.count, finding=missed)

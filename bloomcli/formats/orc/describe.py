@@ -85,10 +85,10 @@ def problem_facts(filters: Filters, location: Location, problem: FilterProblem) 
     )
 
 
-def summary(found: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
+def summary(filter_facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
     """Facts summed up by column and kind, in the order in which columns first appear."""
-    order = {key: rank for rank, key in enumerate(dict.fromkeys((f.column, f.encoding) for f in found))}
-    ordered = sorted(found, key=lambda f: order[f.column, f.encoding])
+    order = {key: rank for rank, key in enumerate(dict.fromkeys((f.column, f.encoding) for f in filter_facts))}
+    ordered = sorted(filter_facts, key=lambda f: order[f.column, f.encoding])
     return tuple(_sum(list(group)) for _, group in groupby(ordered, key=lambda f: (f.column, f.encoding)))
 
 
@@ -116,8 +116,8 @@ def _sum(group: list[FilterFacts]) -> FilterSummary:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return sum(known) / len(known) if known else None
+    numbers = [v for v in values if v is not None]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def _same(values: Sequence[T]) -> T | None:
@@ -149,8 +149,8 @@ def _merged(location: Location, loaded: LoadedStream) -> MergedFilter:
         return MergedFilter(stripe=stripe, encoding=encoding, filters=len(loaded.filters), problem=reason)
     ((bits, k),) = shapes
     together = 0
-    for one in loaded.filters:
-        together |= int.from_bytes(one.bitset, "little")
+    for filter_ in loaded.filters:
+        together |= int.from_bytes(filter_.bitset, "little")
     fill = together.bit_count() / bits
     return MergedFilter(
         stripe=stripe,
@@ -170,12 +170,12 @@ def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
     footer.will_read_stripes()
     for stripe in footer.stripes:
         try:
-            found = footer.stripe_footer(stripe)
+            stripe_footer = footer.stripe_footer(stripe)
         except BloomError as error:
             yield PageFacts(row_group=0, stripe=stripe.ordinal, kind="?", offset=stripe.offset, problem=error.reason)
             continue
-        encoding = found.encoding(column)
-        for stream in found.of_column(column):
+        encoding = stripe_footer.encoding(column)
+        for stream in stripe_footer.of_column(column):
             yield PageFacts(
                 row_group=0,
                 stripe=stripe.ordinal,
@@ -219,13 +219,13 @@ def _index_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
 
 def _index_entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[IndexEntry]:
     footer = filters.footer
-    found = footer.stripe_footer(stripe)
+    stripe_footer = footer.stripe_footer(stripe)
     if orc.id in footer.encrypted_columns:
         yield IndexEntry(row_group=0, stripe=stripe.ordinal, problem=ENCRYPTED)
         return
-    if found.find("ROW_INDEX", orc.id) is None:
+    if stripe_footer.find("ROW_INDEX", orc.id) is None:
         return
-    entries = RowIndex(footer, found, orc).stored()
+    entries = RowIndex(footer, stripe_footer, orc).stored()
     loaded, _ = filters.usable(stripe, orc)
     statistics.believe((entry.statistics for entry in entries), orc, footer.created_by)
     for row_group, entry in enumerate(entries):
@@ -242,11 +242,11 @@ def _index_entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: 
         if any(missing_bounds(stats, orc, typed, bits)):
             low = high = None
             problem = f"min/max not shown: {WRONG}"
-    known = stats is not None and stats.HasField("number_of_values")
+    has_count = stats is not None and stats.HasField("number_of_values")
     return IndexEntry(
         row_group=row_group,
         stripe=stripe,
-        values=int(stats.number_of_values) if known and stats is not None else None,
+        values=int(stats.number_of_values) if has_count and stats is not None else None,
         has_nulls=bool(stats.has_null) if stats is not None and stats.HasField("has_null") else None,
         min=bound_text(low, typed),
         max=bound_text(high, typed),
@@ -306,13 +306,13 @@ def column_facts(footer: Footer, columns: set[int] | None, contradictions: Contr
     stored = {t.id: _ColumnStorage() for t in chosen}
     for stripe in footer.stripes:
         streams = footer.stripe_footer(stripe)
-        for column, found in stored.items():
-            found.stripes += 1
-            found.bytes += sum(s.length for s in streams.of_column(column) if s.kind not in INDEX_KINDS)
+        for column, storage in stored.items():
+            storage.stripes += 1
+            storage.bytes += sum(s.length for s in streams.of_column(column) if s.kind not in INDEX_KINDS)
             if (encoding := streams.encoding(column)) is not None:
-                found.encodings[encoding.name] = None
+                storage.encodings[encoding.name] = None
                 if encoding.name in DICTIONARIES:
-                    found.dictionaries.append(encoding.entries)
+                    storage.dictionaries.append(encoding.entries)
     for orc in chosen:
         facts = _facts(footer, orc, stored[orc.id])
         yield facts._replace(bounds=Bounds(problem=CONTRADICTED)) if contradictions.contradicted(orc.id) else facts
@@ -339,42 +339,42 @@ def _facts(footer: Footer, orc: OrcType, stored: _ColumnStorage) -> ColumnFacts:
 
 def _statistics(footer: Footer, column: int) -> Any | None:
     """The file's statistics of a column. Those of an encrypted column describe its mask."""
-    found = footer.statistics(column)
-    if found is not None and footer.rows:
-        statistics.believe((found,), footer.types[column], footer.created_by, Part.FILE_BOUNDS)
-    return found
+    stats = footer.statistics(column)
+    if stats is not None and footer.rows:
+        statistics.believe((stats,), footer.types[column], footer.created_by, Part.FILE_BOUNDS)
+    return stats
 
 
 def _counts(footer: Footer, orc: OrcType) -> tuple[int | None, int | None]:
     """(values, nulls), None if unknown. A column in a struct has a value or a null for each value of the struct."""
-    found = _statistics(footer, orc.id)
-    if found is None or not found.HasField("number_of_values"):
+    stats = _statistics(footer, orc.id)
+    if stats is None or not stats.HasField("number_of_values"):
         return None, None
-    known = int(found.number_of_values)
-    if found.HasField("has_null") and not found.has_null:
-        return known, 0
+    values = int(stats.number_of_values)
+    if stats.HasField("has_null") and not stats.has_null:
+        return values, 0
     above = footer.ancestors(orc)
     if not above or above[-1].kind != "STRUCT" or above[-1].id in footer.encrypted_columns:
         return None, None
     parent = _statistics(footer, above[-1].id)
-    if parent is None or not parent.HasField("number_of_values") or parent.number_of_values < known:
+    if parent is None or not parent.HasField("number_of_values") or parent.number_of_values < values:
         return None, None
-    return int(parent.number_of_values), int(parent.number_of_values) - known
+    return int(parent.number_of_values), int(parent.number_of_values) - values
 
 
 def _bounds(footer: Footer, orc: OrcType) -> Bounds:
-    found = _statistics(footer, orc.id)
-    if found is None or (found.HasField("number_of_values") and found.number_of_values == 0):
+    stats = _statistics(footer, orc.id)
+    if stats is None or (stats.HasField("number_of_values") and stats.number_of_values == 0):
         return NO_BOUNDS
-    low, high = statistics.bounds(found, orc)
+    low, high = statistics.bounds(stats, orc)
     if low is None and high is None:
         return NO_BOUNDS
     low_exact = high_exact = None
     if orc.kind in TIMESTAMPS:  # rounded to milliseconds, down and up
         low_exact = high_exact = False
     elif orc.kind in TEXTS:
-        low_exact = found.string_statistics.HasField("minimum")
-        high_exact = found.string_statistics.HasField("maximum")
+        low_exact = stats.string_statistics.HasField("minimum")
+        high_exact = stats.string_statistics.HasField("maximum")
     merged = merged_bounds((low,), (high,), literal_column(orc), ((low_exact,), (high_exact,)))
     if orc.kind == "CHAR":  # stored and compared with blanks, looked up without them
         low, high = (None if b is None else b.rstrip(b" ") for b in (merged.low, merged.high))

@@ -31,7 +31,7 @@ def entries_of(footer: Footer, streams: StripeFooter, orc: OrcType, budget: Read
     without a dictionary, or if it is too large. It raises CorruptFile, UnsupportedError."""
 
     @cache
-    def found() -> DictionaryEntries | None:
+    def entries() -> DictionaryEntries | None:
         column = ColumnStreams(footer, streams, orc, Stop())
         leaf = LeafReader(column)
         if leaf.entries is None:
@@ -43,7 +43,7 @@ def entries_of(footer: Footer, streams: StripeFooter, orc: OrcType, budget: Read
         size += _unpacked(column, leaf.entries)
         return DictionaryEntries(hashed_entries(leaf)) if size <= most and budget.take(size) else None
 
-    return found
+    return entries
 
 
 def lookup_of(entries: Entries, stats: Any, orc: OrcType, typed: Column) -> DictionaryLookup | None:
@@ -60,10 +60,10 @@ def lookup_of(entries: Entries, stats: Any, orc: OrcType, typed: Column) -> Dict
         return None
 
     def excludes(lookup: Lookup) -> bool | None:
-        found = entries()
-        if found is None or any(statistics.missing_bounds(stats, orc, typed, found)):
+        dictionary = entries()
+        if dictionary is None or any(statistics.missing_bounds(stats, orc, typed, dictionary)):
             return None
-        return not any(map(found.check, lookup.hashes))
+        return not any(map(dictionary.check, lookup.hashes))
 
     return excludes
 

@@ -127,8 +127,8 @@ class OrcFile(LocatedFile):
             for group, (rows, stats) in enumerate(zip(self.footer.units(stripe), index, strict=True)):
                 bits = loaded.filters[group] if loaded is not None and self.footer.stride else None
                 wrong = bits is not None and any(statistics.missing_bounds(stats, orc, typed, bits))
-                known = stats is not None and not blind and orc.kind not in COMPOUND
-                low, high = statistics.comparable_bounds(stats, orc) if known else (None, None)
+                usable = stats is not None and not blind and orc.kind not in COMPOUND
+                low, high = statistics.comparable_bounds(stats, orc) if usable else (None, None)
                 yield UnitFacts(
                     stripe=stripe.ordinal,
                     row_group=group,
@@ -141,7 +141,7 @@ class OrcFile(LocatedFile):
                     bits=None if wrong else bits,
                     problem=WRONG if wrong else problem,
                     lookups=lookups,
-                    stats_skip=statistics.skips(stats if known else None, (low, high), literals, typed),
+                    stats_skip=statistics.skips(stats if usable else None, (low, high), literals, typed),
                     dictionary_excludes=None if encrypted else dictionary.lookup_of(entries, stats, orc, typed),
                     low=low,
                     high=high,
@@ -157,8 +157,8 @@ class OrcFile(LocatedFile):
         return self.footer.version_error
 
     def indexed_column(self, column: Column) -> Column:
-        found: Column = self.part("index_input").column_of(self.footer.types[column.index])
-        return found
+        index_column: Column = self.part("index_input").column_of(self.footer.types[column.index])
+        return index_column
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the row indexes that they are compared with."""
@@ -185,9 +185,9 @@ class OrcFile(LocatedFile):
         orc = self.footer.types[column.index]
         for streams, stream in self.filters.locations({column.index}):
             if stream is self.filters.preferred(streams, orc.id):
-                for group, found in enumerate(self.filters.statistics(streams, orc.id)):
-                    if found is not None:
-                        yield FilterBounds(group, streams.stripe.ordinal, *statistics.bounds(found, orc))
+                for group, stats in enumerate(self.filters.statistics(streams, orc.id)):
+                    if stats is not None:
+                        yield FilterBounds(group, streams.stripe.ordinal, *statistics.bounds(stats, orc))
 
     def uncounted_nulls(self, column: Column) -> Iterator[tuple[int | None, int]]:
         self.footer.will_read_stripes()

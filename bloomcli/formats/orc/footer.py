@@ -110,10 +110,10 @@ class StripeFooter:
 
     @cached_property
     def _by_column(self) -> dict[int, list[Stream]]:
-        found: dict[int, list[Stream]] = {}
+        by_column: dict[int, list[Stream]] = {}
         for stream in self.streams:
-            found.setdefault(stream.column, []).append(stream)
-        return found
+            by_column.setdefault(stream.column, []).append(stream)
+        return by_column
 
     def of_column(self, column: int) -> Sequence[Stream]:
         """A column's streams, in order."""
@@ -127,9 +127,9 @@ class StripeFooter:
         """A column's encoding; None where the footer has none."""
         if column >= len(self.message.columns):
             return None
-        found = self.message.columns[column]
-        bloom = int(found.bloom_encoding) if found.HasField("bloom_encoding") else None
-        return Encoding(spec.name_of("EncodingKind", found.kind), int(found.dictionary_size), bloom)
+        message = self.message.columns[column]
+        bloom = int(message.bloom_encoding) if message.HasField("bloom_encoding") else None
+        return Encoding(spec.name_of("EncodingKind", message.kind), int(message.dictionary_size), bloom)
 
 
 class Footer:
@@ -194,10 +194,10 @@ class Footer:
 
     def statistics(self, column: int) -> Any | None:
         """The file's statistics of a column, as stored. Raises CorruptFile."""
-        found = self.message.statistics
-        if column >= len(found):
+        messages = self.message.statistics
+        if column >= len(messages):
             return None
-        return spec.parse("ColumnStatistics", found[column], self.path, self.footer_at, f"statistics[{column}]")
+        return spec.parse("ColumnStatistics", messages[column], self.path, self.footer_at, f"statistics[{column}]")
 
     @property
     def rows(self) -> int:
@@ -261,20 +261,20 @@ class Footer:
 
     @cached_property
     def _parents(self) -> Sequence[int | None]:
-        found: list[int | None] = [None] * len(self.types)
+        parents: list[int | None] = [None] * len(self.types)
         for above in self.types:
             for child in above.children:
-                found[child] = above.id
-        return found
+                parents[child] = above.id
+        return parents
 
     def ancestors(self, orc: OrcType) -> list[OrcType]:
         """The types above a type, from the root down."""
-        found = []
+        types = []
         at = self._parents[orc.id]
         while at is not None:
-            found.append(self.types[at])
+            types.append(self.types[at])
             at = self._parents[at]
-        return found[::-1]
+        return types[::-1]
 
     @cached_property
     def encrypted_columns(self) -> frozenset[int]:
@@ -295,15 +295,15 @@ class Footer:
 
         Raises CorruptFile if its streams are longer than the stripe.
         """
-        found = self._stripe_footers.get(stripe.ordinal)
-        if found is None:
-            found = self._read_stripe_footer(stripe)
-            self._streams_held += len(found.streams)
+        footer = self._stripe_footers.get(stripe.ordinal)
+        if footer is None:
+            footer = self._read_stripe_footer(stripe)
+            self._streams_held += len(footer.streams)
             if self._streams_held > _STREAMS_HELD:  # a file of many stripes and columns: read them again
                 self._stripe_footers.clear()
-                self._streams_held = len(found.streams)
-            self._stripe_footers[stripe.ordinal] = found
-        return found
+                self._streams_held = len(footer.streams)
+            self._stripe_footers[stripe.ordinal] = footer
+        return footer
 
     def _read_stripe_footer(self, stripe: Stripe) -> StripeFooter:
         at = stripe.footer_at
@@ -363,8 +363,8 @@ class Footer:
         of_stripes, _ = self.of_stripes
         if stripe.ordinal >= len(of_stripes):
             return None
-        found = of_stripes[stripe.ordinal].column_statistics
-        return found[column] if column < len(found) else None
+        of_columns = of_stripes[stripe.ordinal].column_statistics
+        return of_columns[column] if column < len(of_columns) else None
 
     def read_stream(self, stream: Stream, stripe: Stripe) -> bytes:
         """A filter stream's bytes, decompressed."""
@@ -376,10 +376,10 @@ class Footer:
 
     def stream_checksum(self, stream: Stream, stripe: Stripe) -> int:
         """The checksum of a stream, as `compression.Packer` computes it."""
-        found = 0
+        checksum = 0
         for chunk in self.codec.chunks(*self._raw(stream, stripe)):
-            found = next_checksum(found, chunk)
-        return found
+            checksum = next_checksum(checksum, chunk)
+        return checksum
 
     def _raw(self, stream: Stream, stripe: Stripe) -> tuple[bytes, int, str]:
         """A stream's bytes on disk, its offset and its field path."""
@@ -419,11 +419,11 @@ def schema_tree(footer: Footer) -> Iterator[SchemaNode]:
             spec.parse("StringPair", raw, footer.path, footer.footer_at, f"types[{orc.id}].attributes")
             for raw in message.attributes
         ]
-        found = [(spec.text(pair.key), spec.text(pair.value)) for pair in pairs]
+        attributes = [(spec.text(pair.key), spec.text(pair.value)) for pair in pairs]
         if message.HasField("crs"):
-            found.append(("crs", spec.text(message.crs)))
+            attributes.append(("crs", spec.text(message.crs)))
         if message.HasField("algorithm"):
-            found.append(("algorithm", spec.name_of("EdgeAlgorithm", message.algorithm)))
+            attributes.append(("algorithm", spec.name_of("EdgeAlgorithm", message.algorithm)))
         yield SchemaNode(
             depth=len(orc.steps),
             name=orc.steps[-1] if orc.steps else "",
@@ -431,7 +431,7 @@ def schema_tree(footer: Footer) -> Iterator[SchemaNode]:
             type=orc.name,
             id=orc.id,
             column=orc.id if not orc.children and orc.kind != "STRUCT" else None,
-            attributes=tuple(found),
+            attributes=tuple(attributes),
         )
 
 
@@ -476,22 +476,22 @@ class _Writer:
 
     def message(self, message: Any) -> dict[str, Tree]:
         """A message's fields that are set, then the unknown ones."""
-        found: dict[str, Tree] = {}
+        fields: dict[str, Tree] = {}
         kind = message.DESCRIPTOR.name
         for field, value in message.ListFields():
             if field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED:
-                found[field.name] = [self._value(kind, field, item) for item in value]
+                fields[field.name] = [self._value(kind, field, item) for item in value]
             else:
-                found[field.name] = self._value(kind, field, value)
+                fields[field.name] = self._value(kind, field, value)
         for unknown in UnknownFieldSet(message):
             number = str(unknown.field_number)
             value = self._unknown(unknown)
-            if number in found:  # a repeated one
-                before = found[number]
-                found[number] = [*before, value] if isinstance(before, list) else [before, value]
+            if number in fields:  # a repeated one
+                before = fields[number]
+                fields[number] = [*before, value] if isinstance(before, list) else [before, value]
             else:
-                found[number] = value
-        return found
+                fields[number] = value
+        return fields
 
     def _value(self, kind: str, field: Any, value: Any) -> Tree:
         self._count()

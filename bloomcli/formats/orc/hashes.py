@@ -199,8 +199,8 @@ class ColumnHasher:
             return out, bytearray(), bytearray()
         room = differ * zone.readings * _HASH_BYTES
         owners, others = bytearray(room), bytearray(room)
-        found = kernels.orc_other_moments(seconds, nanos, count, zone, owners, others, self._repeats)
-        return out, owners[: found * _HASH_BYTES], others[: found * _HASH_BYTES]
+        number = kernels.orc_other_moments(seconds, nanos, count, zone, owners, others, self._repeats)
+        return out, owners[: number * _HASH_BYTES], others[: number * _HASH_BYTES]
 
 
 def column_hasher(

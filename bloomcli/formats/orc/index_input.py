@@ -78,8 +78,8 @@ def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
     footer.will_read_stripes()
     for stripe in footer.stripes:
         read = bool(stripe.rows) and orc.id not in filters.unfilterable
-        found = _streams(filters, footer.stripe_footer(stripe), orc) if read else ()
-        yield BitsSource(reads=sum(s.length for s in found))
+        streams = _streams(filters, footer.stripe_footer(stripe), orc) if read else ()
+        yield BitsSource(reads=sum(s.length for s in streams))
 
 
 def _stripe(
@@ -110,8 +110,8 @@ def _referred(reader: ValueReader[Counted], rows: int) -> Iterator[Values]:
 
 def _is_whole_dictionary(streams: StripeFooter, orc: OrcType) -> bool:
     """Whether every value is an entry of a dictionary that isn't empty."""
-    found = streams.encoding(orc.id)
-    return orc.kind in TEXTS and found is not None and found.entries > 0 and found.name not in DIRECT
+    encoding = streams.encoding(orc.id)
+    return orc.kind in TEXTS and encoding is not None and encoding.entries > 0 and encoding.name not in DIRECT
 
 
 def _streams(filters: Filters, streams: StripeFooter, orc: OrcType) -> list[Stream]:
@@ -121,8 +121,8 @@ def _streams(filters: Filters, streams: StripeFooter, orc: OrcType) -> list[Stre
     else:
         named = [(kind, t.id) for t in filters.footer.ancestors(orc) for kind in _ABOVE]
         named += [(kind, orc.id) for kind in _VALUES]
-    found = (streams.find(kind, column) for kind, column in named)
-    return [stream for stream in found if stream is not None]
+    candidates = (streams.find(kind, column) for kind, column in named)
+    return [stream for stream in candidates if stream is not None]
 
 
 def _hashes(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:

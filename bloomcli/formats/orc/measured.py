@@ -103,7 +103,7 @@ class Entries:
         """The entries in ascending order; None if that is their own order."""
         self._ranks = b""
         self._entry = lru_cache(maxsize=_ENTRIES_KEPT)(self._read)
-        self.known = True
+        self.fits = True
         """Whether the entries are in memory."""
 
     def take(self, parts: Iterator[Values]) -> Iterator[Values]:
@@ -112,7 +112,7 @@ class Entries:
             self._add(values)
             yield values
         count = len(self._lengths) // 8
-        if self.known and not kernels.orc_ascending(self._data, self._lengths, count):
+        if self.fits and not kernels.orc_ascending(self._data, self._lengths, count):
             ends = pairwise(accumulate(memoryview(self._lengths).cast("q"), initial=0))
             entries = [bytes(self._data[start:end]) for start, end in ends]
             self._order = sorted(range(count), key=entries.__getitem__)
@@ -122,8 +122,8 @@ class Entries:
             self._ranks = ranks.tobytes()
 
     def _add(self, values: Values) -> None:
-        self.known = self.known and len(self._data) + len(values.data) <= orc_limits.COMPARED_ENTRIES_MAX_BYTES
-        if not self.known:
+        self.fits = self.fits and len(self._data) + len(values.data) <= orc_limits.COMPARED_ENTRIES_MAX_BYTES
+        if not self.fits:
             self._data, self._lengths = bytearray(), bytearray()
             return
         self._data += values.data
@@ -142,12 +142,12 @@ class Entries:
                 kernels.orc_gather(self._ranks, indexes.data, indexes.count, compared)
             except kernels.RunError as error:
                 raise self._leaf.fault(str(error)) from None
-        found = [_integer(compared, at, 8) for at in kernels.orc_extremes(compared, 8, indexes.count)]
+        extremes = [_integer(compared, at, 8) for at in kernels.orc_extremes(compared, 8, indexes.count)]
         if self._order is not None:
-            found = [self._order[rank] for rank in found]
-        if found[0] < 0 or found[1] * 8 >= len(self._lengths):
+            extremes = [self._order[rank] for rank in extremes]
+        if extremes[0] < 0 or extremes[1] * 8 >= len(self._lengths):
             raise self._leaf.fault("an index beyond the dictionary's entries")
-        low, high = map(self._entry, found)
+        low, high = map(self._entry, extremes)
         return low, high
 
     def _read(self, index: int) -> bytes:
@@ -173,32 +173,32 @@ class Measuring:
         self.entries = None if leaf.entries is None else Entries(leaf)
         self._leaf = leaf
         self._extremes = self._comparison()
-        self._found = self._nothing()
+        self._measured = self._nothing()
         self.differ = False
         """Whether timestamps weren't compared that may be extremes, because readers read them differently."""
 
     def take(self, values: Values) -> None:
         """Measure the next values."""
-        self._found.values += values.count
+        self._measured.values += values.count
         if not values.count:
             return
-        if self.entries is not None and not self.entries.known:
-            self._found.complete = False
-        elif self._found.shapes is not None:
+        if self.entries is not None and not self.entries.fits:
+            self._measured.complete = False
+        elif self._measured.shapes is not None:
             ends = list(accumulate(memoryview(values.lengths or b"").cast("q")[: values.count], initial=0))
             for start, end in pairwise(ends):
-                self._found.shapes.add(b"" if values.cut else bytes(values.data[start:end]))
+                self._measured.shapes.add(b"" if values.cut else bytes(values.data[start:end]))
         elif self._extremes is not None:
-            self._found.extend(*self._extremes(values))
+            self._measured.extend(*self._extremes(values))
 
     def _nothing(self) -> Measured:
         return Measured(shapes=None if self._claims is None else self._claims.shapes())
 
     def finish(self, rows: int) -> Measured:
         """The result for the values since the last call. `rows`: their number, with nulls."""
-        found, self._found = self._found, self._nothing()
-        found.nulls = rows - found.values
-        return found
+        measured, self._measured = self._measured, self._nothing()
+        measured.nulls = rows - measured.values
+        return measured
 
     def _comparison(self) -> Callable[[Values], Extremes] | None:
         """The function that returns the extremes of values; None for a kind whose statistics have no bounds."""
@@ -224,7 +224,7 @@ class Measuring:
     def _floats(self, values: Values) -> Extremes:
         width = FLOATS[self._leaf.orc.kind]
         least, greatest, nans = kernels.orc_float_extremes(values.data, width, values.count)
-        self._found.nans += nans
+        self._measured.nans += nans
         if least < 0:
             return _NOTHING
         form = "<f" if width == 4 else "<d"
@@ -233,16 +233,16 @@ class Measuring:
 
     def _moments(self, zone: kernels.WriterZone, values: Values) -> Extremes:
         nanos = values.nanos or memoryview(b"")
-        found = kernels.orc_moment_extremes(values.data, nanos, values.count, zone)
+        extremes = kernels.orc_moment_extremes(values.data, nanos, values.count, zone)
         if zone.readings > _READINGS and not self.differ:
             ends = kernels.orc_extremes(values.data, 8, values.count)
-            self.differ = found[0] < 0 or any(
+            self.differ = extremes[0] < 0 or any(
                 _integer(values.data, at, 8) != _integer(values.data, end, 8)
-                for at, end in zip(found, ends, strict=True)
+                for at, end in zip(extremes, ends, strict=True)
             )
-        if found[0] < 0:
+        if extremes[0] < 0:
             return _NOTHING
-        low, high = (zone.wall(_integer(values.data, at, 8), _integer(nanos, at, 8)) for at in found)
+        low, high = (zone.wall(_integer(values.data, at, 8), _integer(nanos, at, 8)) for at in extremes)
         return low, high
 
 

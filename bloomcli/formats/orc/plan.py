@@ -116,11 +116,11 @@ class Change(Plan):
             def built(stripe: Stripe, column: int) -> Sequence[NewStream]:
                 """Return a column's filters in a stripe. Jobs have the order of these calls."""
                 queue.start_jobs()
-                found = queue.take()
-                changes.append(found.change)
-                filters.update({(stripe.ordinal, s.kind, column): s.checksum for s in found.streams})
+                new_filters = queue.take()
+                changes.append(new_filters.change)
+                filters.update({(stripe.ordinal, s.kind, column): s.checksum for s in new_filters.streams})
                 tick(self._data_bytes(self.footer.stripe_footer(stripe), column))
-                return found.streams
+                return new_filters.streams
 
             columns = {ordinal: [c.id for c in chosen] for ordinal, chosen in self._todo.items()}
             stripes = yield from new_file(self.footer, self.removed, columns, built, self.new_version)
@@ -164,12 +164,12 @@ class Change(Plan):
 def removal(filters: Filters, location: Location) -> FilterChange:
     """The report about the removal of a filter stream."""
     streams, stream = location
-    known = stream.column < len(filters.footer.types)
+    in_schema = stream.column < len(filters.footer.types)
     return FilterChange(
         stripe=streams.stripe.ordinal,
         row_group=None,
         filters=filters.footer.row_groups(streams.stripe),
-        column=filters.footer.types[stream.column].label if known else f"column {stream.column}",
+        column=filters.footer.types[stream.column].label if in_schema else f"column {stream.column}",
         action="remove",
         bitset_bytes=None,
         old_bitset_bytes=filters.bitset_bytes(location),
@@ -359,8 +359,8 @@ class AddPlan(Change):
     def _memory(self, stripe: Stripe, orc: OrcType) -> int:
         """Bytes that building a column's filters in a stripe takes."""
         size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
-        one = 3 * self.sizes[orc.id].bits // 8  # the filter, its message, and the message's bytes
-        return size * len(self._kinds[orc.id]) + one + hashes.memory(self.footer.stripe_footer(stripe), orc)
+        filter_bytes = 3 * self.sizes[orc.id].bits // 8  # the filter, its message, and the message's bytes
+        return size * len(self._kinds[orc.id]) + filter_bytes + hashes.memory(self.footer.stripe_footer(stripe), orc)
 
     def _build(self, stripe: Stripe, orc: OrcType, stop: Stop) -> _NewFilters:
         """Decode a column of a stripe and build its filters."""
@@ -403,7 +403,7 @@ class RemovePlan(Change):
             self._dropped.append(removal(filters, location))
         marked, types = self.footer.created_by, self.footer.types
         left = set[int]() if columns is None else filters.columns() - columns
-        if (plain := _MARK.sub("", marked)) != marked and not any(badly_hashed(plain, types[c]) for c in left):
+        if (unmarked := _MARK.sub("", marked)) != marked and not any(badly_hashed(unmarked, types[c]) for c in left):
             self.new_version = _MARK.sub("", spec.text(self.footer.message.software_version))
         self._estimated = tuple(self._dropped)
         self._count()

@@ -112,20 +112,20 @@ def not_checked(orc: OrcType, why: str, stripe: int) -> Finding:
     )
 
 
-def _typed(found: Any, orc: OrcType) -> Any | None:
+def _typed(stats: Any, orc: OrcType) -> Any | None:
     """The part of statistics that has a column's bounds; None if there is none, or readers don't use it."""
     kind = orc.kind
     name = _PARTS.get(kind)
-    if name is None or orc.fault is not None or not found.HasField(name):
+    if name is None or orc.fault is not None or not stats.HasField(name):
         return None
-    part = getattr(found, name)
+    part = getattr(stats, name)
     # readers don't use bounds beside a sum that isn't a number, because some value isn't
     return None if kind in FLOATS and math.isnan(part.sum) else part
 
 
-def lacks(found: Any, orc: OrcType) -> str | None:
+def lacks(stats: Any, orc: OrcType) -> str | None:
     """The name of a bound without which orc-core skips a row group that has values; None if it has what it needs."""
-    part = _typed(found, orc)
+    part = _typed(stats, orc)
     if part is None or orc.kind == "BOOLEAN":
         return None
     has = part.HasField
@@ -136,12 +136,12 @@ def lacks(found: Any, orc: OrcType) -> str | None:
     return "maximum" if orc.kind not in _OTHER_MINIMA and orc.kind != "DECIMAL" and not has("maximum") else None
 
 
-def stored_bounds(found: Any, orc: OrcType, offsets: Offsets | None, *, group: bool) -> Extremes:
+def stored_bounds(stats: Any, orc: OrcType, offsets: Offsets | None, *, group: bool) -> Extremes:
     """The bounds by which readers skip, in the form of `measured`; None for one that is absent or that readers don't
     use.
 
     Args:
-        found: the statistics.
+        stats: the statistics.
         orc: the column.
         offsets: returns the offsets from UTC that a writer may have had at an instant; None if that is unknown.
         group: whether they are of a row group.
@@ -149,17 +149,17 @@ def stored_bounds(found: Any, orc: OrcType, offsets: Offsets | None, *, group: b
     Raises:
         ValueError: a bound isn't a value of the column's type.
     """
-    kind, part = orc.kind, _typed(found, orc)
+    kind, part = orc.kind, _typed(stats, orc)
     if part is None:
         return None, None
     if kind == "BOOLEAN":
         if not part.count:
             return None, None
-        return int(part.count[0] >= found.number_of_values), int(part.count[0] > 0)
+        return int(part.count[0] >= stats.number_of_values), int(part.count[0] > 0)
     if kind in TIMESTAMPS:
         return _moments(part, offsets)
     if kind in TEXTS:
-        bounds = statistics.bounds(found, orc)
+        bounds = statistics.bounds(stats, orc)
         return statistics.unpadded(*bounds) if kind == "CHAR" else bounds
     low, high = (getattr(part, name) if part.HasField(name) else None for name in ("minimum", "maximum"))
     if kind in FLOATS:  # a minimum that is NaN excludes a row group for orc-core; a maximum, nothing for anyone
@@ -184,20 +184,20 @@ def _digits(text: str | bytes, scale: int) -> Decimal:
     return number.scaleb(scale, statistics.EXACT)
 
 
-def _moments(found: Any, offsets: Offsets | None) -> Extremes:
+def _moments(part: Any, offsets: Offsets | None) -> Extremes:
     """Nanoseconds below a millisecond are stored plus 1. Without them, a bound is the whole millisecond; with
     negative ones, which Arrow writes before 1970, readers compare the milliseconds first. Bounds of writers before
     ORC-135 are instants."""
-    low = found.minimum_utc * _NANOS if found.HasField("minimum_utc") else None
-    high = found.maximum_utc * _NANOS if found.HasField("maximum_utc") else None
-    if low is None and found.HasField("minimum") and offsets is not None:
-        low = (found.minimum + 1000 * min(offsets(found.minimum // 1000))) * _NANOS
-    if high is None and found.HasField("maximum") and offsets is not None:
-        high = (found.maximum + 1000 * max(offsets(found.maximum // 1000))) * _NANOS
-    if low is not None and found.minimum_nanos > 0:
-        low += found.minimum_nanos - 1
+    low = part.minimum_utc * _NANOS if part.HasField("minimum_utc") else None
+    high = part.maximum_utc * _NANOS if part.HasField("maximum_utc") else None
+    if low is None and part.HasField("minimum") and offsets is not None:
+        low = (part.minimum + 1000 * min(offsets(part.minimum // 1000))) * _NANOS
+    if high is None and part.HasField("maximum") and offsets is not None:
+        high = (part.maximum + 1000 * max(offsets(part.maximum // 1000))) * _NANOS
+    if low is not None and part.minimum_nanos > 0:
+        low += part.minimum_nanos - 1
     if high is not None:
-        high += found.maximum_nanos - 1 if found.maximum_nanos > 0 else _NANOS - 1
+        high += part.maximum_nanos - 1 if part.maximum_nanos > 0 else _NANOS - 1
     return low, high
 
 
@@ -207,14 +207,14 @@ def offsets_of(streams: Sequence[StripeFooter], orc: OrcType) -> Offsets | None:
     if orc.kind not in TIMESTAMPS:
         return None
     names = {"UTC" if orc.kind == "TIMESTAMP_INSTANT" else spec.text(s.message.writer_timezone) for s in streams}
-    known = [zones.intervals(name) if name else None for name in names]
-    found = [intervals for intervals in known if intervals is not None]
-    if not found or len(found) < len(known):
+    of_names = [zones.intervals(name) if name else None for name in names]
+    of_zones = [intervals for intervals in of_names if intervals is not None]
+    if not of_zones or len(of_zones) < len(of_names):
         return None
 
     def offsets(second: int) -> Sequence[int]:
         all_: list[int] = []
-        for intervals in found:
+        for intervals in of_zones:
             first = bisect_right(intervals, second - _ZONE_MARGIN, key=lambda i: i[0]) - 1
             last = bisect_right(intervals, second + _ZONE_MARGIN, key=lambda i: i[0])
             for _, offset, others in intervals[max(first, 0) : last]:
@@ -230,12 +230,12 @@ def text_of(value: Any, orc: OrcType) -> str:
     return keys.text_of(key, Kind.TEXT if orc.kind in STRINGS else keys.kind_of_column(literal_column(orc)))
 
 
-def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Offsets | None) -> Iterator[Finding]:
+def faults(measured: Measured, stats: Any, orc: OrcType, whose: str, offsets: Offsets | None) -> Iterator[Finding]:
     """Compare statistics with the values that they are about. `whose`: `GROUP`, `STRIPE` or `FILE`."""
-    claimed, group = found.number_of_values, whose == GROUP
+    claimed, group = stats.number_of_values, whose == GROUP
     if not claimed and measured.values:
         message = f"{whose} statistics count no value, and there are {measured.values:,}"
-        if group or found.has_null:
+        if group or stats.has_null:
             yield _fault(COUNTS, Severity.ERROR, f"{message}: readers take all for nulls")
         else:  # no reader takes it for more than a value that is absent
             yield _fault(COUNTS, Severity.NOTE, message)
@@ -243,15 +243,15 @@ def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Of
     if claimed != measured.values:
         message = f"{whose} statistics count {counted(claimed, 'value')}, and there are {measured.values:,}"
         yield _fault(COUNTS, Severity.NOTE, message)
-    if measured.nulls and found.HasField("has_null") and not found.has_null:
+    if measured.nulls and stats.HasField("has_null") and not stats.has_null:
         message = f"{whose} statistics say that there is no null, and there are {measured.nulls:,}"
         yield _fault(COUNTS, Severity.ERROR, message)
-    yield from _shape_faults(measured, found, orc, whose)
-    if group and measured.values and (absent := lacks(found, orc)) is not None:
+    yield from _shape_faults(measured, stats, orc, whose)
+    if group and measured.values and (absent := lacks(stats, orc)) is not None:
         yield _lacking(absent, whose)
         return
     try:
-        low, high = stored_bounds(found, orc, offsets, group=group)
+        low, high = stored_bounds(stats, orc, offsets, group=group)
     except ValueError as error:
         yield _fault(BOUNDS, Severity.ERROR, f"a bound of {whose} statistics can't be read: {error}")
         return
@@ -269,18 +269,18 @@ def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Of
         yield _outside("maximum", "below", high, greatest, orc, whose)
 
 
-def claims(found: Any | None, orc: OrcType) -> Claims | None:
+def claims(stats: Any | None, orc: OrcType) -> Claims | None:
     """What statistics state about geometries; None if they state nothing."""
-    if found is None or orc.kind not in GEOSPATIAL or not found.HasField("geospatial_statistics"):
+    if stats is None or orc.kind not in GEOSPATIAL or not stats.HasField("geospatial_statistics"):
         return None
-    part = found.geospatial_statistics
+    part = stats.geospatial_statistics
     box = [getattr(part.bbox, end) if part.bbox.HasField(end) else None for end in BOX]
     return Claims(box, part.geospatial_types, geographic=orc.kind == "GEOGRAPHY")
 
 
-def _shape_faults(measured: Measured, found: Any, orc: OrcType, whose: str) -> Iterator[Finding]:
+def _shape_faults(measured: Measured, stats: Any, orc: OrcType, whose: str) -> Iterator[Finding]:
     """Faults of boxes and types of geometries, by which no reader skips."""
-    claimed, shapes = claims(found, orc), measured.shapes
+    claimed, shapes = claims(stats, orc), measured.shapes
     if claimed is None or shapes is None:
         return
     for wrong in (claimed.wrong_in_box(shapes), claimed.wrong_in_types(shapes)):
@@ -344,8 +344,8 @@ def _misplaced(index: RowIndex, group: int, parts: Mapping[str, SeekableStream] 
         message = f"the row index has {counted(count, 'number')} for the row group's place in the streams"
         yield _of_index(index, fault(f"{message}, which take {wanted}"), group)
         return
-    found = index.positions(group)
-    for kind, position in (found or {}).items():
+    positions = index.positions(group)
+    for kind, position in (positions or {}).items():
         part = None if parts is None else parts.get(kind)
         stream = index.streams.find(kind, index.orc.id)
         if position.chunk > (0 if stream is None else stream.length):
@@ -353,7 +353,7 @@ def _misplaced(index: RowIndex, group: int, parts: Mapping[str, SeekableStream] 
         elif part is not None and not part.lands(position):
             message = f"the row group's position in {kind} isn't where its values begin: readers that skip to it"
             yield _of_index(index, fault(f"{message} read others or fail"), group)
-    if found is None:
+    if positions is None:
         yield _of_index(index, fault("the row group's position has more than 7 bits in a byte"), group)
 
 
@@ -374,9 +374,9 @@ def by_metadata(filters: Filters, columns: set[int], units: Container[int] | Non
             index = RowIndex(footer, streams, orc)
             yield from _unusable(index)
             groups = [index.statistics(group) for group in range(len(index.entries))]
-            for group, found in enumerate(groups):
+            for group, stats in enumerate(groups):
                 yield from _misplaced(index, group, None)
-                for fault in _contradictions(found, of_stripe, orc, (GROUP, STRIPE), offsets):
+                for fault in _contradictions(stats, of_stripe, orc, (GROUP, STRIPE), offsets):
                     yield _of_index(index, fault, group)
             for fault in _contradictions(of_stripe, whole, orc, (STRIPE, FILE), offsets):
                 yield _located(fault, footer, orc, stripe.ordinal)
@@ -395,8 +395,8 @@ def by_metadata(filters: Filters, columns: set[int], units: Container[int] | Non
 def above(footer: Footer, columns: set[int]) -> Sequence[OrcType]:
     """The structs, lists and maps that these columns lie in, and that aren't among them."""
     columns = columns - footer.encrypted_columns
-    found = {each.id: each for column in columns for each in footer.ancestors(footer.types[column])}
-    return [found[column] for column in sorted(found.keys() - columns)]
+    types = {each.id: each for column in columns for each in footer.ancestors(footer.types[column])}
+    return [types[column] for column in sorted(types.keys() - columns)]
 
 
 def of_indexes_above(filters: Filters, streams: StripeFooter, columns: set[int]) -> Iterator[Finding]:
@@ -472,15 +472,15 @@ def _sums(parts: Sequence[Any | None], whole: Any | None, whose: tuple[str, str]
         return
     if any(part is not None and not part.number_of_values and not part.has_null for part in parts):
         return  # not counted
-    known = [part for part in parts if part is not None]
-    total = sum(part.number_of_values for part in known)
+    stats = [part for part in parts if part is not None]
+    total = sum(part.number_of_values for part in stats)
     if total != whole.number_of_values:
         message = (
             f"{whose[0]} statistics count {counted(total, 'value')} together, {whose[1]} {whole.number_of_values:,}"
         )
         severity = Severity.NOTE if total and whole.number_of_values else Severity.WARNING
         yield _fault(COUNTS, severity, f"{message}: one of them is wrong")
-    nulls = any(part.HasField("has_null") and part.has_null for part in known)
+    nulls = any(part.HasField("has_null") and part.has_null for part in stats)
     if nulls and whole.HasField("has_null") and not whole.has_null:
         message = f"{whose[1]} statistics say that there is no null, and some of {whose[0]} say that there are"
         yield _fault(COUNTS, Severity.WARNING, f"{message}: one of them is wrong")
@@ -497,14 +497,14 @@ def uncounted_nulls(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
     above = footer.ancestors(orc)
     if orc.id in footer.encrypted_columns or orc.kind not in _PARTS or any(each.kind != "STRUCT" for each in above):
         return
-    above = [each for each in above if (found := footer.statistics(each.id)) is None or found.has_null]
+    above = [each for each in above if (stats := footer.statistics(each.id)) is None or stats.has_null]
     for stripe in footer.stripes if above else ():
         streams = footer.stripe_footer(stripe)
         structs = [RowIndex(footer, streams, each) for each in above]
         index = RowIndex(footer, streams, orc)
         for group in range(len(index.entries)):
-            found = index.statistics(group)
-            if found is None or not found.number_of_values or not found.HasField("has_null") or found.has_null:
+            stats = index.statistics(group)
+            if stats is None or not stats.number_of_values or not stats.HasField("has_null") or stats.has_null:
                 continue
             if any((of := each.statistics(group)) is not None and of.has_null for each in structs):
                 yield stripe.ordinal, group
@@ -529,7 +529,7 @@ class ColumnProof:
     ) -> None:
         self._footer, self._streams, self._orc = filters.footer, streams, orc
         self._reader = reader
-        self._seen = 0
+        self._rows_read = 0
         claimed = claims(filters.footer.statistics(orc.id), orc) if orc.kind in GEOSPATIAL else None
         self._measuring = Measuring(reader.leaf, claimed)
         self._offsets = offsets_of([streams], orc)
@@ -558,12 +558,12 @@ class ColumnProof:
 
     def end(self, group: int) -> Iterator[Finding]:
         """Findings about the statistics of a row group that was read."""
-        measured = self._measuring.finish(self._reader.seen - self._seen)
-        self._seen = self._reader.seen
+        measured = self._measuring.finish(self._reader.rows_read - self._rows_read)
+        self._rows_read = self._reader.rows_read
         index = self._levels[-1][0]
-        found = index.statistics(group)
-        if found is not None:
-            for fault in faults(measured, found, self._orc, GROUP, self._offsets):
+        stats = index.statistics(group)
+        if stats is not None:
+            for fault in faults(measured, stats, self._orc, GROUP, self._offsets):
                 yield _of_index(index, fault, group)
         self.measured.add(measured)
 
@@ -577,9 +577,9 @@ class ColumnProof:
             yield _of_index(index, _fault(BOUNDS, Severity.NOTE, message))
         if self._measuring.differ:
             yield not_checked(self._orc, "readers read some of the timestamps differently", stripe.ordinal)
-        found = self._footer.stripe_statistics(stripe, self._orc.id)
-        if found is not None:
-            for fault in faults(self.measured, found, self._orc, STRIPE, self._offsets):
+        stats = self._footer.stripe_statistics(stripe, self._orc.id)
+        if stats is not None:
+            for fault in faults(self.measured, stats, self._orc, STRIPE, self._offsets):
                 yield _located(fault, self._footer, self._orc, stripe.ordinal)
 
 
@@ -588,8 +588,8 @@ def of_file(footer: Footer, orc: OrcType, stripes: Sequence[Measured]) -> Iterat
     measured = Measured()
     for stripe in stripes:
         measured.add(stripe)
-    found = footer.statistics(orc.id)
-    if found is not None:
+    stats = footer.statistics(orc.id)
+    if stats is not None:
         offsets = offsets_of([footer.stripe_footer(s) for s in footer.stripes], orc)
-        for fault in faults(measured, found, orc, FILE, offsets):
+        for fault in faults(measured, stats, orc, FILE, offsets):
             yield _located(fault, footer, orc)

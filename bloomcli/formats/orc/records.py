@@ -63,11 +63,11 @@ class Records:
                 **self._footer.place(stripe),
                 hint="write the file with smaller stripes",
             )
-        found = self._read(stripe, chosen)
-        if found.num_rows != stripe.rows:
-            raise self._fault(stripe, f"{counted(found.num_rows, 'row')} where the footer says {stripe.rows}")
-        self._held = stripe.ordinal, chosen, found
-        return found
+        batch = self._read(stripe, chosen)
+        if batch.num_rows != stripe.rows:
+            raise self._fault(stripe, f"{counted(batch.num_rows, 'row')} where the footer says {stripe.rows}")
+        self._held = stripe.ordinal, chosen, batch
+        return batch
 
     def _read(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
         try:
@@ -98,18 +98,18 @@ class Records:
         footer = self._footer
         reader = ValueReader(footer, footer.stripe_footer(stripe), orc, Numbered, Stop())
         kind = pa.timestamp("us", "UTC" if orc.kind == "TIMESTAMP_INSTANT" else None)
-        found, rows = [], []
+        chunks, rows = [], []
         for values, numbered in reader.take(stripe.rows):
             moments = forms_of(values, reader.leaf).to_pylist()
             try:
                 micros = [millis * 1000 + rest // 1000 for millis, rest in map(MOMENT.unpack, moments)]
-                found.append(pa.array(micros, pa.int64()))
+                chunks.append(pa.array(micros, pa.int64()))
             except OverflowError:
                 raise self._fault(stripe, f"a timestamp of column {orc.label} is out of range") from None
             rows.append(numbered.numbers)
         present = pa.chunked_array(rows, pa.int64()).combine_chunks()
         at = pc.index_in(pa.array(range(stripe.rows), pa.int64()), value_set=present)
-        return pa.chunked_array(found, pa.int64()).combine_chunks().take(at).cast(kind)
+        return pa.chunked_array(chunks, pa.int64()).combine_chunks().take(at).cast(kind)
 
     @cached_property
     def _reader(self) -> pa.orc.ORCFile:
@@ -119,12 +119,12 @@ class Records:
         """The file with geometries and geographies as BINARY, which has the same streams: pyarrow refuses a file with
         these types. None without them."""
         footer = self._footer
-        found = [orc.id for orc in footer.types if orc.kind in GEOSPATIAL]
-        if not found:
+        ids = [orc.id for orc in footer.types if orc.kind in GEOSPATIAL]
+        if not ids:
             return None
         message = spec.message("Footer")()
         message.CopyFrom(footer.message)
-        for each in found:
+        for each in ids:
             message.types[each].kind = spec.value_of("TypeKind", "BINARY")
         return SourceStream(self._source, footer.footer_at, file_end(footer, message))
 
@@ -141,10 +141,10 @@ class Records:
                 raise UnsupportedError(f"{what} fit in memory", path=self._source.path, hint=_HINT) from None
             raise self._fault(stripe, " ".join(str(error).split())[:200]) from None
 
-    def _fault(self, stripe: Stripe | None, said: str) -> CorruptFile:
+    def _fault(self, stripe: Stripe | None, detail: str) -> CorruptFile:
         if stripe is None:
-            return CorruptFile(f"the schema can't be read: {said}", path=self._source.path, hint=_HINT)
-        reason = f"the rows of stripe {stripe.ordinal} can't be read: {said}"
+            return CorruptFile(f"the schema can't be read: {detail}", path=self._source.path, hint=_HINT)
+        reason = f"the rows of stripe {stripe.ordinal} can't be read: {detail}"
         return CorruptFile(reason, **self._footer.place(stripe), hint=_HINT)
 
     def _names(self, chosen: frozenset[int] | None) -> list[str] | None:
@@ -152,12 +152,12 @@ class Records:
         types = self._footer.types
         if chosen is None or any("." in step for orc in types for step in orc.steps[-1:]):
             return None
-        found: dict[str, None] = {}
+        paths: dict[str, None] = {}
         for column in sorted(chosen):
             above = [*self._footer.ancestors(types[column]), types[column]]
             depth = next((i for i, orc in enumerate(above) if orc.kind != "STRUCT"), len(above) - 1)
-            found[".".join(above[depth].steps)] = None
-        return list(found)
+            paths[".".join(above[depth].steps)] = None
+        return list(paths)
 
     def _pruned(self, batch: pa.RecordBatch, chosen: frozenset[int] | None) -> pa.RecordBatch:
         """The chosen columns, and of structs the chosen fields."""

@@ -95,9 +95,9 @@ class RowIndex:
     def believed(self) -> Sequence[Any | None]:
         """The statistics of each of `Footer.units`; None for all where no entries can be used. What is known to be
         wrong in them is taken out of `entries` (see `statistics.believe`)."""
-        found = [entry.statistics for entry in self.entries]
-        statistics.believe(found, self.orc, self._footer.created_by)
-        return found or [None] * len(self._footer.units(self.streams.stripe))
+        stats = [entry.statistics for entry in self.entries]
+        statistics.believe(stats, self.orc, self._footer.created_by)
+        return stats or [None] * len(self._footer.units(self.streams.stripe))
 
     @cached_property
     def _layout(self) -> Sequence[tuple[str, int]] | None:
@@ -105,12 +105,12 @@ class RowIndex:
         orc, encoding = self.orc, self.streams.encoding(self.orc.id)
         if encoding is None or self._footer.version_error is not None:  # other versions have other streams
             return None
-        found = _STREAMS.get(orc.kind)
+        layout = _STREAMS.get(orc.kind)
         if orc.kind in TEXTS and encoding.name not in DIRECT:
-            found = (("DATA", _RUNS),)
-        if found is not None and self.streams.find("PRESENT", orc.id) is not None:
-            found = (("PRESENT", _BITS), *found)
-        return found
+            layout = (("DATA", _RUNS),)
+        if layout is not None and self.streams.find("PRESENT", orc.id) is not None:
+            layout = (("PRESENT", _BITS), *layout)
+        return layout
 
     @property
     def numbers(self) -> int | None:
@@ -122,13 +122,13 @@ class RowIndex:
         """The positions of a row group, whose entry has at least `numbers`, by kind of stream; None if a byte would
         have more than 8 bits."""
         rest = iter(self.entries[group].positions)
-        found = {}
+        positions = {}
         for kind, more in self._layout or ():
             chunk, skip = next(rest), next(rest) if self._compressed else 0
-            found[kind] = Position(chunk, skip, next(rest) if more else 0, next(rest) if more == _BITS else 0)
-            if found[kind].bits > 7:
+            positions[kind] = Position(chunk, skip, next(rest) if more else 0, next(rest) if more == _BITS else 0)
+            if positions[kind].bits > 7:
                 return None
-        return found
+        return positions
 
 
 def end_before(position: Position, *, compressed: bool) -> int:

@@ -36,18 +36,18 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
         index = filters.statistics(streams, orc.id)
         chunk = sum(s.length for s in filters.value_streams(streams, orc.id))
         used = filters.preferred(streams, orc.id)
-        for rows, found in zip(footer.units(stripe), index, strict=True):
-            counted = found is not None and found.HasField("number_of_values")
-            low, high = (None, None) if found is None or orc.fault else statistics.comparable_bounds(found, orc)
+        for rows, stats in zip(footer.units(stripe), index, strict=True):
+            counted = stats is not None and stats.HasField("number_of_values")
+            low, high = (None, None) if stats is None or orc.fault else statistics.comparable_bounds(stats, orc)
             yield Extent(
                 rows=rows,
                 row_group_bytes=stripe.data_length * rows // stripe.rows,
                 chunk_bytes=chunk * rows // stripe.rows,
-                values=int(found.number_of_values) if found is not None and counted else rows,
-                nulls=max(rows - found.number_of_values, 0) if found is not None and counted else None,
+                values=int(stats.number_of_values) if stats is not None and counted else rows,
+                nulls=max(rows - stats.number_of_values, 0) if stats is not None and counted else None,
                 low=low,
                 high=high,
-                empty=bool(found is not None and counted and not found.number_of_values),
+                empty=bool(stats is not None and counted and not stats.number_of_values),
                 filter_bytes=None if used is None else used.length // len(index),
             )
 
@@ -64,8 +64,8 @@ def unit_values(
         orc = footer.types[column.index]
         if orc.id in footer.encrypted_columns or orc.fault is not None or not footer.stride:
             continue
-        plain = partial(_plain, ColumnStreams(footer, streams, orc, stop))
-        yield UnitValues(column, _row_groups(filters, streams, orc, rates, stop), plain)
+        values_of = partial(_plain, ColumnStreams(footer, streams, orc, stop))
+        yield UnitValues(column, _row_groups(filters, streams, orc, rates, stop), values_of)
 
 
 def _row_groups(
@@ -75,16 +75,16 @@ def _row_groups(
     for rows in filters.footer.units(streams.stripe):
         yield RowGroupValues(
             KirschMitzenmacherBuilder(filters.footer.sizing_rows, rates),
-            (_batch(one, hasher.leaf) for one in hasher.take(rows)),
+            (_batch(batch, hasher.leaf) for batch in hasher.take(rows)),
         )
 
 
-def _batch(one: HashBatch, leaf: LeafReader) -> SampleBatch:
+def _batch(batch: HashBatch, leaf: LeafReader) -> SampleBatch:
     """Values, whose keys are their PLAIN bytes or, with a dictionary, the indexes of their entries."""
     indexes = leaf.entries is not None
-    key = memoryview(one.values.data).cast("q").__getitem__ if indexes else PlainValues(one.values, leaf).plain
-    zeros = hashes.zero_hashes() if one.has_zero else b""
-    return SampleBatch(one.hashes, one.count, key, bytes(zeros) + bytes(one.other_hashes))
+    key = memoryview(batch.values.data).cast("q").__getitem__ if indexes else PlainValues(batch.values, leaf).plain
+    zeros = hashes.zero_hashes() if batch.has_zero else b""
+    return SampleBatch(batch.hashes, batch.count, key, bytes(zeros) + bytes(batch.other_hashes))
 
 
 def _plain(streams: ColumnStreams, keys: Sequence[object]) -> Sequence[bytes | None]:

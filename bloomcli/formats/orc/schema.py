@@ -89,12 +89,12 @@ def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, .
 
     if not types or len(types) > orc_limits.TYPES_MAX:
         raise fault(f"the file has {counted(len(types), 'type')}", 0)
-    found: list[OrcType] = []
+    orc_types: list[OrcType] = []
     # (id, steps) still to be visited; a preorder hands out ids in the order of the visits
     waiting: list[tuple[int, tuple[str, ...]]] = [(0, ())]
     while waiting:
         index, steps = waiting.pop()
-        if index != len(found) or index >= len(types):
+        if index != len(orc_types) or index >= len(types):
             raise fault(f"type {index} is not where a preorder has it", min(index, len(types) - 1))
         if len(steps) > limits.SCHEMA_MAX_DEPTH:
             raise fault(f"the types nest deeper than {limits.SCHEMA_MAX_DEPTH}", index)
@@ -107,7 +107,7 @@ def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, .
             raise fault(f"a struct of {len(children)} fields with {len(item.field_names)} names", index)
         if not all(isinstance(n, str) for n in item.field_names):
             raise fault("a name that is no UTF-8", index)
-        found.append(
+        orc_types.append(
             OrcType(
                 id=index,
                 last=index,
@@ -122,13 +122,13 @@ def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, .
         )
         names = _CHILDREN.get(kind) or (item.field_names if kind == "STRUCT" else map(str, range(len(children))))
         waiting += [(c, (*steps, n)) for c, n in reversed(list(zip(children, names, strict=True)))]
-    if len(found) != len(types):
-        raise fault(f"{counted(len(types) - len(found), 'type')} belong to no column", len(found))
-    last = list(range(len(found)))
-    for item in reversed(found):
+    if len(orc_types) != len(types):
+        raise fault(f"{counted(len(types) - len(orc_types), 'type')} belong to no column", len(orc_types))
+    last = list(range(len(orc_types)))
+    for item in reversed(orc_types):
         for child in item.children:
             last[item.id] = max(last[item.id], last[child])
-    return tuple(t._replace(last=last[t.id]) for t in found)
+    return tuple(t._replace(last=last[t.id]) for t in orc_types)
 
 
 def column_of(orc: OrcType) -> Column:

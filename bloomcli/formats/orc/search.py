@@ -60,16 +60,16 @@ def _union_values(top: pa.Array, path: Sequence[OrcType]) -> RowForms:
             chosen = pc.equal(array.type_codes, pa.scalar(at, pa.int8()))
             array, rows = array.field(at).filter(chosen), rows.filter(chosen)
             continue
-        there = array.is_valid()
-        array, rows = array.filter(there), rows.filter(there)
+        valid = array.is_valid()
+        array, rows = array.filter(valid), rows.filter(valid)
         if orc.kind == "STRUCT":
             array = array.field(child.steps[-1])  # pyarrow leaves other fields out
         else:
             lists = array if orc.kind == "LIST" else pa.ListArray.from_arrays(array.offsets, _entries(array, at))
             rows = rows.take(pc.list_parent_indices(lists))
             array = lists.flatten()
-    there = array.is_valid()
-    return RowForms(forms_of_arrow(array.filter(there), path[-1]), rows.filter(there))
+    valid = array.is_valid()
+    return RowForms(forms_of_arrow(array.filter(valid), path[-1]), rows.filter(valid))
 
 
 def _entries(maps: pa.MapArray, at: int) -> pa.Array:
@@ -110,18 +110,18 @@ class StripeColumn:
         leaf = self._reader.leaf
         if leaf.entries is None:
             return None
-        found = [pc.index_in(forms_of(part, leaf), value_set=self.wanted.forms) for part in leaf.dictionary()]
-        return pa.chunked_array(found, pa.int32()).combine_chunks().cast(pa.int64())
+        positions = [pc.index_in(forms_of(part, leaf), value_set=self.wanted.forms) for part in leaf.dictionary()]
+        return pa.chunked_array(positions, pa.int32()).combine_chunks().cast(pa.int64())
 
     def row_group(self, group: int, rows: int) -> Iterator[RowForms]:
         """The values of a row group; with a dictionary, positions of forms. Raises CorruptFile, UnsupportedError."""
         if group != self._next and self._trusts_positions and self._seek(group):
             try:
-                found = list(self._values(group, rows))
+                parts = list(self._values(group, rows))
             except CorruptFile:
-                found = None  # the positions may be wrong
-            if found is not None and self._is_whole(group, sum(len(part.rows) for part in found)):
-                yield from found
+                parts = None  # the positions may be wrong
+            if parts is not None and self._is_whole(group, sum(len(part.rows) for part in parts)):
+                yield from parts
                 return
             self._trusts_positions = False
             self._reader = self._open()
@@ -135,7 +135,7 @@ class StripeColumn:
 
     def _values(self, group: int, rows: int) -> Iterator[RowForms]:
         self._next = None  # until all are consumed
-        for values, found in self._reader.take(rows):
+        for values, numbered in self._reader.take(rows):
             if self.dictionary is None:
                 forms = forms_of(values, self._reader.leaf)
             else:
@@ -143,7 +143,7 @@ class StripeColumn:
                     forms = self.dictionary.take(indexes_of(values))
                 except IndexError:
                     raise self._reader.leaf.fault("an index beyond the dictionary's entries") from None
-            yield RowForms(forms, found.numbers)
+            yield RowForms(forms, numbered.numbers)
         self._next = group + 1
 
     def _is_whole(self, group: int, count: int) -> bool:
@@ -160,7 +160,7 @@ class StripeColumn:
 
     def _positions(self, group: int) -> list[dict[str, Position]] | None:
         """The positions of a row group in the streams of each type; None if some are unknown."""
-        found: list[dict[str, Position]] = []
+        positions: list[dict[str, Position]] = []
         for index, parts in zip(self._indexes, self._reader.parts, strict=True):
             here: dict[str, Position] | None = {}
             if parts:
@@ -169,8 +169,8 @@ class StripeColumn:
                 here = index.positions(group)
             if here is None:
                 return None
-            found.append(here)
-        return found
+            positions.append(here)
+        return positions
 
     def _read_until(self, behind: list[dict[str, Position]] | None) -> None:
         """Read ahead at most to the positions of the next row group, if they are known."""
@@ -276,10 +276,10 @@ class Search(ColumnSearch):
         nor row indexes of excluded stripes are read."""
         footer = self._filters.footer
         answers = answer.answers(self._file.unit_facts(self._column, literals, stripes), explain=False)
-        found = self.of_units(wanted, literals, answers)
+        candidates = self.of_units(wanted, literals, answers)
         for stripe in footer.stripes:
             if stripe.ordinal in stripes:
-                yield from islice(found, len(footer.units(stripe)))
+                yield from islice(candidates, len(footer.units(stripe)))
             else:
                 yield from self._without_values(stripe)
 
@@ -305,18 +305,18 @@ class Search(ColumnSearch):
         )
         waiting: Matches | None = None
         repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.ancestors(self._orc))
-        for found in stripe.row_group(candidates.row_group, candidates.rows):
+        for part in stripe.row_group(candidates.row_group, candidates.rows):
             if isinstance(stripe, _StripeValues) or stripe.dictionary is None:
-                at = pc.index_in(wanted_values.comparable(found.forms, self._typed), value_set=chosen)
+                at = pc.index_in(wanted_values.comparable(part.forms, self._typed), value_set=chosen)
             else:
-                at = pc.index_in(found.forms, value_set=candidates.forms)
+                at = pc.index_in(part.forms, value_set=candidates.forms)
             forms = candidates.forms.take(at)
-            if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.forms.type):
-                forms = pc.if_else(is_nan(found.forms), len(wanted.forms), forms)
-            there = pc.indices_nonzero(forms.is_valid())
-            if not len(there):
+            if candidates.nan and wanted.nan is not None and pa.types.is_floating(part.forms.type):
+                forms = pc.if_else(is_nan(part.forms), len(wanted.forms), forms)
+            indexes = pc.indices_nonzero(forms.is_valid())
+            if not len(indexes):
                 continue
-            matches = each_row(found.rows.take(there), forms.take(there), repeated=repeated)
+            matches = each_row(part.rows.take(indexes), forms.take(indexes), repeated=repeated)
             if waiting is not None:
                 if repeated and waiting.rows[-1] == matches.rows[0]:  # a list that continues from the previous part
                     waiting, matches = waiting.continued(matches)

@@ -52,8 +52,8 @@ def value_of(enum: str, name: str) -> int:
 @cache
 def name_of(enum: str, value: int) -> str:
     """An enum value's name, or ``CODE 17`` for a value that the specification doesn't name."""
-    found = _pool().FindEnumTypeByName(f"{PACKAGE}.{enum}").values_by_number.get(value)
-    return f"CODE {value}" if found is None else str(found.name)
+    descriptor = _pool().FindEnumTypeByName(f"{PACKAGE}.{enum}").values_by_number.get(value)
+    return f"CODE {value}" if descriptor is None else str(descriptor.name)
 
 
 def text(value: str | bytes) -> str:

@@ -167,7 +167,7 @@ def metadata_without_filters(
     postscript = spec.message("PostScript")()
     postscript.CopyFrom(footer.postscript)
     postscript.ClearField("footer_length")
-    found: list[object] = [message, postscript]
+    metadata: list[object] = [message, postscript]
     for stripe in stripes:
         rest = spec.message("StripeFooter")()
         rest.CopyFrom(stripe.message)
@@ -176,8 +176,8 @@ def metadata_without_filters(
             if columns is None or column in columns:
                 encoding.ClearField("bloom_encoding")
         kept = (s for s in stripe.streams if s.kind not in KINDS or not (columns is None or s.column in columns))
-        found += [rest, [(s.kind, s.column, s.length) for s in kept]]
-    return found
+        metadata += [rest, [(s.kind, s.column, s.length) for s in kept]]
+    return metadata
 
 
 def differs_only_in_filters(before: Footer, after: Footer, columns: set[int] | None) -> bool:

@@ -43,13 +43,13 @@ def believe(statistics: Iterable[Any], orc: OrcType, created_by: str, part: Part
     or a null in a list has neither, and then reading the row group costs little.
     """
     wrong = any(fault_of(created_by, each, literal_column(orc)) is not None for each in {Part.BOUNDS, part})
-    for one in statistics:
-        empty = one.HasField("number_of_values") and not one.number_of_values
-        if empty and (not one.has_null or bounds(one, orc) != (None, None)):
-            one.ClearField("number_of_values")
+    for stats in statistics:
+        empty = stats.HasField("number_of_values") and not stats.number_of_values
+        if empty and (not stats.has_null or bounds(stats, orc) != (None, None)):
+            stats.ClearField("number_of_values")
         if wrong:
             for field in _BOUNDED:
-                one.ClearField(field)
+                stats.ClearField(field)
 
 
 def bounds(statistics: Any, orc: OrcType) -> Bounds:
@@ -62,35 +62,35 @@ def bounds(statistics: Any, orc: OrcType) -> Bounds:
 
 def _bounds(statistics: Any, orc: OrcType) -> Bounds:
     if orc.kind in _INTEGERS and statistics.HasField("int_statistics"):
-        found = statistics.int_statistics
+        part = statistics.int_statistics
         form = "<q" if orc.kind == "LONG" else "<i"
-        low, high = _pair(found, lambda v: struct.pack(form, v))
-        if orc.kind == "BYTE" and max(found.minimum, found.maximum) > _BYTE_MAX:  # compared unsigned, ORC-1725
+        low, high = _pair(part, lambda v: struct.pack(form, v))
+        if orc.kind == "BYTE" and max(part.minimum, part.maximum) > _BYTE_MAX:  # compared unsigned, ORC-1725
             return None, None
         return low, high
     if orc.kind in FLOATS and statistics.HasField("double_statistics"):
         form = "<f" if orc.kind == "FLOAT" else "<d"
-        found = statistics.double_statistics
-        if math.isnan(found.minimum) or math.isnan(found.maximum):  # the other one may leave values out
+        part = statistics.double_statistics
+        if math.isnan(part.minimum) or math.isnan(part.maximum):  # the other one may leave values out
             return None, None
-        return _pair(found, lambda v: struct.pack(form, v))
+        return _pair(part, lambda v: struct.pack(form, v))
     if orc.kind in TEXTS and statistics.HasField("string_statistics"):
-        found = statistics.string_statistics
-        low, high = _pair(found, utf8)
-        if low is None and found.HasField("lower_bound"):
-            low = utf8(found.lower_bound)
-        if high is None and found.HasField("upper_bound"):
-            high = utf8(found.upper_bound)
+        part = statistics.string_statistics
+        low, high = _pair(part, utf8)
+        if low is None and part.HasField("lower_bound"):
+            low = utf8(part.lower_bound)
+        if high is None and part.HasField("upper_bound"):
+            high = utf8(part.upper_bound)
         return low, high
     if orc.kind == "DECIMAL" and statistics.HasField("decimal_statistics"):
         return _pair(statistics.decimal_statistics, lambda v: _unscaled(v, orc.scale))
     if orc.kind == "DATE" and statistics.HasField("date_statistics"):
         return _pair(statistics.date_statistics, lambda v: struct.pack("<i", v))
     if orc.kind in TIMESTAMPS and statistics.HasField("timestamp_statistics"):
-        found = statistics.timestamp_statistics
-        if found.HasField("minimum_utc") and found.HasField("maximum_utc"):  # the others are local time
-            low_nanos = found.minimum_utc * _NANOS_PER_MILLI
-            high_nanos = found.maximum_utc * _NANOS_PER_MILLI + _NANOS_PER_MILLI - 1
+        part = statistics.timestamp_statistics
+        if part.HasField("minimum_utc") and part.HasField("maximum_utc"):  # the others are local time
+            low_nanos = part.minimum_utc * _NANOS_PER_MILLI
+            high_nanos = part.maximum_utc * _NANOS_PER_MILLI + _NANOS_PER_MILLI - 1
             return low_nanos.to_bytes(16, "little", signed=True), high_nanos.to_bytes(16, "little", signed=True)
     return None, None
 
@@ -100,9 +100,9 @@ def utf8(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
-def _pair(found: Any, encode: Any) -> Bounds:
-    low = encode(found.minimum) if found.HasField("minimum") else None
-    high = encode(found.maximum) if found.HasField("maximum") else None
+def _pair(part: Any, encode: Any) -> Bounds:
+    low = encode(part.minimum) if part.HasField("minimum") else None
+    high = encode(part.maximum) if part.HasField("maximum") else None
     return low, high
 
 
@@ -176,9 +176,9 @@ def missing_bounds(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) ->
         return
     low, high = bounds(stats, orc)
     if orc.kind in TEXTS:
-        found = stats.string_statistics
-        low = low if found.HasField("minimum") else None
-        high = high if found.HasField("maximum") else None
+        part = stats.string_statistics
+        low = low if part.HasField("minimum") else None
+        high = high if part.HasField("maximum") else None
     for which, bound in (("minimum", low), ("maximum", high)):
         if bound is None or has_two_forms(bound, orc.kind):
             continue

@@ -110,8 +110,8 @@ class ByteStream:
             return position.chunk
         if (position.chunk, position.skip) == (self._next - self._start, 0):
             return self._unpacked
-        found = next((c for c in reversed(self._chunks) if c[0] == position.chunk), None)
-        return None if found is None or position.skip > found[2] else found[1] + position.skip
+        chunk = next((c for c in reversed(self._chunks) if c[0] == position.chunk), None)
+        return None if chunk is None or position.skip > chunk[2] else chunk[1] + position.skip
 
     def lands(self, position: Position) -> bool:
         """Whether a reader that goes to a position reads the bytes that come next here. For streams that are read
@@ -205,7 +205,7 @@ class Runs:
         self._first = 0
         self._have = 0
         self._starts = kernels.RunStarts()
-        self.taken = 0
+        self.values_read = 0
         """Values that were taken."""
 
     def take(self, count: int) -> memoryview:
@@ -219,28 +219,28 @@ class Runs:
         have = left
         try:
             while True:
-                before, taken = stream.before, self.taken
-                have, stream.at = self._decode(stream.data, stream.at, out, have, count, self._starts, before, taken)
+                before, values = stream.before, self.values_read
+                have, stream.at = self._decode(stream.data, stream.at, out, have, count, self._starts, before, values)
                 if have >= count:
                     break
                 stream.more()
         except kernels.RunError as error:
             raise stream.fault(str(error)) from None
         self._first, self._have = count, have
-        self.taken += count
+        self.values_read += count
         return memoryview(out)[: count * width]
 
     def value_at(self, position: Position) -> int | None:
         """The number of values before a position close to the reader's; None if no run starts there."""
         if self._first == self._have and not position.values and self._stream.lands(position):
-            return self.taken
+            return self.values_read
         offset = self._stream.offset_of(position)
-        found = -1 if offset is None else self._starts.value_at(offset)
-        return None if found < 0 else found + position.values
+        start = -1 if offset is None else self._starts.value_at(offset)
+        return None if start < 0 else start + position.values
 
     def lands(self, position: Position) -> bool:
         """As `ByteStream.lands`."""
-        return self.value_at(position) == self.taken
+        return self.value_at(position) == self.values_read
 
     def seek(self, position: Position) -> None:
         """Go to a position. Raises CorruptFile."""
@@ -302,7 +302,7 @@ class Bits:
         self._last = b""
         self._left = 0
         """Bits of the last byte that aren't consumed yet."""
-        self._taken = 0
+        self._bits_read = 0
 
     def take(self, count: int) -> Bitmap:
         """The next `count` bits, a batch at most. Raises CorruptFile."""
@@ -310,13 +310,13 @@ class Bits:
         before = self._last if self._left else b""
         data = before + bytes(self._bytes.take(max(-(-(count - self._left) // 8), 0)))
         self._last, self._left = data[-1:], 8 * len(data) - first - count
-        self._taken += count
+        self._bits_read += count
         return Bitmap(data, first, count)
 
     def lands(self, position: Position) -> bool:
         """As `ByteStream.lands`."""
         whole = self._bytes.value_at(position)
-        return whole is not None and 8 * whole + position.bits == self._taken
+        return whole is not None and 8 * whole + position.bits == self._bits_read
 
     def seek(self, position: Position) -> None:
         """Go to a position. Raises CorruptFile."""

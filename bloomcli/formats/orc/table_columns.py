@@ -32,7 +32,7 @@ def types_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[OrcType, .
     leaves = [
         FileColumn(orc.id, orc.label, steps[orc.id], ids[orc.id]) for orc in footer.types if orc.kind not in COMPOUND
     ]
-    groups = {found for orc in footer.types[1:] if orc.kind in COMPOUND and (found := ids[orc.id]) is not None}
+    groups = {field_id for orc in footer.types[1:] if orc.kind in COMPOUND and (field_id := ids[orc.id]) is not None}
     of_table = find_columns(leaves, names, group_ids=groups, path=footer.path, offset=footer.footer_at)
     paths = dict(of_table.paths)
     for orc in footer.types:
@@ -72,12 +72,12 @@ def _field_id(footer: Footer, column: int, message: Any) -> int | None:
 
 def _steps(footer: Footer) -> list[tuple[str, ...]]:
     """Each type's path as `FileColumn.steps`."""
-    found: list[tuple[str, ...]] = [()] * len(footer.types)
+    steps: list[tuple[str, ...]] = [()] * len(footer.types)
     for orc in footer.types:  # in preorder
         for at, child in enumerate(orc.children):
             levels = _LEVELS.get(orc.kind)
-            found[child] = (*found[orc.id], levels[at] if levels else footer.types[child].steps[-1])
-    return found
+            steps[child] = (*steps[orc.id], levels[at] if levels else footer.types[child].steps[-1])
+    return steps
 
 
 def _group_path(orc: OrcType, steps: Sequence[tuple[str, ...]], paths: Mapping[int, str]) -> str | None:

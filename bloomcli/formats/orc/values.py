@@ -84,8 +84,8 @@ class ColumnStreams:
 
     def open(self, kind: str) -> ByteStream:
         """Open a stream at its start."""
-        found = self._stripe.find(kind, self.orc.id)
-        return ByteStream(self._footer, self._stripe.stripe, found, self.stop)
+        stream = self._stripe.find(kind, self.orc.id)
+        return ByteStream(self._footer, self._stripe.stripe, stream, self.stop)
 
     def presence(self) -> Bits | None:
         """The PRESENT stream; None if all rows have a value."""
@@ -93,19 +93,19 @@ class ColumnStreams:
 
     def encoding(self) -> Encoding:
         """The column's encoding. Raises CorruptFile, UnsupportedError."""
-        found = self._stripe.encoding(self.orc.id)
+        encoding = self._stripe.encoding(self.orc.id)
         place = self._footer.place(self._stripe.stripe, f".footer.columns[{self.orc.id}]")
-        if found is None:
+        if encoding is None:
             hint = "the file is damaged; get it from its source again"
             raise CorruptFile(f"column {self.orc.label} has no encoding", **place, hint=hint)
-        if found.name not in _ENCODINGS[self.orc.kind]:
-            unknown = found.name not in VERSIONS
+        if encoding.name not in _ENCODINGS[self.orc.kind]:
+            unknown = encoding.name not in VERSIONS
             raise (UnsupportedError if unknown else CorruptFile)(
-                f"column {self.orc.label}, {self.orc.name}, in the encoding {found.name}",
+                f"column {self.orc.label}, {self.orc.name}, in the encoding {encoding.name}",
                 **place,
                 hint="rewrite the file with a released writer" if unknown else "the file is damaged",
             )
-        return found
+        return encoding
 
     def lengths(self) -> Runs:
         """The LENGTH stream."""
@@ -277,9 +277,9 @@ def _sum(lengths: memoryview, count: int, stream: ByteStream) -> int:
 
 def _elements(lengths: Runs, stream: ByteStream) -> Decode:
     def decode(count: int) -> Iterator[Values]:
-        taken = lengths.take(count)
-        _sum(taken, count, stream)  # refuses impossible lengths
-        yield Values(count, taken)
+        sizes = lengths.take(count)
+        _sum(sizes, count, stream)  # refuses impossible lengths
+        yield Values(count, sizes)
 
     return decode
 
@@ -298,12 +298,12 @@ def _decimals(data: ByteStream, scales: Runs, orc: OrcType) -> Decode:
     most = SHORT_DIGITS if orc.precision <= SHORT_DIGITS else orc_limits.DECIMAL_DIGITS
 
     def decode(count: int) -> Iterator[Values]:
-        taken = scales.take(count)
+        exponents = scales.take(count)
         out = bytearray(count * DECIMAL_BYTES)
         done = 0
         try:
             while True:
-                done, data.at = kernels.orc_decimals(data.data, data.at, taken, done, count, orc.scale, most, out)
+                done, data.at = kernels.orc_decimals(data.data, data.at, exponents, done, count, orc.scale, most, out)
                 if done == count:
                     break
                 data.more()
@@ -405,16 +405,16 @@ class _Level:
     def children(self, chunks: Iterator[R], count: Callable[[int], None]) -> Iterator[R]:
         """The children of each chunk's rows. `count` is called with their number before they are given."""
         for chunk in chunks:
-            there = chunk if self._presence is None else chunk.where(self._presence)
+            present = chunk if self._presence is None else chunk.where(self._presence)
             if self._lengths is None:
-                count(len(there))
-                yield there
-            elif len(there):
+                count(len(present))
+                yield present
+            elif len(present):
                 self._stop.check()
-                sizes = self._lengths.take(len(there))
-                total = _sum(sizes, len(there), self._stream)
+                sizes = self._lengths.take(len(present))
+                total = _sum(sizes, len(present), self._stream)
                 count(total)
-                yield from there.elements(sizes, total)
+                yield from present.elements(sizes, total)
 
 
 class ValueReader(Generic[R]):
@@ -443,13 +443,13 @@ class ValueReader(Generic[R]):
         own = self.leaf.parts if self._presence is None else {"PRESENT": self._presence, **self.leaf.parts}
         self.parts: list[Mapping[str, SeekableStream]] = [*(level.parts for level in self._levels), own]
         """For each type from the root down to the column, its streams with positions, by kind."""
-        self._seen = [0] * (len(self._levels) + 1)
+        self._rows_read = [0] * (len(self._levels) + 1)
         """The rows so far of each ancestor and of the column, nulls included."""
 
     @property
-    def seen(self) -> int:
+    def rows_read(self) -> int:
         """The values of the column so far, nulls included."""
-        return self._seen[-1]
+        return self._rows_read[-1]
 
     def take(self, rows: int) -> Iterator[tuple[Values, R]]:
         """Yield the non-null values of the next rows, and the row of each, counted from the first of these rows.
@@ -459,15 +459,15 @@ class ValueReader(Generic[R]):
         for depth, level in enumerate(self._levels, 1):
             chunks = level.children(chunks, partial(self._count, depth))
         for chunk in chunks:
-            there = chunk if self._presence is None else chunk.where(self._presence)
+            present = chunk if self._presence is None else chunk.where(self._presence)
             at = 0
-            for values in self.leaf.take(len(there)):
-                yield values, there.part(at, values.count)
+            for values in self.leaf.take(len(present)):
+                yield values, present.part(at, values.count)
                 at += values.count
 
     def _count(self, depth: int, count: int) -> None:
-        self._seen[depth] += count
-        if self._seen[depth] > orc_limits.VALUES_MAX:
+        self._rows_read[depth] += count
+        if self._rows_read[depth] > orc_limits.VALUES_MAX:
             raise UnsupportedError(
                 f"a stripe with more than {orc_limits.VALUES_MAX} values of a column",
                 **self._footer.place(self._stripe),

@@ -91,18 +91,18 @@ _JAVA: Final = {
 @lru_cache(maxsize=64)
 def writer_zone(name: str) -> kernels.WriterZone | None:
     """The zone of a stripe footer's writerTimezone; None if this machine has no data about it."""
-    found = _zone(name)
-    if found is None:
+    zone = _zone(name)
+    if zone is None:
         return None
-    known, cycle = found
-    offsets = [(start, offset) for start, offset, _ in known]
+    zone_intervals, cycle = zone
+    offsets = [(start, offset) for start, offset, _ in zone_intervals]
     base = _BASE - _at(offsets, _BASE - _at(offsets, _BASE))
-    ends = array("q", itertools.accumulate(len(different) for _, _, different in known))
+    ends = array("q", itertools.accumulate(len(different) for _, _, different in zone_intervals))
     return kernels.WriterZone(
-        array("q", [start for start, _, _ in known]).tobytes(),
-        array("q", [first for _, first, _ in known]).tobytes(),
+        array("q", [start for start, _, _ in zone_intervals]).tobytes(),
+        array("q", [first for _, first, _ in zone_intervals]).tobytes(),
         ends.tobytes(),
-        array("q", [other for _, _, different in known for other in different]).tobytes(),
+        array("q", [other for _, _, different in zone_intervals for other in different]).tobytes(),
         base,
         cycle,
         name in _UTC,
@@ -112,8 +112,8 @@ def writer_zone(name: str) -> kernels.WriterZone | None:
 @lru_cache(maxsize=64)
 def intervals(name: str) -> Sequence[Interval] | None:
     """Return all offsets of a zone; None if it is unknown on this machine."""
-    found = _zone(name)
-    return None if found is None else found[0]
+    zone = _zone(name)
+    return None if zone is None else zone[0]
 
 
 def _zone(name: str) -> tuple[list[Interval], int] | None:
@@ -127,10 +127,10 @@ def _zone(name: str) -> tuple[list[Interval], int] | None:
     name = _JAVA.get(name, name)
     data = _tzif(name)
     try:
-        known = None if data is None else offsets_of(data)
+        zone = None if data is None else offsets_of(data)
     except (ValueError, struct.error):
         return None
-    return None if known is None else (list(_merged(known[0], _disputes(name))), known[1])
+    return None if zone is None else (list(_merged(zone[0], _disputes(name))), zone[1])
 
 
 def _at(offsets: Offsets, second: int) -> int:
@@ -145,11 +145,11 @@ def _merged(offsets: Offsets, disputes: Disputes) -> Iterator[Interval]:
     last = None
     for edge in sorted(edges):
         first = _at(offsets, edge)
-        found: frozenset[int] = next((o for start, end, o in disputes if start <= edge < end), frozenset())
+        others: frozenset[int] = next((o for start, end, o in disputes if start <= edge < end), frozenset())
         if edge < _Y1900:
-            found = found | {first, *ordinary}
+            others = others | {first, *ordinary}
             first = ordinary[-1]
-        interval = first, tuple(sorted(found - {first}))
+        interval = first, tuple(sorted(others - {first}))
         if interval != last:
             yield edge, *interval
         last = interval
@@ -206,20 +206,20 @@ def offsets_of(data: bytes) -> tuple[Offsets, int]:
         begin = _second(year)
         kind = dt.date(year, 1, 1).weekday(), calendar.isleap(year)
         if kind not in alike:
-            alike[kind] = [(found - begin, offset) for found, offset in _within(at, begin, _second(year + 1))]
+            alike[kind] = [(change - begin, offset) for change, offset in _within(at, begin, _second(year + 1))]
         offsets += [(begin + after, offset) for after, offset in alike[kind]]
     return offsets, _second(start)
 
 
 def _within(at: Callable[[int], int], first: int, end: int) -> Offsets:
     """Return the changes in a period. Assumes at least a month between two changes."""
-    found = []
+    changes = []
     while first < end:
         upper = min(first + _MONTH, end)
         if at(upper) != at(first):
-            found.append(_change(at, first, upper))
+            changes.append(_change(at, first, upper))
         first = upper
-    return found
+    return changes
 
 
 def _change(at: Callable[[int], int], low: int, high: int) -> tuple[int, int]:
