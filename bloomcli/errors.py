@@ -188,11 +188,11 @@ class WriteError(BloomError):
     exit_code = 3
 
 
-def near_names(name: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
+def near_names(name: str, names: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
     """Return up to `n` known names similar to `name`, the most similar first; `cutoff` is from 0 to 1."""
     from difflib import get_close_matches  # imported only for error messages
 
-    return get_close_matches(name, list(known), n, cutoff)
+    return get_close_matches(name, list(names), n, cutoff)
 
 
 def install(extra: str, package: str = "") -> str:
@@ -207,11 +207,11 @@ def install(extra: str, package: str = "") -> str:
     from importlib import metadata
 
     try:
-        found = metadata.requires("bloomcli") or []
+        requirements = metadata.requires("bloomcli") or []
     except metadata.PackageNotFoundError:
-        found = []
+        requirements = []
     of_extra = re.compile(rf"""(?P<requirement>{package}[^;]*);\s*extra\s*==\s*["']{extra}["']""")
-    names = [match["requirement"].strip() for one in found if (match := of_extra.fullmatch(one))]
+    names = [match["requirement"].strip() for entry in requirements if (match := of_extra.fullmatch(entry))]
     return shlex.join(["pip", "install", *(names or [f"bloomcli[{extra}]"])])
 
 

@@ -119,22 +119,22 @@ class Readers:
                 f"{titles(wrong)} {lose(wrong)} rows by filters of one block, which this cap requires"
                 f" [{SINGLE_BLOCK}] ({evidence(SINGLE_BLOCK, wrong)})"
             )
-        seen: dict[tuple[str, str], tuple[Fault, list[str]]] = {}
+        losses: dict[tuple[str, str], tuple[Fault, list[str]]] = {}
         for column in columns:
             for fault in self._old_faults.of(column):
                 if self._counts(fault, column):
-                    seen.setdefault((fault.rule, titles(fault.wrong)), (fault, []))[1].append(column.path)
-        for fault, paths in seen.values():
+                    losses.setdefault((fault.rule, titles(fault.wrong)), (fault, []))[1].append(column.path)
+        for fault, paths in losses.values():
             yield (
                 f"{titles(fault.wrong)} {lose(fault.wrong)} rows by the filters on {', '.join(paths)} [{fault.rule}]"
                 f" ({evidence(fault.rule, fault.wrong)})"
             )
         if self._rules.readers_given and columns:
             for who in self.who:
-                for item, known in OVERLOOKED.items():
+                for item, ability in OVERLOOKED.items():
                     names = [c.name for c in columns if item in who.overlooks and item in properties(c)]
                     if names:
-                        yield f"{who.title} isn't {known}: filters on {', '.join(names)} may do nothing for it"
+                        yield f"{who.title} isn't {ability}: filters on {', '.join(names)} may do nothing for it"
                 for issue in who.issues_of(self._format):
                     yield f"{who.title} may lose rows of files with filters ({evidence_text(issue)})"
 

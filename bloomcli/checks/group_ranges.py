@@ -62,22 +62,22 @@ def text(runs: Iterable[Run]) -> str:
     by_stripe: dict[int, list[str]] = {}
     for stripe, first, last in _merged(runs):
         by_stripe.setdefault(stripe, []).append(str(first) if first == last else f"{first}-{last}")
-    return " ".join(("" if s == _NO_STRIPE else f"{s}:") + ",".join(found) for s, found in by_stripe.items())
+    return " ".join(("" if s == _NO_STRIPE else f"{s}:") + ",".join(groups) for s, groups in by_stripe.items())
 
 
 def read(spelled: str) -> list[Run]:
     """Parse the runs of a text, in order. Raises ValueError for any other text."""
-    found: list[Run] = []
+    runs: list[Run] = []
     for part in spelled.split(" "):
         match = _PART.fullmatch(part)
         if match is None:
             raise ValueError(f"{spelled!r} names no row groups")
         for piece in match[2].split(","):
             first, _, last = piece.partition("-")
-            found.append(Run(_NO_STRIPE if match[1] is None else int(match[1]), int(first), int(last or first)))
-            if found[-1].last < found[-1].first:
+            runs.append(Run(_NO_STRIPE if match[1] is None else int(match[1]), int(first), int(last or first)))
+            if runs[-1].last < runs[-1].first:
                 raise ValueError(f"{spelled!r} names no row groups: {piece} runs backwards")
-    return _merged(found)
+    return _merged(runs)
 
 
 def within(part: Iterable[Run], whole: Iterable[Run]) -> bool:

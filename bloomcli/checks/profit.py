@@ -52,7 +52,7 @@ def _of_column(
     if ranges and all(low == high for low, high in ranges):
         message = f"{_each(len(ranges), 'row group')} with a filter holds one value: min/max says as much"
         yield finding_of("profit-constant", message, column, units, saves, Severity.NOTE)
-    elif len(ranges) >= _ENOUGH and all(one[1] < other[0] for one, other in pairwise(sorted(ranges))):
+    elif len(ranges) >= _ENOUGH and all(lower[1] < upper[0] for lower, upper in pairwise(sorted(ranges))):
         message = (
             f"the min/max ranges of the {len(ranges)} row groups with a filter don't overlap:"
             " they leave one row group of this file for any value"
@@ -74,11 +74,11 @@ def _each(number: int, singular: str) -> str:
 
 def _ranges(spreads: Sequence[FilterBounds], typed: Column) -> list[tuple[Any, Any]]:
     """Comparable bounds of every row group; empty if any of them is unknown."""
-    found = []
+    ranges = []
     for spread in spreads:
         low = None if spread.low is None else decode_bound(spread.low, typed)
         high = None if spread.high is None else decode_bound(spread.high, typed)
         if low is None or high is None:
             return []
-        found.append((low, high))
-    return found
+        ranges.append((low, high))
+    return ranges

@@ -35,7 +35,7 @@ from bloomcli.rules.reader_table import (
     Reader,
 )
 from bloomcli.rules.readers import decimal_bytes, decimal_width, evidence_text, reads_double
-from bloomcli.rules.readers import named as known
+from bloomcli.rules.readers import named as readers_named
 from bloomcli.values.literals import Literal, kind_of, type_name
 from bloomcli.words import counted
 
@@ -194,19 +194,19 @@ def _remove(column: Column, to: str | None) -> str:
     return removing(column.path, after="" if to is None else f" until the column is written again as {to}")
 
 
-def titles(found: Sequence[Reader]) -> str:
+def titles(wrong: Sequence[Reader]) -> str:
     """The readers' titles, separated by commas."""
-    return ", ".join(who.title for who in found)
+    return ", ".join(who.title for who in wrong)
 
 
-def lose(found: Sequence[Reader]) -> str:
+def lose(wrong: Sequence[Reader]) -> str:
     """``loses`` for one reader, ``lose`` for several."""
-    return "loses" if len(found) == 1 else "lose"
+    return "loses" if len(wrong) == 1 else "lose"
 
 
-def look(found: Sequence[Reader]) -> str:
+def look(wrong: Sequence[Reader]) -> str:
     """``looks`` for one reader, ``look`` for several."""
-    return "looks" if len(found) == 1 else "look"
+    return "looks" if len(wrong) == 1 else "look"
 
 
 _ZEROS: Final = {"FLOAT16": "<e", "FLOAT": "<f", "DOUBLE": "<d"}
@@ -229,7 +229,7 @@ def readers(
         table: the table's types of the file's columns; without it, widened columns aren't found.
         columns: ordinals of the columns to check; None for all with filters.
     """
-    named = known(names, file.format)
+    named = readers_named(names, file.format)
     if not named:
         return
     # also by type, because several columns may have the same path
@@ -240,11 +240,11 @@ def readers(
     faults = TypeFaults(file.format, named, table, file.encrypted_alike)
     looked_at = False
     for column in file.columns:
-        found = usable.get((column.path, column.physical, column.logical))
-        if found and (columns is None or column.index in columns):
+        filters = usable.get((column.path, column.physical, column.logical))
+        if filters and (columns is None or column.index in columns):
             looked_at = True
-            yield from _of_column(file, column, found, named, faults)
-        if column.index in columns if columns is not None else found:
+            yield from _of_column(file, column, filters, named, faults)
+        if column.index in columns if columns is not None else filters:
             yield from _null_structs(file, column, [r for r in named if NULL_STRUCTS in r.wrong_about])
     if looked_at:
         yield from _issues(file.format, named)
@@ -270,7 +270,7 @@ def broken_promises(file: FilterFile, facts: Sequence[FilterFacts], columns: set
         facts: its filters; those of other columns are ignored.
         columns: ordinals of the columns to check; None for all.
     """
-    wrong = [r for r in known(("duckdb",), file.format) if INTERVAL in r.wrong_about]
+    wrong = [r for r in readers_named(("duckdb",), file.format) if INTERVAL in r.wrong_about]
     with_filters = {fact.column for fact in facts}
     for column in file.columns:
         if column.path in with_filters and (columns is None or column.index in columns):
@@ -285,7 +285,7 @@ def confirmed_zeros(file: FilterFile, zeros: Sequence[Finding], names: Sequence[
         zeros: the findings of `DeepCheck.negative_zero`, one per row group.
         names: readers, by name or alias. Raises UsageError for an unknown one.
     """
-    named = known(names, file.format)
+    named = readers_named(names, file.format)
     for column in file.columns:
         units = [(z.stripe, z.row_group or 0) for z in zeros if z.column == column.path]
         wrong = [r for r in named if r.loses_zeros(_zero_type(file, column), file.format)]
@@ -306,7 +306,7 @@ def _of_column(
     wrong = [r for r in named if SINGLE_BLOCK in r.wrong_about]
     single = [fact for fact in facts if fact.blocks == 1]
     if wrong and single:
-        found = finding_of(
+        finding = finding_of(
             SINGLE_BLOCK,
             f"in {_groups(len(single))} the filter has one block: {titles(wrong)} {look(wrong)} half of all values up"
             " in a second one, behind it",
@@ -314,7 +314,7 @@ def _of_column(
             [(fact.stripe, fact.row_group) for fact in single],
             _adding(file, column, after=" writes a larger one"),
         )
-        yield replace(found, offset=single[0].offset)
+        yield replace(finding, offset=single[0].offset)
     yield from _intervals(file, column, [r for r in named if INTERVAL in r.wrong_about])
     units = list(dict.fromkeys((fact.stripe, fact.row_group) for fact in facts))
     for fault in faults.of(column):
@@ -372,13 +372,13 @@ def _zeros(
     rates = {(fact.stripe, fact.row_group): fact.fpp for fact in facts}
     lone = [
         unit
-        for found in file.look_up(column, literals, explain=False)
-        if (unit := (found.stripe, found.row_group)) in rates and _is_lone(*found.answers)
+        for unit_answers in file.look_up(column, literals, explain=False)
+        if (unit := (unit_answers.stripe, unit_answers.row_group)) in rates and _is_lone(*unit_answers.answers)
     ]
     if not lone:
         return
-    known = [rate for unit in lone if (rate := rates[unit]) is not None]
-    measured = f", the measured rate is {sum(known) / len(known):.2g}" if known else ""
+    lone_rates = [rate for unit in lone if (rate := rates[unit]) is not None]
+    measured = f", the measured rate is {sum(lone_rates) / len(lone_rates):.2g}" if lone_rates else ""
     yield finding_of(
         NEGATIVE_ZERO,
         f"in {len(lone)} of {_groups(len(rates))} the filter may hold -0.0 and doesn't hold +0.0: if -0.0 is there,"
@@ -391,8 +391,8 @@ def _zeros(
 
 
 def _is_lone(negative: Answer, positive: Answer) -> bool:
-    there = negative.presence is Presence.MAYBE and negative.stats_skip is not True
-    return there and positive.presence is Presence.ABSENT
+    possible = negative.presence is Presence.MAYBE and negative.stats_skip is not True
+    return possible and positive.presence is Presence.ABSENT
 
 
 def _lone_zero(file: FilterFile, column: Column, units: Sequence[Unit], wrong: Sequence[Reader]) -> Finding:

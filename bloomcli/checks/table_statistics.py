@@ -104,23 +104,23 @@ def check_table(
             hint=_hint("table-counts", file, table, mended=not _cannot_grow(file, table)),
         )
     yield from _splits(file, table)
-    named = {one.path for one in table.columns} | {one.path for one in table.partition}
-    wanted = {one.index for one in file.columns if one.path in named and (columns is None or one.index in columns)}
-    found = {
+    named = {stats.path for stats in table.columns} | {value.path for value in table.partition}
+    wanted = {c.index for c in file.columns if c.path in named and (columns is None or c.index in columns)}
+    by_path = {
         facts.column.path: _column(facts, measured.get(facts.column.index), file.rows)
         for facts in (file.column_facts(wanted) if wanted and file.rows else ())
     }
     messages: list[tuple[str, str, str]] = []
-    for one in table.columns:
-        if (column := found.get(one.path)) is not None:
-            messages += [("table-counts", one.path, text) for text in _counts(one, column, table)]
-            messages += [("table-bounds", one.path, text) for text in _bounds(one, column, table.source)]
-            messages += [("table-bounds", one.path, one.problem)] if one.problem is not None else []
-            yield from _too_wide(one, column, file, table)
+    for stats in table.columns:
+        if (column := by_path.get(stats.path)) is not None:
+            messages += [("table-counts", stats.path, text) for text in _counts(stats, column, table)]
+            messages += [("table-bounds", stats.path, text) for text in _bounds(stats, column, table.source)]
+            messages += [("table-bounds", stats.path, stats.problem)] if stats.problem is not None else []
+            yield from _too_wide(stats, column, file, table)
     for value in table.partition:
-        if value.problem is not None and (columns is None or value.path in found):
+        if value.problem is not None and (columns is None or value.path in by_path):
             messages.append(("table-partition", value.path, value.problem))
-        elif (column := found.get(value.path)) is not None and _is_outside(value, column):
+        elif (column := by_path.get(value.path)) is not None and _is_outside(value, column):
             messages.append(("table-partition", value.path, _partition_message(value, column, table.source)))
     for rule, path, text in messages:
         yield Finding(
@@ -153,34 +153,34 @@ def correction(file: FilterFile, table: FileStatistics, measured: Mapping[int, M
         if (column := _column(facts, measured.get(facts.column.index), file.rows)).read
     }
     unchanged = _cannot_grow(file, table)
-    found = [
-        one
-        for one in check_table(file, table, set(measured), measured)
-        if one.id in _CORRECTED and (one.column is None or one.column in read)
-        if not (unchanged and one.id == "table-counts" and one.column is None)
+    findings = [
+        f
+        for f in check_table(file, table, set(measured), measured)
+        if f.id in _CORRECTED and (f.column is None or f.column in read)
+        if not (unchanged and f.id == "table-counts" and f.column is None)
     ]
-    if not found:
+    if not findings:
         return None
-    wrong = {one.column for one in found}
-    said = (one for one in table.columns if one.path in wrong)
+    wrong = {f.column for f in findings}
+    contradicted = (stats for stats in table.columns if stats.path in wrong)
     right = FileStatistics(
         source=table.source,
         rows=None if unchanged else file.rows,
-        columns=tuple(_right(one, read[one.path]) for one in said),
-        split_offsets=tuple(sorted(file.unit_starts())) if any(one.id == "table-splits" for one in found) else (),
+        columns=tuple(_right(stats, read[stats.path]) for stats in contradicted),
+        split_offsets=tuple(sorted(file.unit_starts())) if any(f.id == "table-splits" for f in findings) else (),
     )
-    problems = (one.message if one.column is None else f"{one.column}: {one.message}" for one in found)
+    problems = (f.message if f.column is None else f"{f.column}: {f.message}" for f in findings)
     return Correction(right, tuple(problems))
 
 
-def _right(said: ColumnStatistics, column: _Column) -> ColumnStatistics:
+def _right(stats: ColumnStatistics, column: _Column) -> ColumnStatistics:
     """A column's statistics by its values. Without bounds if they don't compare with the table's."""
-    ends = (column.low, column.high) if comparable(column.kind, said.kind) else (None, None)
+    ends = (column.low, column.high) if comparable(column.kind, stats.kind) else (None, None)
     low, high = (None if end is None else end.key for end in ends)
     low, high = (cut(end) if isinstance(end, bytes) else end for end, cut in ((low, cut_low), (high, cut_high)))
-    if said.nan_is_greatest and column.nans:
+    if stats.nan_is_greatest and column.nans:
         high = None
-    return replace(said, values=column.values, nulls=column.nulls, nans=column.nans, low=low, high=high)
+    return replace(stats, values=column.values, nulls=column.nulls, nans=column.nans, low=low, high=high)
 
 
 def _cannot_grow(file: FilterFile, table: FileStatistics) -> bool:
@@ -272,15 +272,15 @@ def _counts(table: ColumnStatistics, column: _Column, file: FileStatistics) -> I
         yield _number("NaN", table.nans, column.nans, column, file.source)
 
 
-def _number(what: str, said: int, there: int, column: _Column, source: str) -> str:
-    return f"the {source} says {counted(said, what)}, and {column.origin} has {there}"
+def _number(what: str, table_count: int, column_count: int, column: _Column, source: str) -> str:
+    return f"the {source} says {counted(table_count, what)}, and {column.origin} has {column_count}"
 
 
 def _bounds(table: ColumnStatistics, column: _Column, source: str) -> Iterator[str]:
     """Yield the bounds that leave values out."""
     if table.nan_is_greatest and column.nans and table.high is not None:
-        said = text_of(table.high, table.kind)
-        yield f"the {source} says that no value is above {said}, and {column.origin} has NaN, which engines put above"
+        high = text_of(table.high, table.kind)
+        yield f"the {source} says that no value is above {high}, and {column.origin} has NaN, which engines put above"
     if not comparable(column.kind, table.kind):
         return
     for which, beyond, bound, end in (
@@ -294,42 +294,42 @@ def _bounds(table: ColumnStatistics, column: _Column, source: str) -> Iterator[s
             )
 
 
-def _too_wide(said: ColumnStatistics, column: _Column, file: FilterFile, table: FileStatistics) -> Iterator[Finding]:
+def _too_wide(stats: ColumnStatistics, column: _Column, file: FilterFile, table: FileStatistics) -> Iterator[Finding]:
     """Yield the bounds of numbers and dates that are no values, from which engines answer MIN and MAX."""
-    if not (column.read and said.tight and said.kind in _ANSWERED and comparable(column.kind, said.kind)):
+    if not (column.read and stats.tight and stats.kind in _ANSWERED and comparable(column.kind, stats.kind)):
         return
     for which, bound, end, wide in (
-        ("MIN", said.low, column.low, lt),
-        ("MAX", said.high, column.high, gt),
+        ("MIN", stats.low, column.low, lt),
+        ("MAX", stats.high, column.high, gt),
     ):
         if bound is not None and end is not None and wide(bound, end.key):
             yield Finding(
                 id="table-bounds",
                 severity=Severity.NOTE,
-                message=f"engines that answer {which} from the {table.source} return {text_of(bound, said.kind)}, and"
-                f" {column.origin} has {text_of(end.key, said.kind)}: no row is lost",
-                column=said.path,
-                hint=_hint("table-bounds", file, table, said.path),
+                message=f"engines that answer {which} from the {table.source} return {text_of(bound, stats.kind)},"
+                f" and {column.origin} has {text_of(end.key, stats.kind)}: no row is lost",
+                column=stats.path,
+                hint=_hint("table-bounds", file, table, stats.path),
             )
 
 
-def _is_above(said: Key, least: _End, kind: Kind | None) -> bool:
+def _is_above(bound: Key, least: _End, kind: Kind | None) -> bool:
     """Whether a lower bound is above the least value for certain."""
     if least.exact:
-        return bool(said > least.key)  # type: ignore[operator]  # numbers, or bytes
-    if isinstance(said, bytes) and isinstance(least.key, bytes):
-        return said > least.key and not said.startswith(least.key)
-    return kind in _TIMES and bool(said > least.key + _MILLI)  # type: ignore[operator]
+        return bool(bound > least.key)  # type: ignore[operator]  # numbers, or bytes
+    if isinstance(bound, bytes) and isinstance(least.key, bytes):
+        return bound > least.key and not bound.startswith(least.key)
+    return kind in _TIMES and bool(bound > least.key + _MILLI)  # type: ignore[operator]
 
 
-def _is_below(said: Key, greatest: _End, kind: Kind | None) -> bool:
+def _is_below(bound: Key, greatest: _End, kind: Kind | None) -> bool:
     """Whether an upper bound is below the greatest value for certain."""
     if greatest.exact:
-        return bool(said < greatest.key)  # type: ignore[operator]  # numbers, or bytes
-    if isinstance(said, bytes) and isinstance(greatest.key, bytes):
+        return bool(bound < greatest.key)  # type: ignore[operator]  # numbers, or bytes
+    if isinstance(bound, bytes) and isinstance(greatest.key, bytes):
         begin = _without_last(greatest.key)
-        return said[: len(begin)] < begin
-    return kind in _TIMES and bool(said < greatest.key - _MILLI)  # type: ignore[operator]
+        return bound[: len(begin)] < begin
+    return kind in _TIMES and bool(bound < greatest.key - _MILLI)  # type: ignore[operator]
 
 
 def _without_last(bound: bytes) -> bytes:
@@ -341,10 +341,10 @@ def _without_last(bound: bytes) -> bytes:
 def _partition_message(value: PartitionValue, column: _Column, source: str) -> str:
     what = "the value" if value.transform == "identity" else f"the {value.transform} of the values"
     ends = [text_of(end.key, column.kind or value.kind) for end in (column.low, column.high) if end is not None]
-    there = "only nulls" if not ends else " to ".join(dict.fromkeys(ends))
+    contents = "only nulls" if not ends else " to ".join(dict.fromkeys(ends))
     if value.value is not None and ends and column.nulls:
-        there += " and nulls"
-    return f"the {source} says that {what} is {value.text} in all rows, and {column.origin} has {there}"
+        contents += " and nulls"
+    return f"the {source} says that {what} is {value.text} in all rows, and {column.origin} has {contents}"
 
 
 def _is_outside(value: PartitionValue, column: _Column) -> bool:
@@ -362,18 +362,18 @@ def _is_outside(value: PartitionValue, column: _Column) -> bool:
 
 def _is_other(value: PartitionValue, end: _End, last: bool, column: _Column) -> bool:
     """Whether the value at one end of a column isn't in the partition for certain."""
-    key, said = end.key, value.value
+    key, expected = end.key, value.value
     if not end.exact and isinstance(key, bytes):
         begin = _without_last(key) if last else key
-        if value.transform not in {"identity", "truncate"} or not isinstance(said, bytes):
+        if value.transform not in {"identity", "truncate"} or not isinstance(expected, bytes):
             return False
-        size = min(len(begin), len(said))
-        return said[:size] != begin[:size] or (value.transform == "identity" and len(said) < len(begin))
+        size = min(len(begin), len(expected))
+        return expected[:size] != begin[:size] or (value.transform == "identity" and len(expected) < len(begin))
     if not end.exact and (column.kind not in _TIMES or value.transform == "bucket"):
         return False
     keys = [key] if end.exact else [key, key + (-_MILLI if last else _MILLI)]  # type: ignore[operator]
-    found = [transformed(one, value, column.kind, column.scale) for one in keys]
-    return None not in found and said not in found
+    values = [transformed(candidate, value, column.kind, column.scale) for candidate in keys]
+    return None not in values and expected not in values
 
 
 def transformed(key: Key, value: PartitionValue, kind: Kind | None, scale: int) -> Key | None:

@@ -62,8 +62,8 @@ def command_of(name: str) -> click.Command:
     """A command of `bloom`, by its name. Its module is imported now."""
     changing = name in _CHANGING
     module = import_module(f"bloomcli.cli.{'changes' if changing else name}")
-    found: click.Command = getattr(module, name if changing else "command")
-    return found
+    command: click.Command = getattr(module, name if changing else "command")
+    return command
 
 
 class _PipeClosed(Exception):

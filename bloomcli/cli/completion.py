@@ -38,7 +38,7 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
 
     # before an option without its value, Click leaves the arguments unparsed; those of `find` may begin with a value
     parameters = (ctx.params.get(name) for name in ("file", "files"))
-    named = [path for given in parameters for path in ([given] if isinstance(given, str) else given or ())]
+    named = [path for value in parameters for path in ([value] if isinstance(value, str) else value or ())]
     for path in named or ctx.args:
         with suppress(BloomError), convert_os_errors(path):
             first = _first_file(path)
@@ -82,8 +82,8 @@ def _first_file(path: str) -> str:
 
     if not is_dataset([path]):
         return path
-    found = [item.path for item in islice(store_of(path).list(path), _LOOKED_AT) if not item.skipped]
-    return next(filter(known_suffix, found), found[0] if found else path)
+    files = [item.path for item in islice(store_of(path).list(path), _LOOKED_AT) if not item.skipped]
+    return next(filter(known_suffix, files), files[0] if files else path)
 
 
 def _offered(incomplete: str, names: Iterable[str], *, several: bool) -> list[CompletionItem]:

@@ -375,9 +375,9 @@ def table_options(*, changes: bool = False, properties: bool = False, values: bo
         def gathered(**arguments: Any) -> Any:
             chosen = {name: arguments.pop(name) for name in names}
             if chosen["table"] is None:
-                given = [name for name in names if was_given(name)]
-                if given:
-                    raise UsageError(f"{_option(given[0])} is for tables", hint="add --table NAME")
+                option_names = [name for name in names if was_given(name)]
+                if option_names:
+                    raise UsageError(f"{_option(option_names[0])} is for tables", hint="add --table NAME")
                 return function(table=None, **arguments)
             _check(arguments, values=values, changes=changes, table=chosen["table"])
             arguments["engine"] = "spark" if changes else _reading_engine(chosen["table"], arguments)
@@ -435,10 +435,10 @@ def _check_changes(arguments: dict[str, Any], table: str) -> None:
 
 def _given_words(values: Mapping[str, Any]) -> Iterator[str]:
     """The other options of the running command as words, without keys and settings, which may be secret."""
-    for one, flag in given_options(but={"table", "columns", "conf"}):
-        if getattr(one, "group", ENCRYPTION) != ENCRYPTION:
-            value = values[str(one.name)]
+    for param, flag in given_options(but={"table", "columns", "conf"}):
+        if getattr(param, "group", ENCRYPTION) != ENCRYPTION:
+            value = values[str(param.name)]
             for word in value if isinstance(value, tuple) else (value,):
                 yield flag
                 if not isinstance(word, bool):
-                    yield listed(word) if one.name == "exclude" else str(word)
+                    yield listed(word) if param.name == "exclude" else str(word)

@@ -69,33 +69,33 @@ def command(
         raise UsageError(f"--format {form} is binary, not for a terminal", hint="name a file with -o")
     if target is not None:
         check_new_file(target)
-    found = dump(file, column=column, row_group=row_group, stripe=stripe, engine_filter=engine_filter, keys=keys)
+    filter_ = dump(file, column=column, row_group=row_group, stripe=stripe, engine_filter=engine_filter, keys=keys)
     with new_output(target, binary=binary) as stream:
         if binary:
-            _write_bytes(found, form, stream)
+            _write_bytes(filter_, form, stream)
         elif form == "csv":
             from bloomcli.report import csv
 
-            csv.write_words(found, stream)
+            csv.write_words(filter_, stream)
         elif form == "json":
-            output.write("dump", found, form, lambda _: (), stream)
+            output.write("dump", filter_, form, lambda _: (), stream)
         else:
             from bloomcli.report import text_inspect
 
-            stream.writelines(line + "\n" for line in text_inspect.hex_dump(found))
-    if found.unverified:
-        output.say(f"note: {found.unverified}", err=True)
+            stream.writelines(line + "\n" for line in text_inspect.hex_dump(filter_))
+    if filter_.unverified:
+        output.say(f"note: {filter_.unverified}", err=True)
     return 0
 
 
-def _write_bytes(found: FilterDump, form: str, stream: Any) -> None:
+def _write_bytes(filter_: FilterDump, form: str, stream: Any) -> None:
     """Write the filter in a binary form."""
     from bloomcli.report import bitset
 
-    data = bitset.write(found) if form == "png" else found.bitset
+    data = bitset.write(filter_) if form == "png" else filter_.bitset
     if form == "npy":  # whole words: some engines' filters end within one
         data += bytes(-len(data) % 8)
-        data = bitset.header(len(data), blocks=found.facts.blocks is not None) + data
+        data = bitset.header(len(data), blocks=filter_.facts.blocks is not None) + data
     stream.flush()
     binary = getattr(stream, "buffer", stream)
     binary.write(data)

@@ -241,10 +241,10 @@ def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: 
     with new_output(target, binary=form == "parquet") as stream, output.StatusLine(output.PATIENCE) as counting:
         before = counting.clear if target is None and sys.stdout.isatty() else None  # rows and the line in turn
 
-        def show_progress(done: int, files: int, found: int) -> None:
+        def show_progress(done: int, files: int, matches: int) -> None:
             """Update the line of progress."""
             counting.say(
-                f"{done:,} of {plural(files, 'file')} searched, {plural(found, 'row' if rows else 'file')} found"
+                f"{done:,} of {plural(files, 'file')} searched, {plural(matches, 'row' if rows else 'file')} found"
             )
 
         if counting.shown:

@@ -58,16 +58,16 @@ class GroupedCommand(click.Command):
         """Write the options by groups, in each the common ones first."""
         for title, options in self.grouped(ctx):
             with formatter.section(title):
-                _write(formatter, [record for one in options if (record := one.get_help_record(ctx)) is not None])
+                _write(formatter, [record for param in options if (record := param.get_help_record(ctx)) is not None])
 
     def grouped(self, ctx: click.Context) -> list[tuple[str, list[click.Option]]]:
         """The groups of the help that have options, with these. Hidden options are left out."""
-        found: dict[str, list[click.Option]] = {title: [] for title in GROUPS}
-        for one in self.get_params(ctx):
-            if isinstance(one, click.Option) and not one.hidden:
-                group = OUTPUT if "--help" in one.opts else getattr(one, "group", WORK)
-                found[group].append(one)
-        return [(title, sorted(options, key=_is_rare)) for title, options in found.items() if options]
+        groups: dict[str, list[click.Option]] = {title: [] for title in GROUPS}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and not param.hidden:
+                group = OUTPUT if "--help" in param.opts else getattr(param, "group", WORK)
+                groups[group].append(param)
+        return [(title, sorted(options, key=_is_rare)) for title, options in groups.items() if options]
 
     def short_help_text(self, ctx: click.Context) -> str:
         """The usage, the common options with the first sentence about each, and two examples."""
@@ -76,10 +76,10 @@ class GroupedCommand(click.Command):
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(self.get_short_help_str(limit=200))
-        common = [one for _, options in self.grouped(ctx) for one in options if not _is_rare(one)]
+        common = [param for _, options in self.grouped(ctx) for param in options if not _is_rare(param)]
         if common:
             with formatter.section("Common options"):
-                _write(formatter, [_shortened(one, ctx) for one in common])
+                _write(formatter, [_shortened(param, ctx) for param in common])
         examples = [line for line in (self.epilog or "").splitlines() if line.startswith("  bloom ")]
         with formatter.section("Examples"):
             formatter.write("".join(f"{line}\n" for line in examples[:_EXAMPLES]))
@@ -88,13 +88,13 @@ class GroupedCommand(click.Command):
         return formatter.getvalue().rstrip("\n")
 
 
-def _is_rare(one: click.Option) -> bool:
-    return not getattr(one, "common", False)
+def _is_rare(param: click.Option) -> bool:
+    return not getattr(param, "common", False)
 
 
-def _shortened(one: click.Option, ctx: click.Context) -> tuple[str, str]:
+def _shortened(param: click.Option, ctx: click.Context) -> tuple[str, str]:
     """The name of an option and the first sentence about it."""
-    name, text = one.get_help_record(ctx) or ("", "")
+    name, text = param.get_help_record(ctx) or ("", "")
     sentence, _, default = text.partition("  [")
     return name, re.split(r"(?<=\.) ", sentence, maxsplit=1)[0] + (default and f"  [{default}")
 

@@ -36,12 +36,12 @@ def command(ctx: click.Context, names: tuple[str, ...]) -> None:
         group = context.command
         if not isinstance(group, click.Group):
             ctx.fail(f"`bloom {context.info_name}` has no commands, and so no {name!r}.")
-        found = group.get_command(context, name)
-        if found is None:
-            known = group.list_commands(context)
-            near = near_names(name, known, n=1)
-            offer = f"Did you mean {near[0]}?" if near else f"The commands are {', '.join(known)}."
+        subcommand = group.get_command(context, name)
+        if subcommand is None:
+            commands = group.list_commands(context)
+            near = near_names(name, commands, n=1)
+            offer = f"Did you mean {near[0]}?" if near else f"The commands are {', '.join(commands)}."
             ctx.fail(f"No such command {name!r}. {offer}")
-        context = click.Context(found, info_name=name, parent=context)
+        context = click.Context(subcommand, info_name=name, parent=context)
     for line in context.command.get_help(context).splitlines():
         output.say(line)

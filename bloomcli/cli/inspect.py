@@ -78,8 +78,8 @@ def command(
     if dataset.single is None and asked:
         column = ", and its column by -c COLUMN" if asked[0] in {"pages", "indexes"} else ""
         raise UsageError(f"--{asked[0]} is for one file", hint=f"name one file{column}")
-    for one in forms:
-        _check(asked, one)
+    for output_form in forms:
+        _check(asked, output_form)
     prepare(reports, (dataset.files_from,))
     if dataset.single is None:
         return run(dataset, chosen, form, every=every, reports=reports)

@@ -50,8 +50,8 @@ def policy_file(policy: str | None, *, no_policy: bool) -> str | None:
     from bloomcli.policy.policy_file import FoundPolicy, find
 
     with convert_os_errors():
-        found = find(Path())
-        return None if found is None else FoundPolicy(os.path.relpath(found))
+        path = find(Path())
+        return None if path is None else FoundPolicy(os.path.relpath(path))
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -73,8 +73,8 @@ def bundle(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Combine several options into one decorator. The help shows them in this order."""
 
     def add(function: F) -> F:
-        for one in reversed(options):
-            function = one(function)
+        for decorator in reversed(options):
+            function = decorator(function)
         return function
 
     return add
@@ -187,15 +187,15 @@ def _trial_readers() -> list[str]:
     return [entry.name for entry in ENTRIES]
 
 
-def _columns(one: Option) -> dict[str, Any]:
-    says_it = "globs" in one.help or "whole paths" in one.help
+def _columns(opt: Option) -> dict[str, Any]:
+    says_it = "globs" in opt.help or "whole paths" in opt.help
     many = " Repeats and takes commas." if says_it else " Repeats, takes commas and globs."
-    comma = r" \, is a comma within a name." if "-c" in one.flags else ""
+    comma = r" \, is a comma within a name." if "-c" in opt.flags else ""
     return {
         "multiple": True,
         "callback": split_names,
         "shell_complete": complete_columns,
-        "help": _before_default(one.help, many + comma),
+        "help": _before_default(opt.help, many + comma),
     }
 
 
@@ -206,7 +206,7 @@ def _before_default(text: str, more: str) -> str:
 
 
 FORMS: Final[dict[str, Callable[[Option], dict[str, Any]]]] = {
-    "choice": lambda one: {"type": click.Choice(one.choices)},
+    "choice": lambda opt: {"type": click.Choice(opt.choices)},
     "column": lambda _: {"callback": _one_name, "shell_complete": complete_columns},
     "columns": _columns,
     "factor": lambda _: {"type": click.FloatRange(min=1)},
@@ -214,10 +214,10 @@ FORMS: Final[dict[str, Callable[[Option], dict[str, Any]]]] = {
     "flag": lambda _: {"is_flag": True},
     "integer": lambda _: {"type": int},
     "names": lambda _: {"multiple": True, "callback": split_names},
-    "number": lambda one: {"type": click.IntRange(min=one.least)},
-    "policy": lambda one: {
+    "number": lambda opt: {"type": click.IntRange(min=opt.least)},
+    "policy": lambda opt: {
         "type": FILE,
-        "help": one.help + "  [default: the nearest bloom.toml or pyproject.toml with [tool.bloom]]",
+        "help": opt.help + "  [default: the nearest bloom.toml or pyproject.toml with [tool.bloom]]",
     },
     "output": lambda _: {"type": Output()},
     "paths": lambda _: {"multiple": True, "type": PATH},
@@ -253,31 +253,31 @@ def options_of(kind: type, *, before: str = "", only: Collection[str] | None = N
         before: words in front of each help text.
         only: the fields to take; by default all.
     """
-    found = [one for one in options_in(kind) if one[1].in_cli and (only is None or one[0] in only)]
-    return bundle(*(part for one in found for part in _decorators(*one, before)))
+    fields = [field for field in options_in(kind) if field[1].in_cli and (only is None or field[0] in only)]
+    return bundle(*(part for field in fields for part in _decorators(*field, before)))
 
 
-def _decorators(name: str, one: Option, default: Any, before: str) -> Iterator[Any]:
-    if one.form == "formats":
+def _decorators(name: str, opt: Option, default: Any, before: str) -> Iterator[Any]:
+    if opt.form == "formats":
         yield format_options
         return
-    if one.form == "keys":
+    if opt.form == "keys":
         yield key_options
         return
-    flags = one.flags or ("--" + name.replace("_", "-"),)
+    flags = opt.flags or ("--" + name.replace("_", "-"),)
     keywords: dict[str, Any] = {
-        "metavar": one.metavar,
-        "help": before + one.help,
-        "group": one.group,
-        "common": one.common,
+        "metavar": opt.metavar,
+        "help": before + opt.help,
+        "group": opt.group,
+        "common": opt.common,
     }
-    keywords |= FORMS[one.form](one)
+    keywords |= FORMS[opt.form](opt)
     if default == "":  # there is none
         keywords["required"] = True
-    elif not keywords.get("multiple") and default is not None and one.form != "flag":
+    elif not keywords.get("multiple") and default is not None and opt.form != "flag":
         keywords |= {"default": default, "show_default": True}
     yield option(*flags, name, **keywords)
-    if one.form == "policy":
+    if opt.form == "policy":
         yield option("--no-policy", is_flag=True, help="Use no policy.", group=POLICY)
 
 
@@ -301,15 +301,15 @@ def reports_option(*forms: str) -> Callable[[F], F]:
     them."""
 
     def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        found = []
+        reports = []
         for value in values:
             form, equals, path = value.partition("=")
             if not equals or not path or form not in forms:
                 raise click.BadParameter(
                     f"{value!r} is not FORM=FILE with FORM one of {', '.join(forms)}", ctx, param
                 )
-            found.append((form, path))
-        return tuple(found)
+            reports.append((form, path))
+        return tuple(reports)
 
     return option(
         "--report",
@@ -344,9 +344,9 @@ def given_options(but: Collection[str]) -> Iterator[tuple[click.Parameter, str]]
     """The options that the user gave to the running command, except those of some parameters, and how they are
     spelled."""
     context = click.get_current_context()
-    for one in context.command.params:
-        if one.name in context.params.keys() - but and was_given(one.name):
-            yield one, max(one.opts, key=len)
+    for param in context.command.params:
+        if param.name in context.params.keys() - but and was_given(param.name):
+            yield param, max(param.opts, key=len)
 
 
 def files_from_option() -> Callable[[F], F]:
@@ -394,8 +394,8 @@ def key_options(function: F) -> F:
 
     @functools.wraps(function)
     def with_keys(*args: Any, **arguments: Any) -> Any:
-        given = {name: arguments.pop(name) for name in _KEY_OPTIONS}
-        return function(*args, keys=_keys(given), **arguments)
+        options = {name: arguments.pop(name) for name in _KEY_OPTIONS}
+        return function(*args, keys=_keys(options), **arguments)
 
     add: Callable[[F], F] = bundle(
         option("--footer-key", metavar="KEY", help=f"The footer's key: {_KEY_FORMS}.", group=ENCRYPTION),
@@ -426,29 +426,29 @@ def key_options(function: F) -> F:
 _KEY_OPTIONS: Final = ("footer_key", "column_key", "key", "aad_prefix", "kms", "kms_config")
 
 
-def _keys(given: dict[str, Any]) -> Keys | None:
+def _keys(options: dict[str, Any]) -> Keys | None:
     """The keys; None if none of the options is given. Raises UsageError."""
-    if all(value in (None, ()) for value in given.values()):
+    if all(value in (None, ()) for value in options.values()):
         return None
     return Keys(
-        footer_key=given["footer_key"],
-        column_keys=key_pairs(map(as_text, given["column_key"]), "--column-key"),
-        keys=key_pairs(map(as_text, given["key"]), "--key"),
-        aad_prefix=given["aad_prefix"],
-        kms=given["kms"],
-        kms_config=key_pairs(given["kms_config"], "--kms-config"),
+        footer_key=options["footer_key"],
+        column_keys=key_pairs(map(as_text, options["column_key"]), "--column-key"),
+        keys=key_pairs(map(as_text, options["key"]), "--key"),
+        aad_prefix=options["aad_prefix"],
+        kms=options["kms"],
+        kms_config=key_pairs(options["kms_config"], "--kms-config"),
     )
 
 
 def format_options(function: Callable[..., int]) -> Callable[..., int]:
     """Add the options of bloom's own formats. `taken_format_options` collects their values."""
-    for one in reversed(tuple(own_options())):
-        kind: dict[str, Any] = {"type": click.Choice(one.choices)} if one.choices else {"is_flag": True}
-        function = option(one.flag, one.name, help=one.help, group=DRAFTS, **kind)(function)
+    for opt in reversed(tuple(own_options())):
+        kind: dict[str, Any] = {"type": click.Choice(opt.choices)} if opt.choices else {"is_flag": True}
+        function = option(opt.flag, opt.name, help=opt.help, group=DRAFTS, **kind)(function)
     return function
 
 
 def taken_format_options(arguments: dict[str, Any]) -> OptionValues:
     """Take the values of these options out of a command's arguments. Returns those that were given."""
-    values = {one.name: arguments.pop(one.name) for one in own_options()}
+    values = {opt.name: arguments.pop(opt.name) for opt in own_options()}
     return {name: value for name, value in values.items() if value is not None and value is not False}

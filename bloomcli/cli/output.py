@@ -59,9 +59,9 @@ def _encode_anything(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     at = error.start
-    one = UnicodeEncodeError(error.encoding, error.object, at, at + 1, error.reason)
+    byte_error = UnicodeEncodeError(error.encoding, error.object, at, at + 1, error.reason)
     stands_for_a_byte = "\udc80" <= error.object[at] <= "\udcff"
-    return codecs.lookup_error("surrogateescape" if stands_for_a_byte else "backslashreplace")(one)
+    return codecs.lookup_error("surrogateescape" if stands_for_a_byte else "backslashreplace")(byte_error)
 
 
 def say(text: str, *, err: bool = False, stream: TextIO | None = None) -> None:

@@ -76,7 +76,7 @@ def write(
         overwrite: the policy may replace a file.
         quiet: print nothing to standard output.
     """
-    required = [one for column in report.columns if (one := _required(column)) is not None]
+    required = [requirement for column in report.columns if (requirement := _required(column)) is not None]
     if not required:
         output.say(
             f"{path} isn't written: no filter is recommended, and no existing filter is worth its bytes", err=True
@@ -121,23 +121,23 @@ _OTHERS: Final = frozenset(
 """Options for the policy's file, the data files and the engine."""
 
 
-def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
+def write_policy(dataset: Dataset, options: Mapping[str, Any]) -> int:
     """Write a policy that the files meet now. Prints omitted files, failing rules, and the policy that it overrides.
 
     Args:
         dataset: the files.
-        given: options of the gate; `policy` is the file to write, None for bloom.toml in this folder.
+        options: options of the gate; `policy` is the file to write, None for bloom.toml in this folder.
 
     Raises:
         UsageError: an option has no effect with ``--init``, the policy exists already, or there are no files.
         UnreadableError: none of the files could be read.
     """
     _refuse_others()
-    check_path(given["policy"] or NAME, "--init")
-    target = Path(given["policy"] or NAME)
+    check_path(options["policy"] or NAME, "--init")
+    target = Path(options["policy"] or NAME)
     with convert_os_errors(target):
         above = _overridden_policy(target)
-    request = gate.request(ValidateOptions(**{name: given[name] for name in _USED}))
+    request = gate.request(ValidateOptions(**{name: options[name] for name in _USED}))
     columns, paths = tuple(request.options.columns), named_paths(dataset)
     survey = SurveyOptions(columns=columns, policy=request.policy)
     engine = engine_of(dataset)
@@ -145,7 +145,7 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
     report = run_tasks(engine, engine.plan(chosen.files, survey))
     _report_failed(report.rows)
     base = os.path.abspath(target.parent)  # noqa: PTH100  resolves no links
-    schema = given["table_schema"]
+    schema = options["table_schema"]
     text = starter_policy(
         report.rows,
         base=base,
@@ -180,14 +180,14 @@ def _overridden_policy(target: Path) -> Path | None:
     """Return the policy of a parent directory that the new one overrides. Raises UsageError if the policy exists."""
     if path_exists(target):
         raise UsageError("the policy exists already", path=str(target), hint="move it away, or use --policy NAME")
-    found = find(target.parent) if target.name == NAME else None
-    if found is not None and found.parent == Path(os.path.abspath(target.parent)):  # noqa: PTH100  as `find` does
+    policy = find(target.parent) if target.name == NAME else None
+    if policy is not None and policy.parent == Path(os.path.abspath(target.parent)):  # noqa: PTH100  as `find` does
         raise UsageError(
             f"the policy exists already, as [tool.bloom]: {NAME} would replace it",
-            path=os.path.relpath(found),
+            path=os.path.relpath(policy),
             hint="move its keys away first, or use --policy NAME",
         )
-    return found
+    return policy
 
 
 def _report_failed(rows: Sequence[FileRow]) -> None:
@@ -224,8 +224,8 @@ def _next(dataset: Dataset, target: Path) -> str:
     if dataset.files_from is not None:
         words += ["--files-from", dataset.files_from]
     with convert_os_errors(target):
-        found = find(Path())
-        other = found is None or not found.samefile(target)
+        policy = find(Path())
+        other = policy is None or not policy.samefile(target)
     if other:
         words += ["--policy", str(target)]
     return shlex.join(words)

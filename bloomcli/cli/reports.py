@@ -70,7 +70,7 @@ def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
         UsageError: two reports go to the same file, or a report would replace a data file or another file of the run.
         WriteError: the directory doesn't exist or isn't writable.
     """
-    taken = {_spelled(other) for other in others if other is not None}
+    targets = {_spelled(other) for other in others if other is not None}
     for path in paths:
         if path == "-":
             raise UsageError(
@@ -84,11 +84,11 @@ def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
         else:
             _check_here(path)
         final = _spelled(path)
-        if final in taken:
+        if final in targets:
             raise UsageError(
                 "the report would replace another file of this run", path=path, hint="choose another file for it"
             )
-        taken.add(final)
+        targets.add(final)
         if _is_data(path):
             raise UsageError("the report would replace a data file", path=path, hint="choose another file for it")
 

@@ -146,18 +146,18 @@ def _single(path: str, request: GateRequest, *, print_errors: bool) -> GateResul
     chosen = request.choose(engine.find([path], request.options), [path])
     rows = []
     with output.Bars() as bars:
-        for one in engine.plan(chosen.files, request.options):  # empty if the policy excludes the file
+        for file_task in engine.plan(chosen.files, request.options):  # empty if the policy excludes the file
             if print_errors:
                 from bloomcli.commands import validate
 
                 try:
-                    row = task.validate_row(validate.run(one.path, request.options, progress=bars))
+                    row = task.validate_row(validate.run(file_task.path, request.options, progress=bars))
                 except BloomError as error:
                     if not error.findings:
                         raise
-                    row = task.failed_row(one.path, error)
+                    row = task.failed_row(file_task.path, error)
             else:
-                row = task.run(one, bars)
+                row = task.run(file_task, bars)
             rows.append(row)
     seconds = sum(row.seconds for row in rows)
     done = DatasetReport(command="validate", engine="local", jobs=1, seconds=seconds, rows=tuple(rows))
@@ -178,7 +178,7 @@ def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO, 
         from bloomcli.report import text_gate
 
         text = text_gate.faults if quiet else text_gate.gate
-        output.write("validate", report, form, lambda one: text(one, **limit), stream)
+        output.write("validate", report, form, lambda gate_report: text(gate_report, **limit), stream)
 
 
 def _explain(name: str, form: str) -> int:

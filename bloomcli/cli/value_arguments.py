@@ -89,7 +89,7 @@ def split_in_any_order(
             raise UsageError("no value to find follows the path", path=first, hint=hint)
         _refuse_paths([first], rest, stores=True)
         return [first], rest
-    if any(_is_path(one, stores=True) for one in rest):
+    if any(_is_path(word, stores=True) for word in rest):
         return rest, [first]
     if listed:
         return [], list(arguments)
@@ -105,35 +105,35 @@ def split_in_any_order(
 
 def _refuse_paths(paths: Sequence[str], values: Sequence[str], *, stores: bool = False) -> None:
     """Raise UsageError if a value is the name of a file, for example because the shell expanded a pattern."""
-    found = [value for value in values if _is_path(value, stores=stores)]
-    if not found:
+    file_values = [value for value in values if _is_path(value, stores=stores)]
+    if not file_values:
         return
-    left = [value for value in values if value not in found]
-    what = "is the name of an existing file or directory" if path_exists(found[0]) else "ends like a data file"
-    if stores and not path_exists(found[0]) and not _ends_like_data(found[0]):
+    left = [value for value in values if value not in file_values]
+    what = "is the name of an existing file or directory" if path_exists(file_values[0]) else "ends like a data file"
+    if stores and not path_exists(file_values[0]) and not _ends_like_data(file_values[0]):
         what = "is a URI of a store, or a pattern of existing files"
-    reason = f"the value {found[0]!r} {what}, so it can also be a path"
-    if not left and len(found) > 1 and all(map(path_exists, found)):
+    reason = f"the value {file_values[0]!r} {what}, so it can also be a path"
+    if not left and len(file_values) > 1 and all(map(path_exists, file_values)):
         raise UsageError(
             f"no values to {_command_name()}: all arguments are names of files", hint="name values with --value VALUE"
         )
-    if stores and not left and _looks_like_data(found[0]) > _looks_like_data(paths[0]):
-        paths, values = found, paths
+    if stores and not left and _looks_like_data(file_values[0]) > _looks_like_data(paths[0]):
+        paths, values = file_values, paths
     exchanged = [path for path in paths if not _names_files(path)]
     left = [*exchanged, *left]
     # the remaining arguments are values; the others come from a pattern that the shell expanded
-    named = [*(path for path in paths if path not in exchanged), *found]
+    named = [*(path for path in paths if path not in exchanged), *file_values]
     raise UsageError(reason, hint=_command(named, left) if left else _command(paths, values))
 
 
 def _refuse_values(paths: Sequence[str]) -> None:
     """Raise UsageError if arguments next to `--values-from` are values."""
     first, *rest = paths
-    found = [p for p in rest if not _names_files(p)]
-    if found:
+    values = [p for p in rest if not _names_files(p)]
+    if values:
         raise UsageError(
-            f"with --values-from all arguments are paths, and {found[0]!r} isn't a file",
-            hint=_command([first, *(p for p in rest if p not in found)], found),
+            f"with --values-from all arguments are paths, and {values[0]!r} isn't a file",
+            hint=_command([first, *(p for p in rest if p not in values)], values),
         )
 
 
@@ -182,8 +182,8 @@ def _command(paths: Sequence[str], values: Sequence[str]) -> str:
     context = click.get_current_context()
     words = ["bloom", _command_name(), *map(argument, paths)]
     for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if isinstance(parameter, click.Option) and given:
+        on_command_line = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if isinstance(parameter, click.Option) and on_command_line:
             words += _option(parameter, context.params[parameter.name or ""])
     return shlex.join([*words, *(word for value in values for word in ("-v", value))])
 
@@ -196,10 +196,10 @@ def _pattern(paths: Sequence[str]) -> str | None:
     if set(folder) & set("*?[") or any(name.startswith(("_", ".")) for name in named):
         return None
     try:
-        found = {name for name in os.listdir(folder or ".") if fnmatchcase(name, pattern)}  # noqa: PTH208  as above
+        matches = {name for name in os.listdir(folder or ".") if fnmatchcase(name, pattern)}  # noqa: PTH208  as above
     except OSError:  # a hint needs no reason
         return None
-    return os.path.join(folder, pattern) if found == named else None  # noqa: PTH118  as above
+    return os.path.join(folder, pattern) if matches == named else None  # noqa: PTH118  as above
 
 
 def _option(option: click.Option, value: object) -> list[str]:

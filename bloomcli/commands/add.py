@@ -103,7 +103,7 @@ class Request(ChangeRequest):
         if incomplete(output, chosen, existing):
             return False
         before = existing_filters(file, chosen) if options.replace or not options.sized else {}
-        if options.replace and any(_bits(found) == _bits(existing.get(key)) for key, found in before.items()):
+        if options.replace and any(_bits(kinds) == _bits(existing.get(key)) for key, kinds in before.items()):
             return False  # may be the filter that had to be replaced
 
         def has_to_meet_size(key: ChunkKey) -> bool:
@@ -212,9 +212,9 @@ def existing_filters(file: FilterFile, columns: Sequence[Column]) -> Existing:
     """Every filter of these columns that readers may use, read and measured. Other columns aren't read."""
     existing: Existing = {}
     for column in columns:
-        for found in file.facts({column.index}):
-            key = (column.index, found.stripe, found.row_group)
-            existing.setdefault(key, {}).setdefault(found.encoding, found)
+        for facts in file.facts({column.index}):
+            key = (column.index, facts.stripe, facts.row_group)
+            existing.setdefault(key, {}).setdefault(facts.encoding, facts)
     return existing
 
 
@@ -242,11 +242,11 @@ def shortfall(
         plan = file.plan_add(columns, rule, replace=True)
         return {(c.stripe, c.row_group, c.column): c.bitset_bytes for c in plan.estimate}
 
-    def largest_size(found: FilterFacts) -> int | None:
+    def largest_size(facts: FilterFacts) -> int | None:
         """Bytes of the largest filter that the rule makes for the chunk. Some formats have one size for a stripe."""
         sizes = largest()
-        by_stripe = sizes.get((found.stripe, None, found.column))
-        return sizes.get((found.stripe, found.row_group, found.column), by_stripe)
+        by_stripe = sizes.get((facts.stripe, None, facts.column))
+        return sizes.get((facts.stripe, facts.row_group, facts.column), by_stripe)
 
     def too_small(found: FilterFacts) -> str | None:
         fpp = rule.of(found.column).fpp
@@ -293,11 +293,11 @@ def _unfit(found: FilterFacts, rule: SizeRule) -> str | None:
     return None
 
 
-def _error(file: FilterFile, found: FilterFacts, why: str) -> FilterExists:
-    where = f"stripe {found.stripe}" if found.stripe is not None else f"row group {found.row_group}"
+def _error(file: FilterFile, facts: FilterFacts, why: str) -> FilterExists:
+    where = f"stripe {facts.stripe}" if facts.stripe is not None else f"row group {facts.row_group}"
     return FilterExists(
-        f"column {found.column} has a filter in {where} that doesn't meet the request: {why}",
+        f"column {facts.column} has a filter in {where} that doesn't meet the request: {why}",
         path=file.source.path,
-        offset=found.offset,
+        offset=facts.offset,
         hint="--replace builds new ones in place of all existing ones",
     )

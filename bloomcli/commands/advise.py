@@ -61,8 +61,8 @@ def extents(path: str, options: ExtentOptions) -> SampledRow:
         file = open_file(source, options.names, options.keys)
         readers = Readers(file.format, options.policy.for_file(path), file.encrypted_alike)
         chosen = _chosen(file, options)
-        found = [_column(file, column, readers) for column in file.leaves if column.index in chosen]
-        sizes = found[0][1] if found else ()
+        summaries = [_column(file, column, readers) for column in file.leaves if column.index in chosen]
+        sizes = summaries[0][1] if summaries else ()
         return SampledRow(
             path=source.path,
             status=Status.DONE,
@@ -75,8 +75,8 @@ def extents(path: str, options: ExtentOptions) -> SampledRow:
                 rows=file.rows,
                 units=tuple(file.units()),
                 row_group_bytes=tuple(sizes),
-                columns=tuple(column for column, _ in found),
-                engine_filters=tuple(one.facts for one in filters_of(file, chosen).filters),
+                columns=tuple(column for column, _ in summaries),
+                engine_filters=tuple(filter_.facts for filter_ in filters_of(file, chosen).filters),
                 unverified=file.unverified,
             ),
         )
@@ -95,34 +95,34 @@ def _chosen(file: FilterFile, options: ExtentOptions) -> set[int]:
 
 def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnExtents, list[int]]:
     typed = file.literal_column(column)
-    found: list[Extent] = list(file.extents(column))
+    unit_extents: list[Extent] = list(file.extents(column))
     refusal = readers.refusal(column) if column.unfilterable is None else None
     why = column.unfilterable or (None if refusal is None else refusal.reason)
-    if why is None and any(extent.doubtful for extent in found):
+    if why is None and any(extent.doubtful for extent in unit_extents):
         why = file.why_unfilterable(column) or file.why_unreadable(column)
     numbers = not typed.physical.endswith("BYTE_ARRAY") or (typed.logical or "").startswith("DECIMAL")
-    nulls = [extent.nulls for extent in found]
-    filters = [extent.filter_bytes for extent in found]
-    lows, highs = [extent.low for extent in found], [extent.high for extent in found]
+    nulls = [extent.nulls for extent in unit_extents]
+    filters = [extent.filter_bytes for extent in unit_extents]
+    lows, highs = [extent.low for extent in unit_extents], [extent.high for extent in unit_extents]
     summed = ColumnExtents(
         column=column.path,
         type=column.logical or column.physical,
         typed=replace(type_alone(typed), variant_path=column.variant_path),
         unfilterable=why,
         loses_rows=refusal is not None,
-        values=tuple(extent.values for extent in found),
+        values=tuple(extent.values for extent in unit_extents),
         nulls=None if None in nulls else sum(n for n in nulls if n is not None),
-        chunk_bytes=sum(extent.chunk_bytes for extent in found),
+        chunk_bytes=sum(extent.chunk_bytes for extent in unit_extents),
         lows=tuple(low if low is None or numbers else cut_low(low) for low in lows),
         highs=tuple(high if high is None or numbers else _short(cut_high(high)) for high in highs),
-        empty=bytes(extent.empty for extent in found),
-        dictionary=sum(extent.only_dictionary for extent in found),
+        empty=bytes(extent.empty for extent in unit_extents),
+        dictionary=sum(extent.only_dictionary for extent in unit_extents),
         filters=sum(size is not None for size in filters),
-        without_filter=sum(extent.filter_bytes is None and not extent.empty for extent in found),
+        without_filter=sum(extent.filter_bytes is None and not extent.empty for extent in unit_extents),
         filter_bytes=sum(size or 0 for size in filters),
         properties=frozenset() if why is not None and refusal is None else file.properties(column),
     )
-    return summed, [extent.row_group_bytes for extent in found]
+    return summed, [extent.row_group_bytes for extent in unit_extents]
 
 
 def _short(bound: bytes) -> bytes | None:
@@ -139,8 +139,8 @@ def units(path: str, options: UnitOptions) -> SampledRow:
     with open_source(path) as source:
         file = open_file(source, options.names, options.keys)
         smallest = Readers(file.format, options.policy.for_file(path)).smallest()
-        found = tuple(_unit_samples(file, options, options.units.get(path, ()), smallest))
-        return SampledRow(path=source.path, status=Status.DONE, format=file.format, units=found)
+        samples = tuple(_unit_samples(file, options, options.units.get(path, ()), smallest))
+        return SampledRow(path=source.path, status=Status.DONE, format=file.format, units=samples)
 
 
 def mixed(hashes: Hashes) -> Hashes:
@@ -251,8 +251,8 @@ def _unit_samples(file: FilterFile, options: UnitOptions, units: Iterable[int], 
     wanted = {by_path[path].index: looked_up for path, looked_up in options.columns.items() if path in by_path}
     columns = [by_path[path] for path in options.columns if path in by_path]
     for unit in units:
-        for found in file.unit_values(columns, unit, options.rates, least, Stop()):
-            yield _UnitColumn(file, options, unit, found, wanted[found.column.index], least).sample()
+        for values in file.unit_values(columns, unit, options.rates, least, Stop()):
+            yield _UnitColumn(file, options, unit, values, wanted[values.column.index], least).sample()
 
 
 class _UnitColumn:
@@ -291,9 +291,9 @@ class _UnitColumn:
         values: list[bytes] = []
         cells = self._wanted
         if chosen is not None:
-            plain = _bounded(v for v in self._values.plain(chosen.keys()) if v is not None)
-            every = literals(tuple(plain), self._typed, self._typed)
-            values = [v for v, literal in zip(plain, every, strict=True) if literal.unknowable is None]
+            raw_values = _bounded(v for v in self._values.plain(chosen.keys()) if v is not None)
+            every = literals(tuple(raw_values), self._typed, self._typed)
+            values = [v for v, literal in zip(raw_values, every, strict=True) if literal.unknowable is None]
             own = [literal for literal in every if literal.unknowable is None]
             self._facts = self._units(own)
             lookups = Lookups(own, self._facts, own=True)
@@ -430,12 +430,12 @@ def _literal(value: bytes, typed: Column) -> Literal:
 class _LookupResults:
     """The results of one lookup of several hashes in a filter. No other hashes may be looked up."""
 
-    def __init__(self, bits: SplitBlockFilter, found: frozenset[int]) -> None:
-        self._found, self.trail = found, bits.trail
+    def __init__(self, bits: SplitBlockFilter, hashes: frozenset[int]) -> None:
+        self._hashes, self.trail = hashes, bits.trail
 
     def check(self, value: int) -> bool:
         """Whether the filter may have one of the hashes."""
-        return value in self._found
+        return value in self._hashes
 
 
 class Lookups:
@@ -449,7 +449,7 @@ class Lookups:
         self._owners = np.array([at for _, at in flat], np.intp)
         self._blind = np.array([bool(lookup.unknowable) or not lookup.hashes for lookup in hashed], bool)
         self._bits = SplitBlockFilter.empty(_WANTED_BITS_BYTES) if flat else None
-        self._found: set[int] = set()
+        self._hits: set[int] = set()
         self._own = own  # the values are the unit's own
         self._here: Flags = np.zeros(self._count, bool)
         if self._bits is not None:
@@ -461,15 +461,15 @@ class Lookups:
             flags = bytearray(count)
             if self._bits.check_hashes(hashes, count, flags) < count:
                 maybe = np.frombuffer(hashes, np.uint64, count)[np.frombuffer(flags, bool)]
-                self._found.update(np.unique(maybe).tolist())
+                self._hits.update(np.unique(maybe).tolist())
 
     def counted(self, cells: LookupValues) -> Flags:
         """Which values count in the unit: all except values that were assumed to be absent and aren't."""
         places = np.array(cells.cells, np.intp)
         absent = (places >= cells.absent_from) & (places < cells.absent_to)
         here = np.full(self._count, self._own)
-        known = np.array([value in self._found for value in self._hashes.tolist()], bool)
-        here[self._owners[known]] = True
+        hits = np.array([value in self._hits for value in self._hashes.tolist()], bool)
+        here[self._owners[hits]] = True
         counted: Flags = ~(absent & here)
         self._here = here
         return counted
@@ -517,8 +517,8 @@ class Lookups:
             dictionary_excludes=excludes,
             bits=self._looked_up(facts.bits),
         )
-        (found,) = answers([chosen], explain=False)
-        today[places] = [answer.together is not Presence.ABSENT for answer in found.answers]
+        (unit_answers,) = answers([chosen], explain=False)
+        today[places] = [answer.together is not Presence.ABSENT for answer in unit_answers.answers]
         return today
 
     def _looked_up(self, bits: Bits | None) -> Bits | None:
@@ -549,10 +549,10 @@ class Lookups:
 
 def existing(facts: Sequence[UnitFacts], fpp: float) -> ExistingSample:
     """Measure the existing filters that were read completely."""
-    read = [one.bits for one in facts if isinstance(one.bits, SplitBlockFilter | KirschMitzenmacherFilter)]
+    read = [unit.bits for unit in facts if isinstance(unit.bits, SplitBlockFilter | KirschMitzenmacherFilter)]
     blocks = [bits for bits in read if isinstance(bits, SplitBlockFilter) and bits.fpp <= fpp]
     return ExistingSample(
-        unreadable=sum(one.problem is not None for one in facts),
+        unreadable=sum(unit.problem is not None for unit in facts),
         measured=len(read),
         foldable_bytes=sum(bits.nbytes - bits.folded_to(fpp).nbytes for bits in blocks),
         max_fpp=max((bits.fpp for bits in read), default=None),

@@ -105,7 +105,7 @@ class ChangeRequest(ABC):
 
     def keeps_all(self, plan: Plan) -> bool:
         """Whether a plan keeps every filter and other structure, and need not be executed."""
-        actions = {one.action for one in plan.estimate} | {one.action for one in plan.structures}
+        actions = {change.action for change in plan.estimate} | {structure.action for structure in plan.structures}
         return self.why_idle is not None and actions <= {"keep"}
 
 
@@ -176,8 +176,8 @@ class _Change:
         self._started, self._source, self._request, self._target = started, source, request, target
         self._options = options = request.options
         self._store = store_of(source.path)
-        given = options.output if target.output is None else target.output
-        self._given = None if given is None else os.fspath(given)
+        output = options.output if target.output is None else target.output
+        self._out_path = None if output is None else os.fspath(output)
         """The output that the task or the options name, which may be a directory."""
         self._overwrite = options.overwrite
         # not all commands read columns
@@ -198,7 +198,7 @@ class _Change:
         # for a dataset, the engine does this once for all files
         remarks = () if output is None else tuple(store_of(output).sweep_for([output]).remarks)
         reason = request.why_unchanged(self._file) if request.only_where_needed else None
-        if reason is not None and self._given is None:
+        if reason is not None and self._out_path is None:
             return self._unchanged(reason)
         self._file.appends_only = self._appends_only(output)
         plan = request.plan(self._file)
@@ -213,15 +213,15 @@ class _Change:
         request, target = self._request, self._target
         beside = self._beside()
         if beside is not None:
-            return str(request.why_idle) if all(one.action == "keep" for one in beside.changes) else beside
+            return str(request.why_idle) if all(change.action == "keep" for change in beside.changes) else beside
         if target.lineage is not None and request.why_unchanged(self._file) is None:
             self._keep_lineage(target.lineage)
-        if self._given is not None and not self._overwrite:
-            state = self._state(self._given)
+        if self._out_path is not None and not self._overwrite:
+            state = self._state(self._out_path)
             if state is _OutputState.MADE:
-                return self._report_of_earlier_run(self._given) if target.only_changed else OUTPUT_EXISTS
+                return self._report_of_earlier_run(self._out_path) if target.only_changed else OUTPUT_EXISTS
             self._overwrite = state is _OutputState.STALE
-        self._file.appends_only = self._appends_only(self._given)
+        self._file.appends_only = self._appends_only(self._out_path)
         reason, plan = request.why_unchanged(self._file), None
         corrected: tuple[str, ...] = ()
         if reason is None and request.why_idle is not None:
@@ -229,7 +229,7 @@ class _Change:
             corrected = request.corrects(self._file, plan)
             reason = request.why_idle if request.keeps_all(plan) and not corrected else None
         if reason is not None:
-            return reason if self._given is None or target.only_changed else self._copied(reason, self._given)
+            return reason if self._out_path is None or target.only_changed else self._copied(reason, self._out_path)
         output = self._output(makes_directories=True)
         report = self._carried_out(plan or request.plan(self._file), output)
         return replace(report, seconds=time.perf_counter() - self._started, remarks=report.remarks + corrected)
@@ -238,52 +238,52 @@ class _Change:
         """Write a file of an engine's filters that lies beside a file of a table, in place. None if there is none, or
         if the file itself is to be changed. With `sweeps`, temporary files of killed runs are removed first."""
         source, options, store = self._source, self._options, self._store
-        in_place = (options.in_place or options.dry_run) and self._given is None
+        in_place = (options.in_place or options.dry_run) and self._out_path is None
         if not in_place or options.force or self._target.no_table or not may_rewrite(source.path):
             return None
         remarks: tuple[str, ...] = ()
         if sweeps and not options.dry_run:
             remarks = tuple(store.sweep_for([store.link_target(source.path) or source.path]).remarks)
-        found = self._request.rewrite(self._file)
-        if found is None:
+        rewrite = self._request.rewrite(self._file)
+        if rewrite is None:
             return None
-        store.check_changes(found.path)
-        idle = all(change.action == "keep" for change in found.changes)
+        store.check_changes(rewrite.path)
+        idle = all(change.action == "keep" for change in rewrite.changes)
         remarks += (str(self._request.why_idle) if idle else "the data file isn't changed: filters beside it are",)
         written = not idle and not options.dry_run
         return replace(
             self._report(),
-            output=found.path if written else None,
-            bytes_before=found.size,
-            bytes_after=self._rewrite(found) if written else len(found.data),
-            bytes_decoded=found.decoded,
+            output=rewrite.path if written else None,
+            bytes_before=rewrite.size,
+            bytes_after=self._rewrite(rewrite) if written else len(rewrite.data),
+            bytes_decoded=rewrite.decoded,
             seconds=time.perf_counter() - self._started,
-            changes=found.changes,
+            changes=rewrite.changes,
             remarks=remarks,
         )
 
-    def _rewrite(self, found: Rewrite) -> int:
+    def _rewrite(self, rewrite: Rewrite) -> int:
         """Write the file of an engine's filters, and return its size. Raises SourceChanged."""
         source, store = self._source, self._store
 
         def whole() -> Pieces:
-            yield found.data
+            yield rewrite.data
 
         def verify(written: Source) -> None:
-            found.verify(written)
+            rewrite.verify(written)
             source.check_unchanged()
 
         with ExitStack() as stack:
             before = source
-            if found.fingerprint is not None:
-                before = stack.enter_context(store.open(found.path))
-                if before.fingerprint != found.fingerprint:
+            if rewrite.fingerprint is not None:
+                before = stack.enter_context(store.open(rewrite.path))
+                if before.fingerprint != rewrite.fingerprint:
                     raise before.changed("changed")
-            return store.replace(store.normal(found.path), whole(), source=before, overwrite=True, verify=verify)
+            return store.replace(store.normal(rewrite.path), whole(), source=before, overwrite=True, verify=verify)
 
     def _keep_lineage(self, lineage: RowLineage) -> None:
         """Add columns that number the rows to the file. Raises UnsupportedError if the format can't store them."""
-        self._file.appends_only = self._appends_only(self._given)
+        self._file.appends_only = self._appends_only(self._out_path)
         extended = self._file.with_lineage(lineage)
         if extended is not None:
             self._file = open_file(extended, self._options.names, self._options.keys)
@@ -299,12 +299,12 @@ class _Change:
         changed_until = origin.fingerprint.mtime_ns + store_of(origin.path).mtime_step_ns - 1
         try:
             with store_of(output).open(output) as source:
-                made = open_file(source, options.names, options.keys and options.keys.of_file(origin.path))
-                if made.format != file.format:
+                out = open_file(source, options.names, options.keys and options.keys.of_file(origin.path))
+                if out.format != file.format:
                     return _OutputState.OTHER
                 try:
                     newer = source.fingerprint.mtime_ns >= changed_until
-                    return _OutputState.MADE if newer and self._request.is_result(file, made) else _OutputState.STALE
+                    return _OutputState.MADE if newer and self._request.is_result(file, out) else _OutputState.STALE
                 except BloomError:
                     return _OutputState.STALE  # if the input is at fault, the change reports it
         except (BloomError, OSError):
@@ -329,7 +329,7 @@ class _Change:
 
     def _resolved(self, path: str) -> str | None:
         """The path to write; None in a dry run without a target. Raises UsageError, WriteError."""
-        options, output = self._options, self._given
+        options, output = self._options, self._out_path
         if output is not None and options.in_place:
             raise UsageError("--output and --in-place exclude each other", path=path, hint="leave one of them out")
         if options.in_place or (options.dry_run and output is None):
@@ -376,7 +376,7 @@ class _Change:
     def _estimated_traffic(self, plan: Plan) -> Traffic:
         """An estimate of the traffic of a change: reading for its plan, reading columns, and writing the new file."""
         source = self._file.source
-        output = source.path if self._given is None else self._given
+        output = source.path if self._out_path is None else self._out_path
         writing = store_of(output).estimate(output, source.outline(plan.outline()), source=source.stored)
         return current().total + source.estimate(plan.reads()) + writing
 
@@ -388,8 +388,8 @@ class _Change:
     def _report_of_earlier_run(self, output: str) -> ChangeReport:
         """The report on a file whose output an earlier attempt made. Rates and decoded bytes are no longer known."""
         plan = self._request.plan(self._file)
-        with store_of(output).open(output) as made:
-            size = made.size
+        with store_of(output).open(output) as source:
+            size = source.size
         return replace(
             self._report(plan),
             output=None if self._options.dry_run else output,
@@ -442,11 +442,11 @@ class _Change:
         It is called when the new file is complete, and just before it is put in place, so that no file stands without
         its keys. If the new file isn't put in place, the file at `output` gets its own keys back.
         """
-        found = self._file.companion(output)
-        if found is None or found[0] == found[1]:
+        pair = self._file.companion(output)
+        if pair is None or pair[0] == pair[1]:
             yield lambda: None
             return
-        origin, copy = found
+        origin, copy = pair
         store, kept = store_of(output), []
         before = store.fingerprint(output)
 

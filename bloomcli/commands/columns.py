@@ -59,8 +59,8 @@ def select(
     out = excluded(columns, exclude, path=path, lacking=lacking)
     missing: set[str] = set()
     for name in names:
-        if (known := _indexes_of(name, by_path)) is not None:
-            chosen.update(known)
+        if (ordinals := _indexes_of(name, by_path)) is not None:
+            chosen.update(ordinals)
             continue
         if name in lacking:
             missing.add(name)
@@ -76,29 +76,29 @@ def select(
     if names and not missing and not (chosen | refused.keys()) - out:
         raise UsageError("all selected columns are excluded", path=path, hint="exclude fewer columns")
     chosen -= out
-    found = ColumnSelection(column for column in columns if column.index in chosen)
+    selection = ColumnSelection(column for column in columns if column.index in chosen)
     named = missing & set(names)
-    found.missing_columns = tuple(p for p in lacking if p in (named if found else missing))
-    found.left_out = tuple(refused[index] for index in sorted(refused.keys() - chosen - out))
-    if found.left_out and not found and not named:
-        first = found.left_out[0]
+    selection.missing_columns = tuple(p for p in lacking if p in (named if selection else missing))
+    selection.left_out = tuple(refused[index] for index in sorted(refused.keys() - chosen - out))
+    if selection.left_out and not selection and not named:
+        first = selection.left_out[0]
         raise NothingToFilter(
             "none of the selected columns can have a filter",
             path=path,
             hint=f"{first.path}: {first.unfilterable}",
         )
-    return found
+    return selection
 
 
 def _by_path(columns: Sequence[Column]) -> dict[str, list[int]]:
     """The ordinals of the columns with each name: a file may have several of one path."""
-    found: dict[str, list[int]] = {}
+    by_path: dict[str, list[int]] = {}
     for column in columns:
-        found.setdefault(column.path, []).append(column.index)
+        by_path.setdefault(column.path, []).append(column.index)
     for column in columns:
         if column.variant_path is not None:
-            found.setdefault(column.variant_path, []).append(column.index)
-    return found
+            by_path.setdefault(column.variant_path, []).append(column.index)
+    return by_path
 
 
 def is_named(names: Sequence[str], column: Column) -> bool:
@@ -144,15 +144,15 @@ def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str, lack
     columns = [column for column in columns if not column.not_in_table]
     by_path = _by_path(columns)
     for name in names:
-        found = set(_indexes_of(name, by_path) or ())
-        if not found and _GLOB & set(name):
-            found = _matching(columns, name)
-        elif not found and name not in lacking:
+        ordinals = set(_indexes_of(name, by_path) or ())
+        if not ordinals and _GLOB & set(name):
+            ordinals = _matching(columns, name)
+        elif not ordinals and name not in lacking:
             hint = _hint(name, list(dict.fromkeys([*by_path, *lacking])), path)
             raise UnknownColumn(
                 f"no column {name!r} to exclude", path=path, hint=extended(hint, ["only a glob may match none"])
             )
-        out |= found
+        out |= ordinals
     return out
 
 
@@ -160,12 +160,12 @@ def why_none(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] =
     """The reason why names select no column of a file although its table has the columns; None if they select one."""
     if not names or not file.missing_columns:
         return None
-    found = select(file.columns, names, path=file.source.path, exclude=exclude, lacking=file.missing_columns)
-    return None if found or not found.missing_columns else why_missing(found.missing_columns)
+    selection = select(file.columns, names, path=file.source.path, exclude=exclude, lacking=file.missing_columns)
+    return None if selection or not selection.missing_columns else why_missing(selection.missing_columns)
 
 
 def _hint(name: str, paths: list[str], path: str) -> str | None:
-    directories = ", ".join(one for one in partition_of(path) if one not in paths)
+    directories = ", ".join(key for key in partition_of(path) if key not in paths)
     return extended(_of_file(name, paths), [f"in the names of directories: {directories}"] if directories else [])
 
 
@@ -231,19 +231,19 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Se
     """
     path = file.source.path
     if name is not None:
-        found = select(file.columns, [name], path=path, exclude=exclude)
-        if len(found) > 1:
-            _refuse_same_names(found, path, purpose)
+        selection = select(file.columns, [name], path=path, exclude=exclude)
+        if len(selection) > 1:
+            _refuse_same_names(selection, path, purpose)
             raise UsageError(
-                f"{name!r} means {len(found)} columns; {purpose} takes one",
+                f"{name!r} means {len(selection)} columns; {purpose} takes one",
                 path=path,
-                hint="one of " + _names(found),
+                hint="one of " + _names(selection),
             )
-        return found[0]
+        return selection[0]
     found_in = file.filtered_columns() - excluded(file.columns, exclude, path=path, lacking=file.missing_columns)
     filtered = [c for c in file.columns if c.index in found_in and not c.not_in_table]
     if not filtered:
-        kept = {one.facts.column for one in filters_of(file).filters}
+        kept = {filter_.facts.column for filter_ in filters_of(file).filters}
         filtered = [c for c in file.columns if c.path in kept and not matches(exclude, c.path)]
     if len(filtered) == 1:
         return filtered[0]
@@ -305,7 +305,7 @@ def required_columns(
     names = [name for name in rules.required() if _counts(rules, name)]
     _check_names(file, names, policy)
     out = excluded(file.columns, exclude, path=path, lacking=file.missing_columns)
-    found, left_out = ColumnSelection(), []
+    selection, left_out = ColumnSelection(), []
     for column in file.leaves:
         if (
             column.not_in_table
@@ -317,18 +317,18 @@ def required_columns(
         named = any(is_exactly(name, column) for name in names)
         reason = None if named else column.unfilterable or why_not(column)
         if reason is None:
-            found.append(column)
+            selection.append(column)
         else:
             left_out.append(replace(column, unfilterable=reason))
-    found.left_out = tuple(left_out)
+    selection.left_out = tuple(left_out)
     lacking = [p for p in file.missing_columns if matches(names, p) and _counts(rules, p) and not matches(exclude, p)]
-    found.missing_columns = tuple(p for p in lacking if p in names or not found)
-    if not found and not left_out and found.missing_columns:
-        raise NothingToFilter(why_missing(found.missing_columns), path=path)
-    if not found:
+    selection.missing_columns = tuple(p for p in lacking if p in names or not selection)
+    if not selection and not left_out and selection.missing_columns:
+        raise NothingToFilter(why_missing(selection.missing_columns), path=path)
+    if not selection:
         first = f"{left_out[0].path}: {left_out[0].unfilterable}" if left_out else None
         raise NothingToFilter(f"{_title(policy)} requires no filter of this file", path=path, hint=first)
-    return found
+    return selection
 
 
 def _title(policy: Policy) -> str:

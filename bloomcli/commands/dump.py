@@ -54,9 +54,9 @@ def dump(
         unverified = UNVERIFIED if file.unverified else None
         if engine_filter is not None or chosen.index not in file.filtered_columns():
             kept = filters_of(file, {chosen.index}).filters
-            found = [one for one in kept if engine_filter in {None, one.facts.kind}]
-            if found:
-                return replace(_of_engine(source.path, found[0], chosen), unverified=unverified)
+            filters = [filter_ for filter_ in kept if engine_filter in {None, filter_.facts.kind}]
+            if filters:
+                return replace(_of_engine(source.path, filters[0], chosen), unverified=unverified)
             if engine_filter is not None:
                 raise UsageError(
                     f"column {chosen.path} has no filter of the kind {engine_filter!r}",
@@ -66,17 +66,17 @@ def dump(
         return replace(file.dump(chosen, row_group, stripe), unverified=unverified)
 
 
-def _of_engine(path: str, one: EngineFilter, column: Column) -> FilterDump:
+def _of_engine(path: str, filter_: EngineFilter, column: Column) -> FilterDump:
     """The bits of a filter that an engine keeps: its rows of bits one after the other."""
-    facts = one.facts
-    if not one.rows:
+    facts = filter_.facts
+    if not filter_.rows:
         raise CorruptFile(
             facts.problem or "an empty index has no bits",
             path=facts.path or path,
             offset=facts.offset,
             field=facts.place,
         )
-    bitset = b"".join(row.bitset for row in one.rows)
+    bitset = b"".join(row.bitset for row in filter_.rows)
     common = FilterFacts(
         row_group=0,
         column=column.path,
@@ -84,7 +84,7 @@ def _of_engine(path: str, one: EngineFilter, column: Column) -> FilterDump:
         logical=column.logical,
         offset=facts.offset or 0,
         length=facts.length,
-        header_bytes=len(one.header),
+        header_bytes=len(filter_.header),
         bitset_bytes=len(bitset),
         algorithm=facts.kind,
         hash=facts.hash,
@@ -95,4 +95,4 @@ def _of_engine(path: str, one: EngineFilter, column: Column) -> FilterDump:
         hash_functions=facts.hash_functions,
         untrusted=facts.problem,
     )
-    return FilterDump(path=path, facts=common, header=one.header, bitset=bitset, engine_filter=facts)
+    return FilterDump(path=path, facts=common, header=filter_.header, bitset=bitset, engine_filter=facts)

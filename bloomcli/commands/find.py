@@ -45,28 +45,28 @@ def selected(file: FilterFile, options: FindOptions) -> list[str] | None:
     tops = {name for name in options.select if any(c.path.startswith(f"{name}.") for c in leaves)}
     named = [name for name in options.select if name not in tops and name not in file.missing_columns]
     named = [n for n in named if not partition.has_all([n]) or any(is_chosen(c.path, [n]) for c in leaves)]
-    found = {c.index for c in select(leaves, named, path=file.source.path)} if named else set()
-    found |= {c.index for c in leaves if any(c.path.startswith(f"{top}.") for top in tops)}
-    return [c.path for c in leaves if c.index in found] or [options.column]
+    ordinals = {c.index for c in select(leaves, named, path=file.source.path)} if named else set()
+    ordinals |= {c.index for c in leaves if any(c.path.startswith(f"{top}.") for top in tops)}
+    return [c.path for c in leaves if c.index in ordinals] or [options.column]
 
 
 def distinct(names: Sequence[str]) -> list[str]:
     """The names, made unique: repetitions of a name become ``NAME_1``, ``NAME_2``, ..."""
-    found: dict[str, None] = {}
+    new_names: dict[str, None] = {}
     for name in names:
         number, new = 0, name
-        while new in found or (number and new in names):
+        while new in new_names or (number and new in names):
             number += 1
             new = f"{name}_{number}"
-        found[new] = None
-    return list(found)
+        new_names[new] = None
+    return list(new_names)
 
 
 def distinct_fields(fields: Iterable[pa.Field]) -> list[pa.Field]:
     """A record's fields with unique names, because a struct with two fields of one name can't be read by name."""
-    given = list(fields)
-    names = distinct([field.name for field in given])
-    return [field if field.name == name else field.with_name(name) for field, name in zip(given, names, strict=True)]
+    fields = list(fields)
+    names = distinct([field.name for field in fields])
+    return [field if field.name == name else field.with_name(name) for field, name in zip(fields, names, strict=True)]
 
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
@@ -90,7 +90,7 @@ class IndexedRowGroups(NamedTuple):
 
     row_groups: frozenset[int]
     """Numbers of the row groups (ORC: stripes)."""
-    seen: Fingerprint
+    fingerprint: Fingerprint
     """Fingerprint of the file when it was indexed."""
     total: int
     """Number of all row groups (ORC: stripes) of the file."""
@@ -99,7 +99,7 @@ class IndexedRowGroups(NamedTuple):
 
     def possible(self, source: Source) -> frozenset[int] | None:
         """The row groups; None if the open file isn't the one that was indexed."""
-        return self.row_groups if source.fingerprint.has_content_of(self.seen) else None
+        return self.row_groups if source.fingerprint.has_content_of(self.fingerprint) else None
 
 
 def run(
@@ -127,7 +127,7 @@ def run(
         UnreadableError, UnsupportedError, CorruptFile: as `bloomcli.inspect`, and for the column's pages.
     """
 
-    def found(emit: Emit, indexed: IndexedRowGroups | None) -> FileFound:
+    def attempt(emit: Emit, indexed: IndexedRowGroups | None) -> FileFound:
         with opened(path, indexed) as original:
             try:
                 result = _search(original, options, values, emit, stop, indexed, answer)
@@ -138,7 +138,7 @@ def run(
             return result
 
     if indexed is None or indexed.end is None:
-        return found(emit, indexed)
+        return attempt(emit, indexed)
     emitted = False
 
     def note(batch: pa.RecordBatch) -> None:
@@ -147,11 +147,11 @@ def run(
         emit(batch)
 
     try:
-        return found(note, indexed)
+        return attempt(note, indexed)
     except SourceChanged:  # since the end was indexed
         if emitted:  # these rows are from the file that was indexed
             raise
-    return found(emit, indexed._replace(end=None))
+    return attempt(emit, indexed._replace(end=None))
 
 
 def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
@@ -162,8 +162,8 @@ def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
     """
     if indexed is None or indexed.end is None:
         return open_source(path)
-    end = unpacked_end(indexed.end, indexed.seen.size)
-    return store_of(path).open_from_parts(path, indexed.seen, end) or open_source(path)
+    end = unpacked_end(indexed.end, indexed.fingerprint.size)
+    return store_of(path).open_from_parts(path, indexed.fingerprint, end) or open_source(path)
 
 
 def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
@@ -274,14 +274,14 @@ def without_rows(path: str, answer: FilterAnswer, options: FindOptions) -> FileF
 
 
 def _filters_answer(
-    original: Source, values: Values, known: FilterAnswer | None, row_groups: Collection[int] | None
+    original: Source, values: Values, old_answer: FilterAnswer | None, row_groups: Collection[int] | None
 ) -> FilterAnswer | None:
     """The answer of a file's filters, if a file with the same schema was searched before; else None.
 
-    `known`: the answer of an earlier lookup. `row_groups`: as `FilterLookup.look_up`.
+    `old_answer`: the answer of an earlier lookup. `row_groups`: as `FilterLookup.look_up`.
     """
-    if known is not None and known.stamp == (original.fingerprint.size, original.fingerprint.mtime_ns):
-        return known
+    if old_answer is not None and old_answer.stamp == (original.fingerprint.size, original.fingerprint.mtime_ns):
+        return old_answer
     lookup = values.filter_lookup
     return None if lookup is None else lookup.look_up(original, row_groups)
 
@@ -326,7 +326,7 @@ class _FileRows:
         With a limit, and with `files_only`, row groups are searched one by one: the first ones may have enough rows.
         """
         early = self._options.files_only or self._options.limit is not None
-        for some in ([one] for one in row_groups) if early else self._search.together(row_groups):
+        for some in ([candidates] for candidates in row_groups) if early else self._search.together(row_groups):
             if stop is not None:
                 stop.check()
             self._search_together(some)
@@ -340,12 +340,12 @@ class _FileRows:
             self._search.prepare(self._wanted, candidates, self.columns, rows=self._options.rows)
         waiting: list[tuple[Candidates, Matches]] = []
         rows = 0
-        for candidates, found in self._search.matches(self._wanted, row_groups):
+        for candidates, all_matches in self._search.matches(self._wanted, row_groups):
             if rows >= _ROWS_TOGETHER and candidates is not waiting[-1][0]:
                 self._emit_records(waiting)
                 waiting, rows = [], 0
             limit = self._options.limit
-            matches = found if limit is None else found.first(limit - self.count)
+            matches = all_matches if limit is None else all_matches.first(limit - self.count)
             if self._directory is not None:
                 owners = self._wanted.owner_of(matches.forms)
                 texts = [text.decode("utf-8", "replace") for text in self._wanted.texts.take(owners).to_pylist()]
@@ -366,19 +366,19 @@ class _FileRows:
         """Read the records of rows of row groups, and give them to `emit`."""
         if not self._options.rows or not matches:
             return
-        found = [
+        found_rows = [
             FoundRows(some[0][0], pa.concat_arrays([m.rows for _, m in some]))
             for _, group in groupby(matches, lambda match: id(match[0]))
             if (some := list(group))
         ]
-        row_groups = pa.concat_arrays([repeated(one.candidates.row_group, len(one.rows)) for one in found])
-        numbers = pa.concat_arrays([shifted(one.rows, one.candidates.first_row) for one in found])
+        row_groups = pa.concat_arrays([repeated(part.candidates.row_group, len(part.rows)) for part in found_rows])
+        numbers = pa.concat_arrays([shifted(part.rows, part.candidates.first_row) for part in found_rows])
         texts = self._wanted.texts.take(self._wanted.owner_of(pa.concat_arrays([m.forms for _, m in matches])))
         also = pa.concat_arrays([self._also(m) for _, m in matches])
-        stripes = pa.concat_arrays([_stripes(one) for one in found])
+        stripes = pa.concat_arrays([_stripes(part) for part in found_rows])
         path = shown(self._file.source.path).encode("utf-8", "backslashreplace")
         at = 0
-        for records in map(self._partition.join, self._search.records(found, self.columns)):
+        for records in map(self._partition.join, self._search.records(found_rows, self.columns)):
             count = records.num_rows
             columns = [
                 binaries([path] * count).cast(pa.string()),
@@ -404,7 +404,7 @@ class _FileRows:
         return pa.array(texts, kind)
 
 
-def _stripes(found: FoundRows) -> pa.Int64Array:
+def _stripes(part: FoundRows) -> pa.Int64Array:
     """The stripe of each row; nulls in formats without stripes."""
-    stripe, count = found.candidates.stripe, len(found.rows)
+    stripe, count = part.candidates.stripe, len(part.rows)
     return pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count)

@@ -32,7 +32,7 @@ class Conversions(Generic[T]):
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._found: dict[object, T | LiteralError] = {}
+        self._conversions: dict[object, T | LiteralError] = {}
 
     def of(self, kind: object, path: str, convert: Callable[[], T]) -> T:
         """The values as a kind of column stores them.
@@ -46,20 +46,20 @@ class Conversions(Generic[T]):
             LiteralError: a text isn't a value of the column.
         """
         with self._lock:
-            converted = self._found.get(kind)
+            converted = self._conversions.get(kind)
             if converted is None:
                 try:
                     converted = convert()
                 except LiteralError as error:
                     converted = error
-                self._found[kind] = converted
+                self._conversions[kind] = converted
         if isinstance(converted, LiteralError):
             raise converted.of_file(path)
         return converted
 
     def made(self) -> Iterator[T]:
         """Yield all conversions that succeeded."""
-        return (converted for converted in self._found.values() if not isinstance(converted, LiteralError))
+        return (converted for converted in self._conversions.values() if not isinstance(converted, LiteralError))
 
 
 class Values:

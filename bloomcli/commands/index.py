@@ -106,7 +106,7 @@ def _identity(path: str, source: Source, file: FilterFile) -> IndexedFile | None
 def _columns(file: FilterFile, names: Sequence[str]) -> dict[str, Column]:
     """The file's leaf columns that are to be indexed, by the names that the index has for them. Raises UsageError if
     two have the same name."""
-    found: dict[str, Column] = {}
+    by_name: dict[str, Column] = {}
     for name in names:
         columns = [column for column in file.leaves if is_exactly(name, column) and not column.not_in_table]
         columns = [column for column in columns if column.path == name] or columns
@@ -116,8 +116,8 @@ def _columns(file: FilterFile, names: Sequence[str]) -> dict[str, Column]:
                 path=file.source.path,
                 hint="leave the column out",
             )
-        found.update((name, column) for column in columns)
-    return found
+        by_name.update((name, column) for column in columns)
+    return by_name
 
 
 def _refuse_encrypted(file: FilterFile, columns: Sequence[Column]) -> None:
@@ -170,8 +170,8 @@ def _read(
                     bitset=row_group.bits,
                 )
 
-    taken = tuple(chunks())
-    if any(chunk.state is ChunkState.ALWAYS for chunk in taken):
+    indexed_chunks = tuple(chunks())
+    if any(chunk.state is ChunkState.ALWAYS for chunk in indexed_chunks):
         row = replace(row, reason="; ".join(filter(None, (row.reason, _NEVER_RULED_OUT))))
     end = b"" if contradicted or identity is None or not identity.tag else _end(file, list(columns.values()))
     file.source.check_unchanged()
@@ -181,7 +181,7 @@ def _read(
         row_groups_read=read,
         bytes_decoded=decoded,
         indexed=identity,
-        chunks=taken,
+        chunks=indexed_chunks,
         end=end,
     )
 

@@ -35,8 +35,8 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
         file = open_file(source, options.names, options.keys)
         chosen = indexes(file, options.columns, exclude=options.exclude)
         indexed = tuple(file.indexed_facts(chosen))
-        facts = tuple(found for _, found in indexed)
-        one = _one_column(file, chosen, options) if options.pages or options.indexes else None
+        facts = tuple(filter_facts for _, filter_facts in indexed)
+        column = _one_column(file, chosen, options) if options.pages or options.indexes else None
         filtered = set() if chosen is None else file.filtered_columns()
         engines = filters_of(file, chosen)
         return InspectReport(
@@ -50,12 +50,12 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
             filters=facts,
             summary=file.summary(facts),
             stripes=file.stripes,
-            engine_filters=tuple(one.facts for one in engines.filters),
+            engine_filters=tuple(filter_.facts for filter_ in engines.filters),
             details=(*file.details, *engines.remarks, *_lacking(file, options)),
             by_column=summaries(file, chosen, indexed),
-            pages=tuple(file.pages(one)) if one is not None and options.pages else (),
-            index=tuple(file.index(one)) if one is not None and options.indexes else (),
-            merged_filters=tuple(file.merged_filters(one)) if one is not None and options.indexes else (),
+            pages=tuple(file.pages(column)) if column is not None and options.pages else (),
+            index=tuple(file.index(column)) if column is not None and options.indexes else (),
+            merged_filters=tuple(file.merged_filters(column)) if column is not None and options.indexes else (),
             schema_tree=tuple(file.schema_tree()) if options.schema else (),
             footer=file.footer_tree() if options.footer else None,
             unverified=UNVERIFIED if file.unverified else None,
@@ -66,12 +66,12 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
 
 def _lacking(file: FilterFile, options: InspectOptions) -> tuple[tuple[str, str], ...]:
     """The selected columns of the table that the file doesn't have, as a detail of the file."""
-    found = [
+    paths = [
         path
         for path in file.missing_columns
         if (not options.columns or matches(options.columns, path)) and not matches(options.exclude, path)
     ]
-    return (("not in the file", ", ".join(map(listed, found))),) if found else ()
+    return (("not in the file", ", ".join(map(listed, paths))),) if paths else ()
 
 
 def _one_column(file: FilterFile, chosen: set[int] | None, options: InspectOptions) -> Column:
@@ -140,10 +140,10 @@ def summaries(
     by_column: dict[int, _Filters] = {}
     units = file.units() if file.stripes is not None else ()
     for index, facts in filters:
-        found = by_column.get(index)
-        if found is None:
-            found = by_column[index] = _Filters()
-        found.add(facts, units)
+        column_filters = by_column.get(index)
+        if column_filters is None:
+            column_filters = by_column[index] = _Filters()
+        column_filters.add(facts, units)
     nothing = _Filters()
     return tuple(
         _summary(facts, by_column.get(facts.column.index, nothing), file.row_group_count)

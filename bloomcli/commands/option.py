@@ -100,51 +100,51 @@ class Checked:
 
     def __post_init__(self) -> None:
         """Check each option, and make a tuple of each that takes one name or several."""
-        for name, one, default in options_in(type(self)):
-            given = getattr(self, name)
-            if given is not default:
-                object.__setattr__(self, name, taken(name, given, one))
+        for name, opt, default in options_in(type(self)):
+            value = getattr(self, name)
+            if value is not default:
+                object.__setattr__(self, name, taken(name, value, opt))
 
 
-def taken(name: str, given: Any, one: Option) -> Any:
+def taken(name: str, value: Any, opt: Option) -> Any:
     """The value of an option: a tuple if the option takes one name or several, else the value itself.
 
     Args:
         name: the option's name, for the error.
-        given: the value, of any type.
-        one: the option.
+        value: the value, of any type.
+        opt: the option.
 
     Raises:
         UsageError: the option doesn't take this value.
     """
-    if one.form == "keys":
-        return keys_of(given)
-    if one.form in _SEVERAL:
-        what, kind = _SEVERAL[one.form]
-        if one.form == "paths" and hasattr(given, "columns"):  # a frame, which iterates over the names of its columns
-            raise UsageError(f"{name} takes {what}, not a {type(given).__name__}")
-        found: tuple[Any, ...] = several(given)
-        if all(isinstance(item, kind) for item in found):
-            return tuple(map(os.fspath, found))
-        given = next(item for item in found if not isinstance(item, kind))
+    if opt.form == "keys":
+        return keys_of(value)
+    if opt.form in _SEVERAL:
+        what, kind = _SEVERAL[opt.form]
+        if opt.form == "paths" and hasattr(value, "columns"):  # a frame, which iterates over the names of its columns
+            raise UsageError(f"{name} takes {what}, not a {type(value).__name__}")
+        items: tuple[Any, ...] = several(value)
+        if all(isinstance(item, kind) for item in items):
+            return tuple(map(os.fspath, items))
+        value = next(item for item in items if not isinstance(item, kind))
     else:
-        what, fits = _SINGLE[one.form]
-        if fits(one, given):
-            return given
-        what = what.format(least=one.least, choices=" or ".join(map(repr, one.choices)))
-    raise UsageError(f"{name} takes {what}, not {given!r}")
+        what, fits = _SINGLE[opt.form]
+        if fits(opt, value):
+            return value
+        what = what.format(least=opt.least, choices=" or ".join(map(repr, opt.choices)))
+    raise UsageError(f"{name} takes {what}, not {value!r}")
 
 
-def taken_paths(name: str, given: Any) -> tuple[str, ...]:
+def taken_paths(name: str, value: Any) -> tuple[str, ...]:
     """The paths of an argument that takes one or several. Raises: as `taken`."""
-    found: tuple[str, ...] = taken(name, given, Option(help="", form="paths"))
-    return found
+    paths: tuple[str, ...] = taken(name, value, Option(help="", form="paths"))
+    return paths
 
 
-def taken_path(name: str, given: Any) -> str:
+def taken_path(name: str, value: Any) -> str:
     """The path of an argument that takes one. Raises: as `taken`."""
-    found: str = os.fspath(taken(name, given, Option(help="", form="file")))
-    return found
+    path: str = os.fspath(taken(name, value, Option(help="", form="file")))
+    return path
 
 
 _SEVERAL: Final[dict[str, tuple[str, Any]]] = {
@@ -157,41 +157,41 @@ _WHOLE: Final = 1 << 63
 """The end of whole numbers: those of files and tables have 64 bits."""
 
 
-def _is_whole(given: object, least: int | None = None) -> bool:
+def _is_whole(value: object, least: int | None = None) -> bool:
     """Whether a value is a whole number of 64 bits, and not a boolean, which is one in Python."""
-    whole = isinstance(given, Integral) and not isinstance(given, bool)
-    return whole and (-_WHOLE if least is None else least) <= int(given) < _WHOLE  # type: ignore[call-overload]
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return whole and (-_WHOLE if least is None else least) <= int(value) < _WHOLE  # type: ignore[call-overload]
 
 
-def _is_within(given: object, fits: Callable[[float], bool]) -> bool:
+def _is_within(value: object, fits: Callable[[float], bool]) -> bool:
     """Whether a value is a number, and fits."""
-    return not isinstance(given, bool) and isinstance(given, Real) and fits(float(given))
+    return not isinstance(value, bool) and isinstance(value, Real) and fits(float(value))
 
 
-_PATH: Final = ("a path", lambda _, given: isinstance(given, str | os.PathLike))
+_PATH: Final = ("a path", lambda _, value: isinstance(value, str | os.PathLike))
 
 _SINGLE: Final[dict[str, tuple[str, Callable[[Option, Any], bool]]]] = {
-    "callback": ("a function", lambda _, given: callable(given)),
-    "choice": ("{choices}", lambda one, given: isinstance(given, str) and given in one.choices),
-    "column": ("a name", lambda _, given: isinstance(given, str)),
-    "factor": ("a number of 1 or more", lambda _, given: _is_within(given, lambda it: 1 <= it < float("inf"))),
+    "callback": ("a function", lambda _, value: callable(value)),
+    "choice": ("{choices}", lambda opt, value: isinstance(value, str) and value in opt.choices),
+    "column": ("a name", lambda _, value: isinstance(value, str)),
+    "factor": ("a number of 1 or more", lambda _, value: _is_within(value, lambda it: 1 <= it < float("inf"))),
     "file": _PATH,
-    "flag": ("True or False", lambda _, given: isinstance(given, bool)),
-    "formats": ("a mapping", lambda _, given: isinstance(given, Mapping)),
-    "integer": ("a whole number between -2**63 and 2**63", lambda _, given: _is_whole(given)),
-    "number": ("a whole number of {least} or more, below 2**63", lambda one, given: _is_whole(given, one.least)),
+    "flag": ("True or False", lambda _, value: isinstance(value, bool)),
+    "formats": ("a mapping", lambda _, value: isinstance(value, Mapping)),
+    "integer": ("a whole number between -2**63 and 2**63", lambda _, value: _is_whole(value)),
+    "number": ("a whole number of {least} or more, below 2**63", lambda opt, value: _is_whole(value, opt.least)),
     "output": _PATH,
-    "policy": ("a policy or its path", lambda _, given: isinstance(given, Policy | str | os.PathLike)),
-    "part": ("a number from 0 to 1", lambda _, given: _is_within(given, lambda it: 0 <= it <= 1)),
-    "rate": ("a number between 0 and 1", lambda _, given: _is_within(given, lambda it: 0 < it < 1)),
+    "policy": ("a policy or its path", lambda _, value: isinstance(value, Policy | str | os.PathLike)),
+    "part": ("a number from 0 to 1", lambda _, value: _is_within(value, lambda it: 0 <= it <= 1)),
+    "rate": ("a number between 0 and 1", lambda _, value: _is_within(value, lambda it: 0 < it < 1)),
     "seconds": (
         "a number of seconds above 0",
-        lambda _, given: _is_within(given, lambda it: 0 < it < float("inf")),
+        lambda _, value: _is_within(value, lambda it: 0 < it < float("inf")),
     ),
-    "share": ("a part, such as '5%', or a number", lambda _, given: isinstance(given, str) or _is_whole(given)),
-    "size": ("a whole number of {least} bytes or more, below 2**63", lambda one, given: _is_whole(given, one.least)),
-    "text": ("a text", lambda _, given: isinstance(given, str)),
-    "time": ("a time", lambda _, given: isinstance(given, str | datetime)),
+    "share": ("a part, such as '5%', or a number", lambda _, value: isinstance(value, str) or _is_whole(value)),
+    "size": ("a whole number of {least} bytes or more, below 2**63", lambda opt, value: _is_whole(value, opt.least)),
+    "text": ("a text", lambda _, value: isinstance(value, str)),
+    "time": ("a time", lambda _, value: isinstance(value, str | datetime)),
 }
 """The other forms: what their options take, in words, and whether one takes a value."""
 
@@ -215,9 +215,9 @@ def takes_options(*kinds: type, without: Collection[str] = ()) -> Callable[[Call
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        fields = [one for kind in kinds for one in options_in(kind)]
-        plain = inspect.signature(function)
-        own = [p for p in plain.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        fields = [field for kind in kinds for field in options_in(kind)]
+        own_signature = inspect.signature(function)
+        own = [p for p in own_signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
         named = {parameter.name for parameter in own}
         hints = {name: hint for kind in kinds for name, hint in typing.get_type_hints(kind).items()}
         if "format_options" in hints:
@@ -230,7 +230,7 @@ def takes_options(*kinds: type, without: Collection[str] = ()) -> Callable[[Call
             for name, _, default in fields
             if name not in named and name not in without
         ]
-        signature = plain.replace(parameters=[*own, *added])
+        signature = own_signature.replace(parameters=[*own, *added])
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -241,7 +241,7 @@ def takes_options(*kinds: type, without: Collection[str] = ()) -> Callable[[Call
 
         checked.__signature__ = signature  # type: ignore[attr-defined]
         text = function.__doc__ or ""
-        lines = [_line(n, one.help) for n, one, _ in fields if n not in without and f"\n        {n}: " not in text]
+        lines = [_line(n, opt.help) for n, opt, _ in fields if n not in without and f"\n        {n}: " not in text]
         checked.__doc__ = text.replace("        {options}", "\n".join(lines))
         checked.__annotations__ = {
             **{name: hint for name, hint in function.__annotations__.items() if name in named or name == "return"},
@@ -259,11 +259,11 @@ def _line(name: str, text: str) -> str:
     return textwrap.indent(textwrap.fill(f"{name}: {words}", _WIDTH - 8, subsequent_indent="    "), "        ")
 
 
-def several(given: object) -> tuple[object, ...]:
+def several(value: object) -> tuple[object, ...]:
     """The items of a list or another iterable; a string, or anything else, as a single item."""
-    if isinstance(given, str | bytes | bytearray | memoryview) or not isinstance(given, Iterable):
-        return (given,)
-    return tuple(given)
+    if isinstance(value, str | bytes | bytearray | memoryview) or not isinstance(value, Iterable):
+        return (value,)
+    return tuple(value)
 
 
 def read_policy(

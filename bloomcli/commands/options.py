@@ -443,10 +443,10 @@ class AddOptions(WriteOptions):
     @classmethod
     def of(cls, **keywords: Any) -> Self:
         """The options by keywords, among which those of single formats have their own names."""
-        of_formats = {one.name: keywords.pop(one.name) for one in own_options() if one.name in keywords}
-        given = {name: value for name, value in of_formats.items() if value is not None and value is not False}
+        of_formats = {opt.name: keywords.pop(opt.name) for opt in own_options() if opt.name in keywords}
+        settings = {name: value for name, value in of_formats.items() if value is not None and value is not False}
         options = cls(**keywords)
-        return replace(options, format_options={**options.format_options, **given})
+        return replace(options, format_options={**options.format_options, **settings})
 
     @property
     def sized(self) -> bool:
@@ -468,15 +468,15 @@ _LIBRARIES: Final = frozenset({"pandas", "polars", "pyarrow", "pyspark"})
 """Libraries whose columns and frames are values."""
 
 
-def _texts_in(given: Any, column: str | None) -> tuple[str, ...]:
+def _texts_in(values: Any, column: str | None) -> tuple[str, ...]:
     """The texts of values, or of Arrow data, a series, or a data frame's column. Raises UsageError."""
-    library = type(given).__module__.partition(".")[0]
-    arrow = hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
+    library = type(values).__module__.partition(".")[0]
+    arrow = hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")
     if column is None and not arrow and library not in _LIBRARIES:
-        return texts(given)
+        return texts(values)
     from bloomcli.commands.value_frames import texts_of_frame
 
-    return texts_of_frame(given, column)
+    return texts_of_frame(values, column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

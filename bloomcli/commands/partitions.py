@@ -74,11 +74,11 @@ def _narrowest(text: str) -> pa.DataType:
     return pa.string()
 
 
-def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+def _wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
     """The type of values of two types."""
-    if one == other:
-        return one
-    kinds = {one, other}
+    if first == second:
+        return first
+    kinds = {first, second}
     digits = {pa.int32(): 10, pa.int64(): 20}
     if kinds <= digits.keys():
         return pa.int64()
@@ -165,34 +165,34 @@ def check_column(file: FilterFile, options: FindOptions) -> str | None:
 
     Raises UsageError for a partition column that the file doesn't have.
     """
-    found = Partition(file.source.path, options).of(options.column)
-    if found is None or any(column.path.lower() == options.column.lower() for column in file.columns):
-        return None if found is None else found[1] or ""
-    directory = next(one for one in folder_of(file.source.path).split("/") if decoded(one).startswith(f"{found[0]}="))
+    pair = Partition(file.source.path, options).of(options.column)
+    if pair is None or any(column.path.lower() == options.column.lower() for column in file.columns):
+        return None if pair is None else pair[1] or ""
+    directory = next(p for p in folder_of(file.source.path).split("/") if decoded(p).startswith(f"{pair[0]}="))
     raise UsageError(
-        f"{found[0]} is a partition column: its value is in the name of the directory {directory}, for all rows",
+        f"{pair[0]} is a partition column: its value is in the name of the directory {directory}, for all rows",
         path=file.source.path,
         hint=f"name the directory {directory} as the path, and look another column up",
     )
 
 
-def check_values(column: Column, text: str, found: Iterable[str], path: str) -> None:
+def check_values(column: Column, text: str, values: Iterable[str], path: str) -> None:
     """Raise UnsupportedError if values that a file's column has aren't those of its directory, which readers take.
 
     Args:
         column: the file's column.
         text: the directory's value.
-        found: the file's values.
+        values: the file's values.
         path: the file.
     """
-    for one in found:
+    for value in values:
         try:
-            same = set(parse(one, column).encodings) & set(parse(text, column).encodings)
+            same = set(parse(value, column).encodings) & set(parse(text, column).encodings)
         except LiteralError:
             same = set()
         if not same:
             raise UnsupportedError(
-                f"its column {column.path} has {one!r}, and its directory says {text!r}, which readers take",
+                f"its column {column.path} has {value!r}, and its directory says {text!r}, which readers take",
                 path=path,
                 hint="move the file to the directory of its rows",
             )

@@ -57,22 +57,22 @@ def _by_engines(
     file: FilterFile, column: Column, literals: Sequence[Literal], *, explain: bool
 ) -> tuple[tuple[EngineAnswer, ...], set[int]]:
     """The answers of filters that engines keep for the file, and the positions of the values that they exclude."""
-    found = []
+    engine_answers = []
     excluded = set()
-    for one in filters_of(file, {column.index}).filters:
+    for filter_ in filters_of(file, {column.index}).filters:
         for at, literal in enumerate(literals):
-            answer = EngineAnswer(kind=one.facts.kind, value=literal.text, presence=Presence.MAYBE)
-            if one.facts.problem is not None or literal.unknowable is not None:
-                why = one.facts.problem or literal.unknowable
+            answer = EngineAnswer(kind=filter_.facts.kind, value=literal.text, presence=Presence.MAYBE)
+            if filter_.facts.problem is not None or literal.unknowable is not None:
+                why = filter_.facts.problem or literal.unknowable
                 answer = replace(answer, presence=Presence.UNKNOWN, reason=why)
             else:
-                if not one.may_have(literal):
+                if not filter_.may_have(literal):
                     answer = replace(answer, presence=Presence.ABSENT, reason=literal.impossible)
                     excluded.add(at)
                 if explain:
-                    answer = replace(answer, trail=tuple(one.trail(form) for form in literal.encodings if form))
-            found.append(answer)
-    return tuple(found), excluded
+                    answer = replace(answer, trail=tuple(filter_.trail(form) for form in literal.encodings if form))
+            engine_answers.append(answer)
+    return tuple(engine_answers), excluded
 
 
 def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units: list[UnitAnswers]) -> ProbeReport:
@@ -169,5 +169,5 @@ def _totals(text: str, index: int, units: list[UnitAnswers], impossible: str | N
 
 
 def _weakest(answers: Iterable[Presence]) -> Presence:
-    seen = set(answers)
-    return next((p for p in (Presence.MAYBE, Presence.UNKNOWN, Presence.NO_FILTER) if p in seen), Presence.ABSENT)
+    levels = set(answers)
+    return next((p for p in (Presence.MAYBE, Presence.UNKNOWN, Presence.NO_FILTER) if p in levels), Presence.ABSENT)

@@ -29,7 +29,7 @@ class Request(ChangeRequest):
         """`table`: what the metadata of the file's table say, to compare it with the values that a repair reads."""
         super().__init__(options)
         self.why_idle = "there is nothing to add" if self.options.add else "there is nothing to mend"
-        self._said = table
+        self._table = table
         self.right: FileStatistics | None = None
 
     def plan(self, file: FilterFile) -> Plan:
@@ -45,18 +45,18 @@ class Request(ChangeRequest):
         """Whether `output` is the file with nothing left to repair."""
         if not file.differs_only_in_structures(output):
             return False
-        return all(one.action == "keep" for one in self.plan(output).structures)
+        return all(structure.action == "keep" for structure in self.plan(output).structures)
 
     def corrects(self, file: FilterFile, plan: Plan) -> tuple[str, ...]:
         """Remarks on what is wrong in the table's metadata. `plan` has read the values."""
-        if self._said is None:
+        if self._table is None:
             return ()
         from bloomcli.checks.table_statistics import correction  # most files are in no table
 
-        found = correction(file, self._said, plan.measured)
-        self.right = None if found is None else found.right
-        if found is None:
+        correction_ = correction(file, self._table, plan.measured)
+        self.right = None if correction_ is None else correction_.right
+        if correction_ is None:
             return ()
-        more = len(found.problems) - _NAMED
-        named = "; ".join(found.problems[:_NAMED]) + (f"; and {more:,} more" if more > 0 else "")
-        return (f"the commit corrects what the {self._said.source} says of the file: {named}",)
+        more = len(correction_.problems) - _NAMED
+        named = "; ".join(correction_.problems[:_NAMED]) + (f"; and {more:,} more" if more > 0 else "")
+        return (f"the commit corrects what the {self._table.source} says of the file: {named}",)

@@ -33,13 +33,13 @@ class Budget:
 
 def read_budget(text: str) -> Budget:
     """Read ``2%``, ``64MiB`` or a number of bytes. Raises UsageError."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%|b|[kmgt](?:i?b)?)?\s*", text, re.ASCII | re.IGNORECASE)
-    if found is not None and float(found[1]) > 0:
-        if found[2] == "%":
-            if float(found[1]) <= 100:
-                return Budget(amount=float(found[1]) / 100, relative=True)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%|b|[kmgt](?:i?b)?)?\s*", text, re.ASCII | re.IGNORECASE)
+    if match is not None and float(match[1]) > 0:
+        if match[2] == "%":
+            if float(match[1]) <= 100:
+                return Budget(amount=float(match[1]) / 100, relative=True)
         else:
-            return Budget(amount=float(found[1]) * _UNITS[(found[2] or "")[:1].lower()], relative=False)
+            return Budget(amount=float(match[1]) * _UNITS[(match[2] or "")[:1].lower()], relative=False)
     raise UsageError(
         f"{text!r} is not a budget",
         hint="give a share of the files' bytes above 0% and up to 100%, such as 2%, or bytes, such as 64MiB",
@@ -64,14 +64,14 @@ class Share(NamedTuple):
         return min(max(wanted, 1), total)
 
 
-def share(given: str | int) -> Share:
+def share(sample: str | int) -> Share:
     """Read ``5%`` or ``200``, which Python also gives as a number. Raises UsageError."""
-    text = str(given)
-    found = re.fullmatch(_SHARE, text.strip(), re.ASCII)
-    if found is not None:
-        amount, percent = float(found[1]), bool(found[2])
+    text = str(sample)
+    match = re.fullmatch(_SHARE, text.strip(), re.ASCII)
+    if match is not None:
+        amount, percent = float(match[1]), bool(match[2])
         if (percent and 0 < amount <= 100) or (not percent and amount >= 1 and amount == int(amount)):
-            return Share(text=found[0], amount=amount, percent=percent)
+            return Share(text=match[0], amount=amount, percent=percent)
     raise UsageError(
         f"{text!r} is not a valid sample",
         hint="give a percentage above 0% and up to 100%, such as 5%, or a whole number from 1, such as 200",
@@ -102,18 +102,18 @@ def chosen_files(
     order = _ranked(names, seed)
     if part.percent:
         pools = ([i for i in order if sure[i]], [i for i in order if not sure[i]])
-        taken = {i for pool in pools for i in pool[: part.of(len(pool))]}
-        return taken if pools[0] else taken | set(_until(1, order, known))
+        positions = {i for pool in pools for i in pool[: part.of(len(pool))]}
+        return positions if pools[0] else positions | set(_until(1, order, known))
     return set(_until(part.of(len(names)), order, lambda i: sure[i] or known(i)))
 
 
-def _until(wanted: int, order: Sequence[int], known: Callable[[int], bool]) -> Iterator[int]:
+def _until(wanted: int, order: Sequence[int], is_known: Callable[[int], bool]) -> Iterator[int]:
     """Yield positions until `wanted` known files are among them."""
     for position in order:
         if wanted <= 0:
             return
         yield position
-        wanted -= known(position)
+        wanted -= is_known(position)
 
 
 def _ranked(names: Sequence[str], seed: int) -> list[int]:

@@ -30,7 +30,7 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> FileRow:
     with open_source(path) as source:
         file = open_file(source, options.names, options.keys)
         select(file.columns, options.columns, path=source.path, lacking=file.missing_columns)
-        seen: dict[str, SurveyedColumn] = {}
+        surveys: dict[str, SurveyedColumn] = {}
         findings: list[Finding] = []
         for_readers: list[FilterFacts] = []
         others = {column.path for column in file.columns if column.not_in_table}
@@ -41,13 +41,13 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> FileRow:
                 continue
             if item.column in others:  # no policy can require it
                 continue
-            found = seen.setdefault(item.column, SurveyedColumn(column=item.column))
-            rates = [rate for rate in (found.max_fpp, item.fpp) if rate is not None]
-            seen[item.column] = replace(
-                found,
-                filters=found.filters + 1,
-                unreadable=found.unreadable + (item.problem is not None),
-                bitset_bytes=found.bitset_bytes + (item.bitset_bytes or 0),
+            survey = surveys.setdefault(item.column, SurveyedColumn(column=item.column))
+            rates = [rate for rate in (survey.max_fpp, item.fpp) if rate is not None]
+            surveys[item.column] = replace(
+                survey,
+                filters=survey.filters + 1,
+                unreadable=survey.unreadable + (item.problem is not None),
+                bitset_bytes=survey.bitset_bytes + (item.bitset_bytes or 0),
                 max_fpp=max(rates, default=None),
             )
             if rules.readers:
@@ -57,23 +57,23 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> FileRow:
         for column in file.columns:
             if not column.not_in_table:
                 named.setdefault(column.path, []).append(column)
-        for name in named if file.rows == 0 else named.keys() & seen.keys():
+        for name in named if file.rows == 0 else named.keys() & surveys.keys():
             everywhere = not any(map(file.without_filter, named[name]))
-            seen[name] = replace(seen.get(name, SurveyedColumn(column=name)), everywhere=everywhere)
-        columns = sum(column.filters > 0 for column in seen.values())
+            surveys[name] = replace(surveys.get(name, SurveyedColumn(column=name)), everywhere=everywhere)
+        columns = sum(column.filters > 0 for column in surveys.values())
         if not columns:  # columns that a policy could require
             for column in file.leaves:
                 if not column.not_in_table and column.unfilterable is None and file.why_unfilterable(column) is None:
-                    seen.setdefault(column.path, SurveyedColumn(column=column.path))
+                    surveys.setdefault(column.path, SurveyedColumn(column=column.path))
         return FileRow(
             path=source.path,
             status=Status.DONE,
             format=file.format,
             row_groups=file.row_group_count,
             columns=columns,
-            filters=sum(column.filters for column in seen.values()),
+            filters=sum(column.filters for column in surveys.values()),
             bytes_before=source.size,
-            max_fpp=max((column.max_fpp for column in seen.values() if column.max_fpp is not None), default=None),
-            seen=tuple(seen.values()),
+            max_fpp=max((column.max_fpp for column in surveys.values() if column.max_fpp is not None), default=None),
+            seen=tuple(surveys.values()),
             findings=tuple(f for f in findings if f.severity is not Severity.NOTE),
         )

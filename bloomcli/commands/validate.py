@@ -127,17 +127,17 @@ class _Check:
 
     def findings(self, table: FileStatistics | None, threads: int, progress: Progress | None) -> list[Finding]:
         """All findings, not yet judged. An error in reading the values carries those so far."""
-        found = self._by_metadata()
+        findings = self._by_metadata()
         if self._options.deep:
-            by_values = self._by_values(found, threads, progress)
-            found = [f for f in found if f.id not in _BY_VALUES or not self._is_read(f)]
-            found += by_values
-        found += self._readers()
+            by_values = self._by_values(findings, threads, progress)
+            findings = [f for f in findings if f.id not in _BY_VALUES or not self._is_read(f)]
+            findings += by_values
+        findings += self._readers()
         if table is not None:
             from bloomcli.checks.table_statistics import check_table  # most files are in no table
 
-            found += check_table(self._file, table, self._columns, of_columns(self._measured))
-        return found
+            findings += check_table(self._file, table, self._columns, of_columns(self._measured))
+        return findings
 
     def _by_metadata(self) -> list[Finding]:
         """The findings that need no values."""
@@ -175,19 +175,19 @@ class _Check:
         findings: list[Finding] = []
         try:
             meter = Meter(progress, "check", file.deep_bytes(columns, units))
-            for found in file.deep(columns, meter.tick, units, threads):
-                self.values += found.values
-                findings += found.proof
-                if found.measured is not None:
-                    self._measured.append(found.measured)
-                if found.finding is not None:
-                    findings.append(found.finding)
-                if found.negative_zero is not None:
-                    self._zeros.append(found.negative_zero)
-            for one in self._engine_filters.filters:
+            for check in file.deep(columns, meter.tick, units, threads):
+                self.values += check.values
+                findings += check.proof
+                if check.measured is not None:
+                    self._measured.append(check.measured)
+                if check.finding is not None:
+                    findings.append(check.finding)
+                if check.negative_zero is not None:
+                    self._zeros.append(check.negative_zero)
+            for filter_ in self._engine_filters.filters:
                 from bloomcli.engine_filters.proof import prove  # most files have no such filter
 
-                proof = prove(file, one, units)
+                proof = prove(file, filter_, units)
                 self.values += proof.values
                 findings += proof.findings
         except BloomError as error:

@@ -42,11 +42,11 @@ def chosen_column(columns: Sequence[str], column: str | None, path: str | None) 
         raise UsageError(f"the values have {columns.count(column)} columns {column!r}", path=path, hint="rename them")
     if column in columns or (column is None and len(columns) == 1):
         return columns[0] if column is None else column
-    there = ", ".join(columns[:20]) + (f", and {len(columns) - 20:,} more" if len(columns) > 20 else "")
+    names = ", ".join(columns[:20]) + (f", and {len(columns) - 20:,} more" if len(columns) > 20 else "")
     if column is None:
-        raise UsageError(f"the values are in one of {len(columns)} columns: {there}", path=path, hint=_named(columns))
+        raise UsageError(f"the values are in one of {len(columns)} columns: {names}", path=path, hint=_named(columns))
     near = near_names(column, tuple(columns))
-    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {there}"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {names}"
     raise UsageError(f"the values have no column {column!r}", path=path, hint=hint)
 
 
@@ -62,17 +62,17 @@ def arrow_of(values: Any, column: str | None) -> pa.Array | pa.ChunkedArray | No
     Returns None for other values. Raises UsageError for a column that isn't there, or isn't named, for a frame of
     Spark, and for values without a usual text form, such as lists.
     """
-    found = _arrow_of(values, column)
-    if found is None:
+    array = _arrow_of(values, column)
+    if array is None:
         if column is not None:
             lazy = hasattr(values, "collect")
             raise UsageError("values_column is for a data frame", hint="collect() it" if lazy else "leave it out")
         return None
-    kind = found.type
+    kind = array.type
     of_user = isinstance(kind, pa.BaseExtensionType) and not kind.extension_name.startswith("arrow.")
     if of_user or pa.types.is_nested(kind):
         raise UsageError(f"values of the type {kind} have no usual text form", hint="convert them to text")
-    return found
+    return array
 
 
 def _arrow_of(values: Any, column: str | None) -> pa.Array | pa.ChunkedArray | None:
@@ -96,18 +96,18 @@ def _arrow_of(values: Any, column: str | None) -> pa.Array | pa.ChunkedArray | N
         except (pa.ArrowException, OverflowError):
             return None
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        found = pa.chunked_array(values.chunks if isinstance(values, pa.ChunkedArray) else [values], values.type)
+        array = pa.chunked_array(values.chunks if isinstance(values, pa.ChunkedArray) else [values], values.type)
     elif hasattr(values, "__arrow_c_stream__"):
-        found = pa.chunked_array(values)
+        array = pa.chunked_array(values)
     elif hasattr(values, "__arrow_c_array__"):
-        found = pa.chunked_array([pa.array(values)])
+        array = pa.chunked_array([pa.array(values)])
     else:
         return None
-    if pa.types.is_struct(found.type):
-        name = chosen_column([field.name for field in found.type], column, None)
-        at = found.type.get_field_index(name)
-        return pa.chunked_array([chunk.flatten()[at] for chunk in found.chunks], found.type.field(at).type)
-    return found
+    if pa.types.is_struct(array.type):
+        name = chosen_column([field.name for field in array.type], column, None)
+        at = array.type.get_field_index(name)
+        return pa.chunked_array([chunk.flatten()[at] for chunk in array.chunks], array.type.field(at).type)
+    return array
 
 
 def texts_of_frame(values: Any, column: str | None) -> tuple[str, ...]:
@@ -117,5 +117,5 @@ def texts_of_frame(values: Any, column: str | None) -> tuple[str, ...]:
 
 def column_texts(values: Any, column: str | None) -> pa.LargeBinaryArray:
     """The UTF-8 of the texts of values, or of a column of them. Raises as `arrow_of` and `texts_of`."""
-    found = arrow_of(values, column)
-    return texts_of(values if found is None else found)
+    array = arrow_of(values, column)
+    return texts_of(values if array is None else array)

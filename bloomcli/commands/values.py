@@ -16,7 +16,7 @@ Value: TypeAlias = str | bytes | int | float | Decimal | date | UUID
 """A value to probe that has one usual text form."""
 
 
-def texts(given: Value | Iterable[Value]) -> tuple[str, ...]:
+def texts(values: Value | Iterable[Value]) -> tuple[str, ...]:
     """Return strings unchanged, and numbers, dates, times, UUIDs and bytes in their usual text form.
 
     Bytes that are UTF-8 stand for that text, others for themselves: ``0x`` and hexadecimal digits.
@@ -24,7 +24,7 @@ def texts(given: Value | Iterable[Value]) -> tuple[str, ...]:
     Raises:
         UsageError: a value has no usual text form.
     """
-    return tuple(map(_text, several(given)))
+    return tuple(map(_text, several(values)))
 
 
 def _text(value: object) -> str:

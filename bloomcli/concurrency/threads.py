@@ -102,9 +102,9 @@ class Future(Generic[T]):
 
 def done(value: T) -> Future[T]:
     """A finished future with this value."""
-    found: Future[T] = Future()
-    found.run(lambda: value)
-    return found
+    future: Future[T] = Future()
+    future.run(lambda: value)
+    return future
 
 
 _START_SECONDS: Final = 3

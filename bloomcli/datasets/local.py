@@ -105,16 +105,16 @@ def run(
             "container's pids.max, says how many there may be"
         )
 
-    found = _in_turn(ordered, fail_fast) if at_once == 1 else _in_processes(ordered, shares, on_fewer)
-    found = _all_rows(tasks, found)
+    indexed_rows = _in_turn(ordered, fail_fast) if at_once == 1 else _in_processes(ordered, shares, on_fewer)
+    indexed_rows = _all_rows(tasks, indexed_rows)
     with terminable():
         try:
-            for index, row in found:
+            for index, row in indexed_rows:
                 rows[index] = row.reported()
                 if on_row is not None:
                     on_row(row)
         finally:
-            found.close()
+            indexed_rows.close()
             sweep_for(written)
     return DatasetReport(
         command=tasks[0].command if tasks else "",
@@ -149,12 +149,12 @@ def _shares(tasks: Sequence[Task], at_once: int) -> Shares:
     return Shares(workers, -(-at_once // workers) if at_once == len(tasks) else at_once // workers)
 
 
-def _all_rows(tasks: Sequence[Task], found: Rows) -> Rows:
+def _all_rows(tasks: Sequence[Task], rows: Rows) -> Rows:
     """Yield the rows that were set before the run, then the others. System errors of the engine itself (semaphores,
     pipes) become errors of bloomcli; errors of `on_row` pass through unchanged."""
     yield from ((i, task.row) for i, task in enumerate(tasks) if task.row is not None)
     with convert_os_errors():
-        yield from found
+        yield from rows
 
 
 def _threads(total: int, jobs: int, processes: int, size: int) -> int:
@@ -243,11 +243,11 @@ def _rows_of_child(tasks: Mapping[int, Task], shares: Shares, on_fewer: OnFewer)
                     pickle.dump(dict(tasks), to_child)
             except BrokenPipeError:  # the child was killed
                 return
-            while (found := _next(from_child)) is not None:
-                if isinstance(found[1], str):
-                    on_fewer(found[0], found[1])
+            while (message := _next(from_child)) is not None:
+                if isinstance(message[1], str):
+                    on_fewer(message[0], message[1])
                 else:
-                    yield found[0], found[1]
+                    yield message[0], message[1]
         except BaseException:
             child.terminate()
             raise
@@ -258,10 +258,10 @@ def _rows_of_child(tasks: Mapping[int, Task], shares: Shares, on_fewer: OnFewer)
 
 def _next(stream: IO[bytes]) -> tuple[int, FileRow | str] | None:
     try:
-        found: tuple[int, FileRow | str] | None = pickle.load(stream)  # noqa: S301  from our own child
+        message: tuple[int, FileRow | str] | None = pickle.load(stream)  # noqa: S301  from our own child
     except (EOFError, pickle.UnpicklingError):  # the child was killed
         return None
-    return found
+    return message
 
 
 def serve() -> None:
@@ -280,19 +280,19 @@ def serve() -> None:
     def on_fewer(count: int, reason: str) -> None:
         _send(pipe, (count, reason))
 
-    found = run_in_pool(tasks, shares, on_fewer)
+    rows = run_in_pool(tasks, shares, on_fewer)
     with terminable():
         signal.signal(signal.SIGALRM, watch)
         signal.setitimer(signal.ITIMER_REAL, _PARENT_CHECK_SECONDS, _PARENT_CHECK_SECONDS)
         try:
-            for row in found:
+            for row in rows:
                 _send(pipe, row)
             _send(pipe, None)
         except BrokenPipeError:  # the parent has ended
             sys.exit(1)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            found.close()
+            rows.close()
 
 
 def _send(pipe: int, item: tuple[int, FileRow | str] | None) -> None:

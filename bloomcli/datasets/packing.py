@@ -55,6 +55,6 @@ def pack(items: Sequence[T], size: Callable[[T], int], parts: int) -> list[list[
 
 def _weights(items: Sequence[T], size: Callable[[T], int]) -> list[int]:
     sizes = [size(item) for item in items]
-    known = [s for s in sizes if s >= 0]
-    average = sum(known) // len(known) if known else 0
+    known_sizes = [s for s in sizes if s >= 0]
+    average = sum(known_sizes) // len(known_sizes) if known_sizes else 0
     return [(s if s >= 0 else average) + _FILE_BYTES for s in sizes]

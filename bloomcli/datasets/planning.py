@@ -59,10 +59,10 @@ class PathEngine(ABC):
         with counted_by(self.meter):
             if self.on_tables is None or (isinstance(options, WriteOptions) and options.output is None):
                 return expand(paths)
-            seen: set[ManagedTable] = set()
-            listed = expand(paths, seen)
+            managed: set[ManagedTable] = set()
+            listed = expand(paths, managed)
             with suppress(UnreadableError):
-                tables = tables_of(paths, listed, seen)
+                tables = tables_of(paths, listed, managed)
                 if tables:
                     self.on_tables(tables)
             return listed
@@ -112,7 +112,7 @@ def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
 
 def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -> Iterator[Task]:
     """Yield tasks with their outputs. Files that an earlier run wrote are left out."""
-    there, spell = store_of(output), spelling()
+    store, spell = store_of(output), spelling()
     # files of one tree have distinct paths below it, and so do their outputs
     one_tree = len({item.path.removesuffix(item.relative) for item in listed}) == 1
 
@@ -120,7 +120,7 @@ def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -
     def directory(path: str) -> str:
         return spell(path + "file").removesuffix("file")
 
-    home = directory(there.mirrored(output, "file").removesuffix("file"))
+    home = directory(store.mirrored(output, "file").removesuffix("file"))
     outputs: dict[str, str] = {}
     for item in listed:
         task = _task(item, options, several=len(listed) > 1)
@@ -128,7 +128,7 @@ def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -
             yield task
             continue
         try:
-            target = there.mirrored(output, item.relative)
+            target = store.mirrored(output, item.relative)
         except UsageError as error:
             error.path = shown(item.path)
             yield replace(task, row=failed_row(item.path, error))
@@ -188,12 +188,12 @@ def _each_once(listed: Sequence[FileEntry], tasks: Iterable[Task]) -> Iterator[T
         return
     spell = spelling()
     own = ((spell(item.path), item.path) for item in listed if store_of(item.path).link_target(item.path) is None)
-    taken = {spelled: path for spelled, path in own if spelled in led_to}
+    paths = {spelled: path for spelled, path in own if spelled in led_to}
     for task in tasks:
         other = task.path
         link = None if task.row is not None else store_of(task.path).link_target(task.path)
         if link is not None:
-            other = taken.setdefault(link, task.path)
+            other = paths.setdefault(link, task.path)
         if other == task.path:
             yield task
         else:
@@ -208,8 +208,8 @@ def _without_tables(tasks: Sequence[Task]) -> list[Task]:
         store = store_of(task.path)
         if store.remote and task.row is None:
             of_store.setdefault(store, []).append(task.path)
-    found = {store: TableSearch(store, paths) for store, paths in of_store.items()}
-    return [_with_table(task, found.get(store_of(task.path))) for task in tasks]
+    searches = {store: TableSearch(store, paths) for store, paths in of_store.items()}
+    return [_with_table(task, searches.get(store_of(task.path))) for task in tasks]
 
 
 def _with_table(task: Task, tables: TableSearch | None) -> Task:

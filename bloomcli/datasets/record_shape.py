@@ -78,16 +78,16 @@ def _parts(kind: Any) -> Shape:
 
 def leaves(shape: Shape, above: str = "") -> list[str]:
     """The paths of the leaf columns: ``user.email``, ``tags.element``, ``props.value``."""
-    found: list[str] = []
+    paths: list[str] = []
     for field in shape:
         path = above + field.name
-        found += leaves(field.parts, f"{path}.") if field.parts else [path]
-    return found
+        paths += leaves(field.parts, f"{path}.") if field.parts else [path]
+    return paths
 
 
 def prune_shape(shape: Shape, chosen: Collection[str], above: str = "") -> Shape:
     """The shape reduced to the chosen leaves."""
-    return tuple(found for field in shape if (found := _prune_field(field, chosen, above + field.name)) is not None)
+    return tuple(pruned for field in shape if (pruned := _prune_field(field, chosen, above + field.name)) is not None)
 
 
 def _prune_field(field: RecordField, chosen: Collection[str], path: str) -> RecordField | None:
@@ -173,8 +173,8 @@ def _position(kind: Any, field: RecordField, with_ids: bool) -> int | None:
     """The position of a field in a file's struct; None if the struct doesn't have it."""
     fields = [kind.field(at) for at in range(kind.num_fields)]
     if field.field_id is not None and with_ids:
-        return next((at for at, one in enumerate(fields) if _id_of(one) == field.field_id), None)
-    return next((at for at, one in enumerate(fields) if one.name in field.names), None)
+        return next((at for at, child in enumerate(fields) if _id_of(child) == field.field_id), None)
+    return next((at for at, child in enumerate(fields) if child.name in field.names), None)
 
 
 def _cast(array: pa.Array, field: RecordField, path: str) -> pa.Array:
@@ -260,16 +260,16 @@ def _is_binary(kind: Any) -> bool:
     return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
 
 
-def chosen_leaves(known: Sequence[str], select: Sequence[str]) -> tuple[list[str], list[str]]:
+def chosen_leaves(paths: Sequence[str], select: Sequence[str]) -> tuple[list[str], list[str]]:
     """The leaves that names, groups and globs select (all if `select` is empty), and the names that select none."""
     if not select:
-        return list(known), []
+        return list(paths), []
     chosen: set[str] = set()
     missing = []
     for name in select:
-        found = {p for p in known if p == name or p.startswith(f"{name}.")}
-        found = found or {p for p in known if fnmatchcase(p, name)}
-        chosen |= found
-        if not found:
+        matches = {p for p in paths if p == name or p.startswith(f"{name}.")}
+        matches = matches or {p for p in paths if fnmatchcase(p, name)}
+        chosen |= matches
+        if not matches:
             missing.append(name)
-    return [path for path in known if path in chosen], missing
+    return [path for path in paths if path in chosen], missing

@@ -225,8 +225,8 @@ def _collect(context: Any, packs: Sequence[Pack], on_row: OnRow | None) -> dict[
     from pyspark.errors import PySparkException
 
     try:
-        found = context.parallelize(packs, len(packs)).flatMap(run_pack)
-        return dict(found.collect()) if on_row is None else _collect_in_turn(found, on_row)
+        rdd = context.parallelize(packs, len(packs)).flatMap(run_pack)
+        return dict(rdd.collect()) if on_row is None else _collect_in_turn(rdd, on_row)
     except (PySparkException, java_error()) as error:
         failure = job_error(error)
         if packs[0].isolated or not any(sign in str(error) for sign in _CRASH_SIGNS):
@@ -234,14 +234,14 @@ def _collect(context: Any, packs: Sequence[Pack], on_row: OnRow | None) -> dict[
     return _collect(context, [replace(p, isolated=True) for p in packs], on_row)
 
 
-def _collect_in_turn(found: Any, on_row: OnRow) -> dict[int, FileRow]:
+def _collect_in_turn(rdd: Any, on_row: OnRow) -> dict[int, FileRow]:
     """The rows by position, as reports keep them. `on_row` is called with each complete row before.
 
     All tasks run first, in parallel; then the driver fetches the rows of one partition at a time.
     """
     from pyspark import StorageLevel
 
-    kept = found.persist(StorageLevel.DISK_ONLY)
+    kept = rdd.persist(StorageLevel.DISK_ONLY)
     try:
         kept.count()
         rows: dict[int, FileRow] = {}

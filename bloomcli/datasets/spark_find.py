@@ -126,8 +126,8 @@ def few_of(chosen: DataFrame) -> list[bytes] | None:
 def _collected(chosen: DataFrame) -> pa.ChunkedArray | None:
     """The values, if they are few. If Spark doesn't know their number, they are collected in pieces up to the limit:
     Spark's estimates can be far too low."""
-    known = _known_bytes(chosen)
-    if known is not None and known <= SHARED_BYTES:
+    size = _known_bytes(chosen)
+    if size is not None and size <= SHARED_BYTES:
         return chosen.toArrow().column(0)
     pieces = partial(pieces_of, most=SHARED_BYTES // _SHARED_PIECES)
     collected = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
@@ -205,11 +205,11 @@ def _found(context: Any, parts: Sequence[Part], blocks: Sequence[bytes], search:
     """The pickled results of each part, for values on the driver."""
     if sum(map(len, blocks)) <= SHARED_BYTES:
         shared = context.broadcast(SharedBlocks(blocks))
-        found = context.parallelize(parts, len(parts)).flatMap(lambda part: search(part, shared.value.blocks()))
+        rdd = context.parallelize(parts, len(parts)).flatMap(lambda part: search(part, shared.value.blocks()))
     else:
         rows = context.parallelize([(block,) for block in blocks], 1)
-        found = _pairs(context, parts, rows).mapPartitions(partial(_searched, search=search))
-    return found.map(partial(pickle.dumps, protocol=5))  # type: ignore[no-any-return]
+        rdd = _pairs(context, parts, rows).mapPartitions(partial(_searched, search=search))
+    return rdd.map(partial(pickle.dumps, protocol=5))  # type: ignore[no-any-return]
 
 
 def _column_of(values: DataFrame, column: str | None) -> DataFrame:
@@ -262,14 +262,14 @@ def _of_shared(
                 yield rows.cast(arrow)
 
 
-def _gathered(found: Iterable[pa.RecordBatch | FileFound]) -> Iterator[pa.RecordBatch]:
+def _gathered(stream: Iterable[pa.RecordBatch | FileFound]) -> Iterator[pa.RecordBatch]:
     """Join the rows of several files to larger batches: Java takes as long for a batch of few rows as for many.
 
     Raises FileFailed.
     """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
-    for item in found:
+    for item in stream:
         if isinstance(item, FileFound):
             _check(item)
             continue
@@ -337,10 +337,10 @@ class FileFailed(Exception):
     """A file can't be searched. This ends the query, as in Spark's own readers."""
 
 
-def _check(found: FileFound) -> None:
+def _check(file_found: FileFound) -> None:
     """Raise FileFailed for a file that can't be searched."""
-    if found.error is not None:
-        raise FileFailed(f"{found.error} (hint: {found.hint})" if found.hint else found.error)
+    if file_found.error is not None:
+        raise FileFailed(f"{file_found.error} (hint: {file_found.hint})" if file_found.hint else file_found.error)
 
 
 def _schema_of(kind: DataType, record: pa.DataType) -> StructType:

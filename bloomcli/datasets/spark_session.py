@@ -47,10 +47,10 @@ def with_session_keys(options: O, session: Any) -> O:
     """
     if options.keys is not None:
         return options
-    found = session.conf.get(_KEY_LIST, None) or session.sparkContext._jsc.hadoopConfiguration().get(_KEY_LIST)
-    if not found:
+    key_list = session.conf.get(_KEY_LIST, None) or session.sparkContext._jsc.hadoopConfiguration().get(_KEY_LIST)
+    if not key_list:
         return options
-    pairs = [one.strip().partition(":") for one in found.split(",") if one.strip()]
+    pairs = [entry.strip().partition(":") for entry in key_list.split(",") if entry.strip()]
     return replace(options, keys=Keys(keys={name.strip(): f"base64:{key.strip()}" for name, _, key in pairs}))
 
 
@@ -88,14 +88,14 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
     with tempfile.TemporaryFile() as output:
         try:
             with _output_to(output) if quiet else nullcontext():
-                found = builder.getOrCreate()
-            if quiet and (server := getattr(found.sparkContext, "_accumulatorServer", None)) is not None:
+                spark = builder.getOrCreate()
+            if quiet and (server := getattr(spark.sparkContext, "_accumulatorServer", None)) is not None:
                 # its own prints a traceback if Java has ended; the call that the command waits for raises the error
                 server.handle_error = lambda *_: None
         except (PySparkException, Py4JError, OSError) as error:
             output.seek(0)
             raise _start_error(error, output.read(_OUTPUT_READ).decode("utf-8", "replace")) from None
-    return found
+    return spark
 
 
 def is_running() -> bool:
@@ -104,14 +104,14 @@ def is_running() -> bool:
     return _GATEWAY in os.environ or (sql is not None and sql.SparkSession.getActiveSession() is not None)
 
 
-def checked_session(given: Any) -> Any:
+def checked_session(spark: Any) -> Any:
     """The session that a caller passes. Raises UsageError if it isn't one, or is stopped."""
     hint = "pass an active one, such as SparkSession.builder.getOrCreate()"
-    if not (hasattr(given, "builder") and hasattr(given, "createDataFrame")):
-        raise UsageError(f"a SparkSession is needed to run on, not {given!r:.80}", hint=hint)
-    if not is_connect(given) and given.sparkContext._jsc is None:
+    if not (hasattr(spark, "builder") and hasattr(spark, "createDataFrame")):
+        raise UsageError(f"a SparkSession is needed to run on, not {spark!r:.80}", hint=hint)
+    if not is_connect(spark) and spark.sparkContext._jsc is None:
         raise UsageError("the SparkSession is stopped", hint=hint)
-    return given
+    return spark
 
 
 def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:
@@ -155,8 +155,8 @@ def _start_error(error: Exception, output: str) -> UnsupportedError:
     if "UnsupportedClassVersionError" in output or "Unrecognized option: --add-" in output:
         return UnsupportedError(f"Spark doesn't start: {java} is too old", hint=hint)
     if shutil.which("java" if home is None else f"{home}/bin/java") is None:
-        found = f"JAVA_HOME ({home}) has no bin/java" if home else "there is no Java"
-        return UnsupportedError(f"Spark doesn't start: {found}", hint=hint)
+        problem = f"JAVA_HOME ({home}) has no bin/java" if home else "there is no Java"
+        return UnsupportedError(f"Spark doesn't start: {problem}", hint=hint)
     lines = [line.strip() for line in output.splitlines() if line.strip() and not _is_frame(line)]
     last_output = f"; the last line of its output: {lines[-1]}" if lines else ""
     return UnsupportedError(

@@ -67,12 +67,12 @@ class BloomFilters(DataSource):
 
 class _Reader(DataSourceReader):
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
-        known = table()
+        all_columns = table()
         for field in schema.fields:
-            if field.name not in known.names or known[field.name].dataType != field.dataType:
+            if field.name not in all_columns.names or all_columns[field.name].dataType != field.dataType:
                 raise UsageError(
                     f"filters have no column {field.name!r} of type {field.dataType.simpleString()}",
-                    hint=f"the columns are: {known.simpleString()}",
+                    hint=f"the columns are: {all_columns.simpleString()}",
                 )
         self.names = schema.names
         self.columns, self.exclude = (

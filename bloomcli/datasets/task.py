@@ -180,8 +180,8 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
         case ProbeOptions():
             return _probe_row(module.run(task.path, options))
         case ValidateOptions():
-            found = module.run(task.path, options, table=task.table, threads=task.threads, progress=progress)
-            return validate_row(found)
+            report = module.run(task.path, options, table=task.table, threads=task.threads, progress=progress)
+            return validate_row(report)
     works = {IndexOptions: "run", SurveyOptions: "run", ExtentOptions: "extents", UnitOptions: "units"}
     row: FileRow = getattr(module, works[type(options)])(task.path, options)
     return row
@@ -252,13 +252,13 @@ def module_of(command: str) -> ModuleType:
 
 def _change_row(report: ChangeReport) -> FileRow:
     touched = [c for c in report.changes if c.action != "keep"]
-    structures = [one for one in report.structures if one.action != "keep"]
+    structures = [s for s in report.structures if s.action != "keep"]
     row = FileRow(
         path=report.path,
         status=Status.PLANNED if report.dry_run else Status.DONE,
         format=report.format,
         output=report.output,
-        columns=len({c.column for c in touched} | {one.column for one in structures if one.column is not None}),
+        columns=len({c.column for c in touched} | {s.column for s in structures if s.column is not None}),
         structures=len(structures) if report.command == "repair" else None,
         filters=sum(c.filters for c in touched),
         filter_bytes=sum((c.bitset_bytes or 0) * c.filters for c in touched),
@@ -294,7 +294,7 @@ def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
     every_filter: tuple[FilterFacts | EngineFilterFacts, ...] = (*report.filters, *report.engine_filters)
     broken = [f"unreadable: {f.problem}" for f in report.filters if f.problem is not None]
     broken += [f"of an engine not used: {f.problem}" for f in report.engine_filters if f.problem is not None]
-    reasons = [f"{len(broken)} {one}" for one in broken[:1]]
+    reasons = [f"{len(broken)} {reason}" for reason in broken[:1]]
     reasons += [] if report.unverified is None else [report.unverified]
     return FileRow(
         path=report.path,

@@ -143,9 +143,9 @@ class Blocks:
     @classmethod
     def of(cls, values: Values) -> Blocks:
         """The values of a search in this process: one block, however many they are."""
-        made = cls(())
-        made.only = Block(values.texts, values)
-        return made
+        blocks = cls(())
+        blocks.only = Block(values.texts, values)
+        return blocks
 
     def wanted(
         self, key: object, convert: Callable[[pa.LargeBinaryArray], WantedValues], path: str

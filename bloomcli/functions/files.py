@@ -56,8 +56,8 @@ class Table:
 
     def options(self) -> TableOptions:
         """The options of ``--table``."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return TableOptions(table=taken_path("name", given.pop("name")), **given).checked()
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return TableOptions(table=taken_path("name", values.pop("name")), **values).checked()
 
 
 OnRow = Callable[[FileRow], None]

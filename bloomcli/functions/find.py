@@ -66,8 +66,8 @@ class FoundRows:
         return True
 
     def _each(self) -> Iterator[pa.RecordBatch]:
-        for one in self._search.files():
-            yield from one.batches
+        for file in self._search.files():
+            yield from file.batches
 
     def to_arrow(self) -> pa.Table:
         """The rows that weren't read yet, as one `pyarrow.Table`; called again, the same table.

@@ -232,12 +232,12 @@ def with_options(
         raise UsageError(f"a filter may be at least once as large as its values need, not {max_oversize} times")
     engines = tuple(dict.fromkeys(reader(name).name for name in readers)) or None
     options = {"max_fpp": max_fpp, "max_oversize": max_oversize, "readers": engines, "table": table, "size": size}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    no_limits: dict[str, Any] = dict.fromkeys({"max_fpp", "max_oversize"} & given.keys())
+    overrides: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    no_limits: dict[str, Any] = dict.fromkeys({"max_fpp", "max_oversize"} & overrides.keys())
 
     def part(old: Part, settings: dict[str, Any]) -> Part:
         columns = tuple(c._replace(limits=c.limits._replace(**no_limits)) for c in old.columns)
         return old._replace(columns=columns, **settings)
 
-    elsewhere = dict.fromkeys(given)  # the part for all files has them, and the others don't set them
-    return replace(policy, whole=part(policy.whole, given), files=tuple(part(p, elsewhere) for p in policy.files))
+    elsewhere = dict.fromkeys(overrides)  # the part for all files has them, and the others don't set them
+    return replace(policy, whole=part(policy.whole, overrides), files=tuple(part(p, elsewhere) for p in policy.files))

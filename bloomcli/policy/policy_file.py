@@ -110,7 +110,7 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
                 hint=f"or write {NAME}, which has the keys at its top level",
             )
         table = tool["bloom"]
-    keys = Keys(folder_of(name), readers=bool(readers), found=isinstance(path, FoundPolicy))
+    keys = Keys(folder_of(name), readers=bool(readers), implicit=isinstance(path, FoundPolicy))
     policy = keys.policy(table, path=name)
     if keys.problems:
         _raise(keys.problems, text, name, within)
@@ -143,13 +143,13 @@ def _decode(data: bytes) -> str:
 
 def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...]) -> NoReturn:
     """Raise one error with all problems, ordered by line."""
-    known = key_lines(text)
+    numbers = key_lines(text)
 
     def line(problem: Problem) -> int:
-        return line_of(known, (*within, *problem.at))
+        return line_of(numbers, (*within, *problem.at))
 
     def where(problem: Problem) -> str:
-        return f"{name}:{found}" if (found := line(problem)) else name
+        return f"{name}:{number}" if (number := line(problem)) else name
 
     ordered = sorted(problems, key=line)
     if len(ordered) == 1:

@@ -70,33 +70,33 @@ class Problem:
 class Keys:
     """Checks the tables of a policy file. Invalid settings go to `problems` and are missing in the result."""
 
-    def __init__(self, base: str, *, readers: bool = False, found: bool = False) -> None:
+    def __init__(self, base: str, *, readers: bool = False, implicit: bool = False) -> None:
         self.problems: list[Problem] = []
         self._base = base
         self._readers_known = readers
         """Whether options name readers."""
-        self._found = found
+        self._implicit = implicit
         """Whether the user didn't name the file. It may then only refer to files below its directory, and errors
         don't show their contents, because a pull request may have brought it to a machine with other files."""
         self._schemas: dict[str, TableSchema | None] = {}
 
     def policy(self, table: object, *, path: str) -> Policy:
         """Return the policy of the whole file."""
-        found = self._table(table, (), TOP)
+        keys = self._table(table, (), TOP)
         files = []
-        elements = list(self._array(found, "files", ()))
+        elements = list(self._array(keys, "files", ()))
         for index, element in elements:
             files.append(self._files(element, ("files", index)))
         self._same_files(files, [index for index, _ in elements])
-        whole = self._part(found, ())
-        tables = [((), found), *((("files", index), element) for index, element in elements)]
+        whole = self._part(keys, ())
+        tables = [((), keys), *((("files", index), element) for index, element in elements)]
         self._for_readers([whole, *files], tables)
         return Policy(
             path=path,
             base=self._base,
             whole=whole,
             files=tuple(files),
-            exclude=self._globs(found, "exclude", ()),
+            exclude=self._globs(keys, "exclude", ()),
         )
 
     def _for_readers(self, parts: Sequence[Part], tables: Sequence[tuple[At, object]]) -> None:
@@ -110,7 +110,7 @@ class Keys:
                 self._wrong((*at, "table-schema"), reason, hint)
 
     def _files(self, element: object, at: At) -> Part:
-        found = self._table(element, at, FILES)
+        keys = self._table(element, at, FILES)
         if not isinstance(element, dict):
             return Part()
         if not element.get("paths", True):
@@ -120,7 +120,7 @@ class Keys:
             self._wrong(at, "[[files]] without paths", hint)
         elif len(element) == 1:
             self._wrong(at, "no requirements for these files", f"its keys: {', '.join(_PART)}")
-        return self._part(found, at, self._globs(found, "paths", at))
+        return self._part(keys, at, self._globs(keys, "paths", at))
 
     def _same_files(self, files: list[Part], indexes: list[int]) -> None:
         first: dict[frozenset[str], int] = {}
@@ -130,24 +130,24 @@ class Keys:
                 reason = f"the same paths as files[{other}]"
                 self._wrong(("files", index, "paths"), reason, "merge the two parts")
 
-    def _part(self, found: Mapping[str, Any], at: At, paths: tuple[str, ...] = ()) -> Part:
-        require = self._names(found, "require", at, "column")
-        off = self._off(found, at)
+    def _part(self, keys: Mapping[str, Any], at: At, paths: tuple[str, ...] = ()) -> Part:
+        require = self._names(keys, "require", at, "column")
+        off = self._off(keys, at)
         return Part(
             paths=paths,
             require=require,
-            max_fpp=self._rate(found, at),
-            max_oversize=self._factor(found, at),
-            severity=self._severities(found, at, off),
+            max_fpp=self._rate(keys, at),
+            max_oversize=self._factor(keys, at),
+            severity=self._severities(keys, at, off),
             off=off,
-            columns=tuple(self._columns(found, at, require)),
-            readers=self._readers(found, at),
-            table=self._schema(found, at),
-            size=self._size(found, at),
+            columns=tuple(self._columns(keys, at, require)),
+            readers=self._readers(keys, at),
+            table=self._schema(keys, at),
+            size=self._size(keys, at),
         )
 
-    def _columns(self, found: Mapping[str, Any], at: At, required: Collection[str]) -> Iterator[ColumnPart]:
-        columns = found.get("columns", {})
+    def _columns(self, keys: Mapping[str, Any], at: At, required: Collection[str]) -> Iterator[ColumnPart]:
+        columns = keys.get("columns", {})
         at = (*at, "columns")
         if not isinstance(columns, dict):
             self._wrong(at, f"expected a table, found {_kind(columns)}", '[columns."user.*"]')
@@ -169,8 +169,8 @@ class Keys:
                 off=self._off(part, here),
             )
 
-    def _true(self, found: Mapping[str, Any], at: At) -> bool:
-        value = found.get("require")
+    def _true(self, keys: Mapping[str, Any], at: At) -> bool:
+        value = keys.get("require")
         if value is False:
             hint = "leave it out; for a column that a glob shouldn't require: off.filter-required, with a reason"
             self._wrong((*at, "require"), "false has no effect: required columns accumulate", hint)
@@ -178,16 +178,16 @@ class Keys:
             self._wrong((*at, "require"), f"expected true, found {_kind(value)}")
         return value is True
 
-    def _rate(self, found: Mapping[str, Any], at: At) -> float | None:
-        value = self._number(found, "max-fpp", at)
+    def _rate(self, keys: Mapping[str, Any], at: At) -> float | None:
+        value = self._number(keys, "max-fpp", at)
         if value is None or 0 < value < 1:
             return value
         hint = f"for {value:g} %: {value / 100:g}" if 1 <= value < 100 else None
         self._wrong((*at, "max-fpp"), f"a false-positive rate lies between 0 and 1, not at {value:g}", hint)
         return None
 
-    def _factor(self, found: Mapping[str, Any], at: At) -> float | None:
-        value = self._number(found, "max-oversize", at)
+    def _factor(self, keys: Mapping[str, Any], at: At) -> float | None:
+        value = self._number(keys, "max-oversize", at)
         if value is None or 1 <= value < float("inf"):
             return value
         reason = f"a filter may be at least once as large as its values need, not {value:g} times"
@@ -195,16 +195,16 @@ class Keys:
         self._wrong((*at, "max-oversize"), reason, hint)
         return None
 
-    def _size(self, found: Mapping[str, Any], at: At) -> str | None:
-        value = found.get("size")
+    def _size(self, keys: Mapping[str, Any], at: At) -> str | None:
+        value = keys.get("size")
         if value is None or value in SIZES:
             return value
         reason = f"unknown size {value!r}" if isinstance(value, str) else f"expected a size, found {_kind(value)}"
         self._wrong((*at, "size"), reason, " or ".join(SIZES))
         return None
 
-    def _number(self, found: Mapping[str, Any], key: str, at: At) -> float | None:
-        value = found.get(key)
+    def _number(self, keys: Mapping[str, Any], key: str, at: At) -> float | None:
+        value = keys.get(key)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -216,9 +216,9 @@ class Keys:
             self._wrong((*at, key), "a number that is too large")
             return None
 
-    def _off(self, found: Mapping[str, Any], at: At) -> dict[str, str]:
+    def _off(self, keys: Mapping[str, Any], at: At) -> dict[str, str]:
         off = {}
-        for name, reason, here in self._rules(found, "off", at):
+        for name, reason, here in self._rules(keys, "off", at):
             if not isinstance(reason, str):
                 self._wrong(here, f"expected a reason, found {_kind(reason)}", "state why the rule is switched off")
             elif not reason.strip():
@@ -227,24 +227,24 @@ class Keys:
                 off[name] = reason
         return off
 
-    def _severities(self, found: Mapping[str, Any], at: At, off: Collection[str]) -> dict[str, Severity]:
+    def _severities(self, keys: Mapping[str, Any], at: At, off: Collection[str]) -> dict[str, Severity]:
         severities = {}
-        known = [severity.value for severity in Severity]
-        for name, value, here in self._rules(found, "severity", at):
+        values = [severity.value for severity in Severity]
+        for name, value, here in self._rules(keys, "severity", at):
             if not isinstance(value, str):
-                self._wrong(here, f"expected a severity, found {_kind(value)}", ", ".join(known))
-            elif value not in known:
+                self._wrong(here, f"expected a severity, found {_kind(value)}", ", ".join(values))
+            elif value not in values:
                 hint = "a rule is switched off in [off], with a reason" if value == "off" else None
-                self._wrong(here, f"unknown severity {value!r}", hint or _near(value.lower(), known))
+                self._wrong(here, f"unknown severity {value!r}", hint or _near(value.lower(), values))
             elif name in off:
                 self._wrong(here, "no effect: the rule is also switched off", "remove one of them")
             else:
                 severities[name] = Severity(value)
         return severities
 
-    def _rules(self, found: Mapping[str, Any], key: str, at: At) -> Iterator[tuple[str, object, At]]:
+    def _rules(self, keys: Mapping[str, Any], key: str, at: At) -> Iterator[tuple[str, object, At]]:
         """Yield the entries of a table whose keys are rules."""
-        table = found.get(key, {})
+        table = keys.get(key, {})
         if not isinstance(table, dict):
             self._wrong((*at, key), f"expected a table of rules, found {_kind(table)}")
             return
@@ -257,25 +257,25 @@ class Keys:
             else:
                 yield name, value, here
 
-    def _readers(self, found: Mapping[str, Any], at: At) -> tuple[str, ...] | None:
-        if "readers" not in found:
+    def _readers(self, keys: Mapping[str, Any], at: At) -> tuple[str, ...] | None:
+        if "readers" not in keys:
             return None
 
-        known: dict[str, str] = {}
-        for name in self._names(found, "readers", at, "reader"):
-            here = (*at, "readers", found["readers"].index(name))
+        names: dict[str, str] = {}
+        for name in self._names(keys, "readers", at, "reader"):
+            here = (*at, "readers", keys["readers"].index(name))
             try:
-                one = reader(name).name
+                reader_name = reader(name).name
             except UsageError as error:
                 self._wrong(here, error.reason, error.hint)
                 continue
-            if one in known:
-                self._wrong(here, f"{name!r} is the same as {known[one]!r}", "remove one of them")
-            known.setdefault(one, name)
-        return tuple(known)
+            if reader_name in names:
+                self._wrong(here, f"{name!r} is the same as {names[reader_name]!r}", "remove one of them")
+            names.setdefault(reader_name, name)
+        return tuple(names)
 
-    def _schema(self, found: Mapping[str, Any], at: At) -> TableSchema | None:
-        value = found.get("table-schema")
+    def _schema(self, keys: Mapping[str, Any], at: At) -> TableSchema | None:
+        value = keys.get("table-schema")
         if value is None:
             return None
         at = (*at, "table-schema")
@@ -294,22 +294,22 @@ class Keys:
 
         # errors contain the name as written
         path = value if is_uri(value) else os.path.join(self._base, value)  # noqa: PTH118
-        if self._found and not _is_below(self._base, value):
+        if self._implicit and not _is_below(self._base, value):
             self._wrong(at, f"{value!r} isn't below the policy's directory", _NAME_IT)
             return None
         try:
             return read(path)
         except BloomError as error:
-            if self._found:
+            if self._implicit:
                 self._wrong(at, f"{value!r} can't be read as a table's schema", _NAME_IT)
             else:
                 self._wrong(at, error.message, error.hint)
             return None
 
-    def _globs(self, found: Mapping[str, Any], key: str, at: At) -> tuple[str, ...]:
+    def _globs(self, keys: Mapping[str, Any], key: str, at: At) -> tuple[str, ...]:
         kept: list[str] = []
-        for glob in self._names(found, key, at, "glob"):
-            here = (*at, key, found[key].index(glob))
+        for glob in self._names(keys, key, at, "glob"):
+            here = (*at, key, keys[key].index(glob))
             reason = globs.problem(glob)
             if reason is not None:
                 self._wrong(here, f"invalid glob {glob!r}: {reason}")
@@ -321,10 +321,10 @@ class Keys:
                 kept.append(glob)
         return tuple(kept)
 
-    def _names(self, found: Mapping[str, Any], key: str, at: At, noun: str) -> tuple[str, ...]:
+    def _names(self, keys: Mapping[str, Any], key: str, at: At, noun: str) -> tuple[str, ...]:
         """Return an array of strings without duplicates and empty strings."""
         names: dict[str, None] = {}
-        for index, name in self._array(found, key, at):
+        for index, name in self._array(keys, key, at):
             here = (*at, key, index)
             if not isinstance(name, str):
                 self._wrong(here, f"expected a {noun}'s name, found {_kind(name)}")
@@ -336,8 +336,8 @@ class Keys:
                 names[name] = None
         return tuple(names)
 
-    def _array(self, found: Mapping[str, Any], key: str, at: At) -> Iterator[tuple[int, object]]:
-        value = found.get(key, [])
+    def _array(self, keys: Mapping[str, Any], key: str, at: At) -> Iterator[tuple[int, object]]:
+        value = keys.get(key, [])
         if not isinstance(value, list):
             hint = f"{key} = [{value!r}]".replace("'", '"') if isinstance(value, str) else None
             hint = "[[files]], with two brackets" if key == "files" else hint
@@ -345,16 +345,16 @@ class Keys:
             return
         yield from enumerate(value)
 
-    def _table(self, value: object, at: At, known: Collection[str]) -> dict[str, Any]:
+    def _table(self, value: object, at: At, names: Collection[str]) -> dict[str, Any]:
         """Return the known keys of a table."""
         if not isinstance(value, dict):
             self._wrong(at, f"expected a table, found {_kind(value)}")
             return {}
         for key in value:
-            if key not in known:
-                dotted = _dotted(key, value[key], at) if known is COLUMN else None
-                self._wrong((*at, key), f"unknown key {key!r}", dotted or _key_hint(key, known))
-        return {key: item for key, item in value.items() if key in known}
+            if key not in names:
+                dotted = _dotted(key, value[key], at) if names is COLUMN else None
+                self._wrong((*at, key), f"unknown key {key!r}", dotted or _key_hint(key, names))
+        return {key: item for key, item in value.items() if key in names}
 
     def _wrong(self, at: At, reason: str, hint: str | None = None) -> None:
         self.problems.append(Problem(at=at, reason=reason, hint=hint))
@@ -394,16 +394,16 @@ def _dotted(key: str, value: object, at: At) -> str | None:
     return f"dots in a column's name need quotes: [{'.'.join(tables)}.{quoted}]"
 
 
-def _near(name: str, known: Collection[str]) -> str:
-    near = near_names(name, known, n=3, cutoff=_NEAR)
-    return f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known)}"
+def _near(name: str, names: Collection[str]) -> str:
+    near = near_names(name, names, n=3, cutoff=_NEAR)
+    return f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(names)}"
 
 
-def _key_hint(key: str, known: Collection[str]) -> str:
+def _key_hint(key: str, names: Collection[str]) -> str:
     """Return the hint for an unknown key."""
     if key in RULES:
         return f'severity.{key} = "note", or off.{key} = "the reason"'
-    return _location_hint(key) or _near(key.lower(), known)
+    return _location_hint(key) or _near(key.lower(), names)
 
 
 def _location_hint(key: str) -> str | None:

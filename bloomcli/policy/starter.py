@@ -88,8 +88,8 @@ def toml_string(text: str) -> str:
 
 def comment(text: str) -> str:
     """Return text for a comment, without line breaks and control characters."""
-    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return plain if len(plain) <= _WIDEST else "..." + plain[-_WIDEST:]
+    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return line if len(line) <= _WIDEST else "..." + line[-_WIDEST:]
 
 
 _COLUMNS_SHOWN: Final = 20
@@ -242,10 +242,10 @@ def _failing(rows: Sequence[FileRow]) -> Iterator[str]:
     if not by_rule:
         return
     yield "# These files still fail, by findings that don't depend on a limit:"
-    for rule, found in by_rule.items():
-        path, column = found[0]
+    for rule, places in by_rule.items():
+        path, column = places[0]
         where = comment(path) if column is None else f"{comment(column)} in {comment(path)}"
-        yield f"#   {rule}: {plural(len(found), 'finding')}, the first: {where}"
+        yield f"#   {rule}: {plural(len(places), 'finding')}, the first: {where}"
     yield "# Fix them, or switch off a rule below with a reason, or keep the known findings in a --baseline."
     yield ""
 
@@ -253,15 +253,15 @@ def _failing(rows: Sequence[FileRow]) -> Iterator[str]:
 def _require(whole: _Columns, parts: dict[str, _Columns]) -> Iterator[str]:
     yield "# Columns that must have a filter in every row group with values (rule filter-required)."
     below = {name for part in parts.values() for name in part.required}
-    known = {*whole.required, *below}
-    others = [name for name, files in whole.in_files.items() if files and name not in known and whole.selected(name)]
+    needed = {*whole.required, *below}
+    others = [name for name, files in whole.in_files.items() if files and name not in needed and whole.selected(name)]
     if not whole.required and not others:
         yield "# Without a filter yet. Uncomment require and keep the columns whose values queries look up."
-        found = [name for name in whole.in_files if name and whole.selected(name)]
-        names = ", ".join(map(column_glob, found[:_COLUMNS_SHOWN])) or '"id", "user.*"'
+        candidates = [name for name in whole.in_files if name and whole.selected(name)]
+        names = ", ".join(map(column_glob, candidates[:_COLUMNS_SHOWN])) or '"id", "user.*"'
         yield f"# require = [{names}]"
-        if len(found) > _COLUMNS_SHOWN:
-            yield f"# {plural(len(found) - _COLUMNS_SHOWN, 'more column')}: `bloom inspect --all` shows them"
+        if len(candidates) > _COLUMNS_SHOWN:
+            yield f"# {plural(len(candidates) - _COLUMNS_SHOWN, 'more column')}: `bloom inspect --all` shows them"
     else:
         yield from _array(whole, whole.required, others)
     yield ""
@@ -322,12 +322,12 @@ def _globs(paths: Sequence[str], base: str) -> list[str | None]:
     for root, folders in located:
         shared = zip(common.get(root, folders), folders, strict=False)
         common[root] = tuple(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], shared))
-    found: list[str | None] = []
+    patterns: list[str | None] = []
     for root, folders in located:
         depth = len(common[root])
         top = "/".join(map(_glob, folders[: depth + 1]))
-        found.append(f"{globs.escape(root)}{top}/**" if len(folders) > depth else None)
-    return found
+        patterns.append(f"{globs.escape(root)}{top}/**" if len(folders) > depth else None)
+    return patterns
 
 
 def _folders(path: str, base: str) -> tuple[str, _Folder]:
@@ -382,16 +382,16 @@ def recommended_policy(
 def _lines(
     required: Sequence[RequiredColumn], files: int, readers: Sequence[str], table_schema: str | None, tight: bool
 ) -> Iterator[str]:
-    usual = min(one.fpp for one in required)
+    usual = min(column.fpp for column in required)
     yield "# The Bloom filters that these files need, for `bloom add` and `bloom validate`."
     yield f"# Written by `bloom advise` for {plural(files, 'file')}: it requires the filters that are worth their"
     yield "# bytes."
     yield from _ABOUT_KEYS
     yield "# Columns that must have a filter in every row group with values (rule filter-required)."
     yield "require = ["
-    for one in required:
-        yield from (f"  # {comment(line)}" for line in wrap(one.reason, _WIDTH))
-        yield f"  {column_glob(one.column)},"
+    for column in required:
+        yield from (f"  # {comment(line)}" for line in wrap(column.reason, _WIDTH))
+        yield f"  {column_glob(column.column)},"
     yield "]"
     yield ""
     yield "# The highest measured false-positive rate, 0 to 1 (rule filter-fpp)."
@@ -403,11 +403,11 @@ def _lines(
         yield ""
     yield from reader_lines(readers, table_schema)
     yield from REST
-    for one in required:
-        if one.fpp > usual:
+    for column in required:
+        if column.fpp > usual:
             yield ""
-            yield f"[columns.{column_glob(one.column)}]"
-            yield f"max-fpp = {_up(one.fpp):g}"
+            yield f"[columns.{column_glob(column.column)}]"
+            yield f"max-fpp = {_up(column.fpp):g}"
 
 
 def _up(rate: float) -> float:

@@ -138,9 +138,9 @@ class TableSchema:
         column, or if the path matches several of different types.
         """
         for fold in (str, str.lower):
-            found = set(_walk(self.root, fold(path), fold))
-            if found:
-                return found.pop() if len(found) == 1 else None
+            types = set(_walk(self.root, fold(path), fold))
+            if types:
+                return types.pop() if len(types) == 1 else None
         return None
 
 
@@ -148,12 +148,12 @@ def _walk(root: AnyType, path: str, fold: Callable[[str], str]) -> Iterator[Tabl
     """Yield every leaf type that matches a path. Each state is visited once, which bounds time by types times
     steps."""
     waiting: list[tuple[AnyType, int]] = [(root, 0)]
-    seen: set[tuple[int, int]] = set()
+    states: set[tuple[int, int]] = set()
     while waiting:
         node, at = waiting.pop()
-        if (id(node), at) in seen:
+        if (id(node), at) in states:
             continue
-        seen.add((id(node), at))
+        states.add((id(node), at))
         if isinstance(node, TableType):
             if at >= len(path):
                 yield node
@@ -252,13 +252,13 @@ def _struct(node: dict[str, Any], path: str, at: str, depth: int) -> Group:
     inside = f"{at}.fields" if at else "fields"
     if not isinstance(fields, list):
         _fault("a struct without a list of fields", path, inside)
-    found: list[tuple[str, AnyType]] = []
+    members: list[tuple[str, AnyType]] = []
     for index, field in enumerate(fields):
         here = f"{inside}[{index}]"
         if not isinstance(field, dict) or not isinstance(field.get("name"), str):
             _fault("a field without a name", path, here)
-        found.append((field["name"], _type(field.get("type"), path, f"{here}.type", depth + 1)))
-    return Group("struct", tuple(found))
+        members.append((field["name"], _type(field.get("type"), path, f"{here}.type", depth + 1)))
+    return Group("struct", tuple(members))
 
 
 def _type(node: Any, path: str, at: str, depth: int) -> AnyType:
@@ -349,14 +349,14 @@ class _Parser:
         self.next = 0
 
     def _tokens(self) -> list[Token]:
-        found = []
+        tokens = []
         for match in _TOKEN.finditer(self.text):
             kind = match.lastgroup or "sign"
             if kind != "skip":
                 raw = match[0]
                 text = raw[1:-1].replace(raw[0] * 2, raw[0]) if kind == "quoted" else raw
-                found.append(Token(text, kind, match.start()))
-        return found
+                tokens.append(Token(text, kind, match.start()))
+        return tokens
 
     def fault(self, reason: str, token: Token | None = None, hint: str = _HINT) -> NoReturn:
         at = (token or self.peek()).at
@@ -426,21 +426,21 @@ class _Parser:
             depth: the depth of the columns' types.
             constraints: there may be table constraints among the columns.
         """
-        found: list[tuple[str, AnyType]] = []
+        columns: list[tuple[str, AnyType]] = []
         while not (closing and self.accept(closing)):
             if not closing and self.peek().kind == "end":
-                return found
+                return columns
             if not (constraints and self.constraint()):
                 name = self.name()
                 self.accept(":")
-                found.append((name, self.type(depth)))
+                columns.append((name, self.type(depth)))
             self.options()
             if self.accept(","):
                 continue
             if closing:
                 self.expect(closing)
-            return found
-        return found
+            return columns
+        return columns
 
     def constraint(self) -> bool:
         first = self.peek().word()
@@ -481,7 +481,7 @@ class _Parser:
         """Parse one type, including DuckDB's []."""
         if depth > limits.TABLE_SCHEMA_MAX_DEPTH:
             self.fault(f"the types nest deeper than {limits.TABLE_SCHEMA_MAX_DEPTH}")
-        found = self.plain_type(depth)
+        kind = self.plain_type(depth)
         while self.accept("["):
             if self.peek().text.isdecimal():
                 self.next += 1
@@ -489,8 +489,8 @@ class _Parser:
             depth += 1
             if depth > limits.TABLE_SCHEMA_MAX_DEPTH:
                 self.fault(f"the types nest deeper than {limits.TABLE_SCHEMA_MAX_DEPTH}")
-            found = group("list", found)
-        return found
+            kind = group("list", kind)
+        return kind
 
     def plain_type(self, depth: int) -> AnyType:
         token = self.take()
@@ -532,16 +532,16 @@ class _Parser:
     def figures(self) -> tuple[int, ...]:
         """Parse a type's parameters: (9, 2), (10), (max)."""
         self.expect("(")
-        found = []
+        figures = []
         while not self.accept(")"):
             token = self.take()
             if token.kind == "end":
                 self.fault("a bracket that is never closed", token)
             if token.text.isdecimal() and len(token.text) <= _FIGURE_DIGITS:
-                found.append(int(token.text))
+                figures.append(int(token.text))
             elif token.kind != "word" and token.text != ",":
                 self.fault(f"unexpected {token.text[:40]!r} in a type's parameters", token)
-        return tuple(found)
+        return tuple(figures)
 
 
 _TEXT: Final = (

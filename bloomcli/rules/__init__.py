@@ -135,12 +135,12 @@ RULES: Final = {i: Rule(id=i, group=g, severity=s, title=t, when=w) for i, g, s,
 
 def rule(id: str) -> Rule:  # noqa: A002  it is the rule's id
     """Return the rule with this id. Raises UsageError, with similar ids, if it doesn't exist."""
-    found = RULES.get(id)
-    if found is None:
+    entry = RULES.get(id)
+    if entry is None:
         near = near_names(id, RULES, n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(near)}?" if near else "`bloom validate --explain` lists the rules"
         raise UsageError(f"there is no rule {id!r}", hint=hint)
-    return found
+    return entry
 
 
 @cache

@@ -35,12 +35,12 @@ _DOUBLE_BYTES: Final = 8
 
 def reader(name: str) -> Reader:
     """Return the reader with this name or alias, in any case. Raises UsageError, with similar names, if unknown."""
-    found = _BY_ANY_NAME.get(name.strip().lower().replace("_", "-"))
-    if found is not None:
-        return found
+    who = _BY_ANY_NAME.get(name.strip().lower().replace("_", "-"))
+    if who is not None:
+        return who
     near = near_names(name.strip().lower(), _BY_ANY_NAME, n=3, cutoff=0.5)
-    known = "readers: " + ", ".join(READERS)
-    raise UsageError(f"unknown reader {name!r}", hint=f"did you mean {' or '.join(near)}? {known}" if near else known)
+    offer = "readers: " + ", ".join(READERS)
+    raise UsageError(f"unknown reader {name!r}", hint=f"did you mean {' or '.join(near)}? {offer}" if near else offer)
 
 
 def named(names: Iterable[str], file_format: str) -> list[Reader]:
@@ -48,8 +48,8 @@ def named(names: Iterable[str], file_format: str) -> list[Reader]:
 
     Raises UsageError for an unknown name.
     """
-    found = {who.name: who for who in map(reader, names)}
-    return [who for who in found.values() if file_format in who.probes]
+    by_name = {who.name: who for who in map(reader, names)}
+    return [who for who in by_name.values() if file_format in who.probes]
 
 
 def everyone(file_format: str, *, tables: bool) -> list[Reader]:
@@ -69,9 +69,9 @@ def superseded(file_format: str) -> list[Reader]:
     return [who for who in ROWS if file_format in who.probes and who.superseded]
 
 
-def evidence(rule: str, found: Sequence[Reader]) -> str:
+def evidence(rule: str, wrong: Sequence[Reader]) -> str:
     """Return the evidence that readers break a rule: kind, versions and observation."""
-    return "; ".join(evidence_text(who.wrong_about[rule]) for who in found)
+    return "; ".join(evidence_text(who.wrong_about[rule]) for who in wrong)
 
 
 def evidence_text(fact: Evidence) -> str:
@@ -169,12 +169,12 @@ def uses(who: Reader, formats: Collection[str], columns: Iterable[Encoded]) -> t
         formats: the formats of the files.
         columns: the columns.
     """
-    found: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for column in columns:
-        found.setdefault(_verdict(who, formats, column), []).append(column.column)
+        groups.setdefault(_verdict(who, formats, column), []).append(column.column)
     return tuple(
         ReaderUse(reader=who.name, title=who.title, verdict=verdict, columns=tuple(names), reason=reason)
-        for (verdict, reason), names in found.items()
+        for (verdict, reason), names in groups.items()
     )
 
 

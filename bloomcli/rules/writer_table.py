@@ -70,10 +70,10 @@ class WriterFault(NamedTuple):
 
     def made(self, created_by: str) -> bool:
         """Whether a version with the fault wrote a file."""
-        found = None if self.created_by is None else re.match(self.created_by, created_by)
-        if found is None:
+        match = None if self.created_by is None else re.match(self.created_by, created_by)
+        if match is None:
             return False
-        return self.before is None or tuple(int(number or 0) for number in found.groups()) < self.before
+        return self.before is None or tuple(int(number or 0) for number in match.groups()) < self.before
 
 
 _BYTES: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")

@@ -136,13 +136,13 @@ class Baseline:
         key = _keyed(self._whole())
         accepted = _runs(self.entries, key)
 
-        def known(entry: Entry) -> bool:
+        def is_known(entry: Entry) -> bool:
             runs = accepted.get(key(entry))
             return runs is not None and (
                 entry.places is None or group_ranges.within(group_ranges.read(entry.places), runs)
             )
 
-        return [replace(f, known=f.counts and known(self.entry(f))) for f in findings]
+        return [replace(f, known=f.counts and is_known(self.entry(f))) for f in findings]
 
     def gone(
         self, findings: Iterable[Finding], looked_at: Collection[str], covered: Callable[[str, Entry], bool]
@@ -157,11 +157,11 @@ class Baseline:
         whole = self._whole()
         key = _keyed(whole)
         paths = {whole(self.spelled(path)): path for path in looked_at}
-        there = {key(self.entry(f)) for f in findings}
+        keys = {key(self.entry(f)) for f in findings}
         return {
             e
             for e in self.entries
-            if key(e) not in there and (path := paths.get(key(e)[1])) is not None and covered(path, e)
+            if key(e) not in keys and (path := paths.get(key(e)[1])) is not None and covered(path, e)
         }
 
     def updated(self, findings: Iterable[Finding], gone: Collection[Entry], *, in_part: bool = False) -> Baseline:
@@ -200,12 +200,12 @@ def _keyed(whole: Callable[[str], str]) -> Callable[[Entry], _Key]:
 
 def _runs(entries: Iterable[Entry], key: Callable[[Entry], _Key]) -> Mapping[_Key, list[group_ranges.Run]]:
     """The row groups of all entries, by key; empty if the key itself contains the row group."""
-    found: dict[_Key, list[group_ranges.Run]] = {}
+    by_key: dict[_Key, list[group_ranges.Run]] = {}
     for entry in entries:
-        runs = found.setdefault(key(entry), [])
+        runs = by_key.setdefault(key(entry), [])
         if entry.places is not None:
             runs += group_ranges.read(entry.places)
-    return found
+    return by_key
 
 
 def load(path: str | os.PathLike[str]) -> Baseline:
@@ -236,10 +236,10 @@ def load(path: str | os.PathLike[str]) -> Baseline:
         )
     if not isinstance(document, dict) or document.get("schema") != _SCHEMA:
         raise UsageError(f"it isn't a baseline: its schema isn't {_SCHEMA!r}", path=name, hint=_HINT)
-    found = document.get("findings")
-    if not isinstance(found, list):
+    findings = document.get("findings")
+    if not isinstance(findings, list):
         raise UsageError("it has no list of findings", path=name, field="findings", hint=_HINT)
-    return Baseline(path=name, entries=frozenset(_entry(name, i, item) for i, item in enumerate(found)))
+    return Baseline(path=name, entries=frozenset(_entry(name, i, item) for i, item in enumerate(findings)))
 
 
 _HINT: Final = "move it away; --update-baseline then writes it anew"

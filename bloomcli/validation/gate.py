@@ -24,7 +24,7 @@ from bloomcli.policy.policy import Policy
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import no_files
 from bloomcli.storage.registry import path_exists
-from bloomcli.validation import baseline as known
+from bloomcli.validation import baseline as baselines
 from bloomcli.validation.baseline import Coverage, save
 from bloomcli.words import plural
 
@@ -35,7 +35,7 @@ class GateRequest:
 
     options: ValidateOptions
     """Checked options, which apply to each file."""
-    baseline: known.Baseline | None = None
+    baseline: baselines.Baseline | None = None
     """The known findings."""
 
     @property
@@ -75,14 +75,14 @@ class GateRequest:
         if self.options.sample is None:
             return listed
         files = [item for item in listed if item.problem is None and not item.skipped]
-        taken = chosen_files(
+        positions = chosen_files(
             [item.relative for item in files],
             share(self.options.sample),
             self.options.seed,
             sure=[not item.walked or known_suffix(item.path) for item in files],
             known=lambda position: of_known_format(files[position].path),
         )
-        left_out = {item.path for position, item in enumerate(files) if position not in taken}
+        left_out = {item.path for position, item in enumerate(files) if position not in positions}
         return [item for item in listed if item.path not in left_out]
 
 
@@ -116,7 +116,7 @@ class GateResults:
         """Whether row groups were left out."""
         return self.request.options.sample_row_groups is not None
 
-    def gone(self, baseline: known.Baseline) -> set[known.Entry]:
+    def gone(self, baseline: baselines.Baseline) -> set[baselines.Entry]:
         """Entries of a baseline that this run checked for and didn't find."""
         options = self.request.options
         coverage = Coverage(
@@ -129,19 +129,19 @@ class GateResults:
         )
         formats = {row.path: row.format for row in self.done.rows if row.status is not Status.FAILED}
 
-        def covered(path: str, entry: known.Entry) -> bool:
+        def covered(path: str, entry: baselines.Entry) -> bool:
             return coverage.covers(path, formats[path], entry.id, entry.column)
 
         return baseline.gone(self.findings, formats, covered)
 
-    def new_baseline(self) -> known.Baseline | None:
+    def new_baseline(self) -> baselines.Baseline | None:
         """The baseline with the findings of this run; None if the options request no update."""
         baseline = self.request.baseline
         if baseline is None or not self.request.options.update_baseline:
             return None
         return baseline.updated(self.findings, self.gone(baseline), in_part=self.in_part)
 
-    def report(self, baseline: known.Baseline | None = None) -> GateReport:
+    def report(self, baseline: baselines.Baseline | None = None) -> GateReport:
         """The report, with the findings in `baseline` marked as known; by default those in the request's baseline."""
         request, options = self.request, self.request.options
         baseline = request.baseline if baseline is None else baseline
@@ -175,8 +175,8 @@ def request(options: ValidateOptions) -> GateRequest:
         return GateRequest(options=options)
 
     if options.update_baseline and not path_exists(options.baseline):
-        return GateRequest(options=options, baseline=known.Baseline(path=os.fspath(options.baseline)))
-    return GateRequest(options=options, baseline=known.load(options.baseline))
+        return GateRequest(options=options, baseline=baselines.Baseline(path=os.fspath(options.baseline)))
+    return GateRequest(options=options, baseline=baselines.load(options.baseline))
 
 
 def results(request: GateRequest, chosen: ChosenFiles, done: DatasetReport) -> GateResults:
@@ -200,8 +200,8 @@ def run(
     wanted = request(options)
     chosen = wanted.choose(engine.find(paths, wanted.options), paths)
     done = engine.run(engine.plan(chosen.files, wanted.options), on_row=on_row)
-    found = results(wanted, chosen, done)
-    new = found.new_baseline()
+    gate_results = results(wanted, chosen, done)
+    new = gate_results.new_baseline()
     if new is not None:
         save(new)
-    return found.report(new)
+    return gate_results.report(new)
