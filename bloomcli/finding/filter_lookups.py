@@ -82,7 +82,7 @@ def _decoded(path: str, answer: FilterAnswer) -> FilterAnswer:
     """`FilterAnswer.decoded`; the same answer if the file can't be opened or changes, which its search reports."""
     with suppress(BloomError), convert_os_errors(path), open_source(path) as source:
         if answer.stamp == (source.size, source.fingerprint.mtime_ns):
-            found = answer.decoded(source)
+            decoded_answer = answer.decoded(source)
             check_not_written(source)
-            return found
+            return decoded_answer
     return answer

@@ -46,8 +46,8 @@ class FoundValues:
             if also.null_count < len(also):
                 values = pa.concat_arrays([values, also.flatten()])
             if self._listed:
-                found, numbers = pc.value_counts(values).flatten()
-                for value, rows in zip(found.to_pylist(), numbers.to_pylist(), strict=True):
+                different_values, numbers = pc.value_counts(values).flatten()
+                for value, rows in zip(different_values.to_pylist(), numbers.to_pylist(), strict=True):
                     counts[value] += rows
             else:
                 self._keep(pc.unique(values))
@@ -59,17 +59,17 @@ class FoundValues:
                 value=before.value, rows=before.rows + rows, files=before.files + 1, paths=paths
             )
 
-    def _keep(self, found: pa.Array) -> None:
+    def _keep(self, values: pa.Array) -> None:
         """Keep values. Removes repetitions when there may be more of them than of different values."""
-        self._waiting.append(found)
-        self._length += len(found)
+        self._waiting.append(values)
+        self._length += len(values)
         if self._length > 2 * self._merged + _MERGED:
-            self._length = self._merged = len(self._found())
+            self._length = self._merged = len(self._different_values())
 
-    def _found(self) -> pa.Array:
+    def _different_values(self) -> pa.Array:
         """The different values that were found."""
-        found = [binaries(list(self._counted)), *self._waiting]
-        self._waiting = [pc.unique(pa.concat_arrays(found))]
+        arrays = [binaries(list(self._counted)), *self._waiting]
+        self._waiting = [pc.unique(pa.concat_arrays(arrays))]
         return self._waiting[0]
 
     def report(self, *, complete: bool) -> dict[str, Any]:
@@ -78,16 +78,16 @@ class FoundValues:
         Args:
             complete: all rows were looked for: a value without a row isn't in the files that could be searched.
         """
-        found = self._found()
-        fields: dict[str, Any] = {"values_found": len(found)}
+        values = self._different_values()
+        fields: dict[str, Any] = {"values_found": len(values)}
         texts = self._values.texts
         if self._listed:
             different = dict.fromkeys(texts.to_pylist())
             each = [self._counted.get(text) or ValueFound(value=_text(text)) for text in different]
-            fields["by_value"] = tuple(each if complete else (one for one in each if one.rows))
+            fields["by_value"] = tuple(each if complete else (entry for entry in each if entry.rows))
         if complete:
-            fields["values_missing"] = _different(texts) - len(found)
-            fields["missing"] = tuple(map(_text, _missing(texts, found)))
+            fields["values_missing"] = _different(texts) - len(values)
+            fields["missing"] = tuple(map(_text, _missing(texts, values)))
         return fields
 
 
@@ -101,9 +101,9 @@ def _different(texts: pa.LargeBinaryArray) -> int:
     return len(texts) - (pc.sum(pc.equal(*both)).as_py() or 0)
 
 
-def _missing(texts: pa.LargeBinaryArray, found: pa.Array) -> list[bytes]:
+def _missing(texts: pa.LargeBinaryArray, values: pa.Array) -> list[bytes]:
     """The first texts that aren't among those that were found, each once."""
-    lacking = pc.indices_nonzero(pc.invert(pc.is_in(texts, value_set=found)))
+    lacking = pc.indices_nonzero(pc.invert(pc.is_in(texts, value_set=values)))
     some: dict[bytes, None] = {}
     for at in range(0, len(lacking), LISTED_MOST):
         some |= dict.fromkeys(texts.take(lacking[at : at + LISTED_MOST]).to_pylist())

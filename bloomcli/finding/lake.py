@@ -93,8 +93,8 @@ class Search:
         self._meter = Meter()
         self._started = time.perf_counter()
         with self._counted():
-            self._found = where(self._options) if callable(where) else _files_of(where, self._options)
-            column = self._found.indexed
+            self._search_files = where(self._options) if callable(where) else _files_of(where, self._options)
+            column = self._search_files.indexed
             # with the end of a file, it is opened without a request
             ends = not self._options.maybe or not column.certain
             self._index = None if index is None else Pruning(index, column.path, values, ends=ends)
@@ -130,22 +130,22 @@ class Search:
                 self._count(find.without_rows("", result, self._options), files=result.files)
                 self._report_progress()
                 continue
-            found, batches, file = result
-            if remaining is not None and found.rows > remaining:
-                found, batches = _first_rows(found, batches, remaining)
-            self._count(found)
+            file_found, batches, file = result
+            if remaining is not None and file_found.rows > remaining:
+                file_found, batches = _first_rows(file_found, batches, remaining)
+            self._count(file_found)
             if self._index is not None and file.no_answer is None:
                 self._add(files_unopened=file.found is not None)  # not for files after the one that ends the search
-            elif found.reason is None:
+            elif file_found.reason is None:
                 unknown, changed = NoAnswer.UNKNOWN, NoAnswer.CHANGED
                 self._add(files_not_indexed=file.no_answer is unknown, files_changed=file.no_answer is changed)
             self._report_progress()
-            batches = values.counted(found.path, batches)
-            yield FileResult(found, batches, file)
+            batches = values.counted(file_found.path, batches)
+            yield FileResult(file_found, batches, file)
             for _ in batches:  # those that the caller didn't take
                 pass
             if remaining is not None:
-                remaining -= found.rows
+                remaining -= file_found.rows
                 if remaining == 0:
                     self._report = replace(self._report, limited=True)
                     break
@@ -162,19 +162,19 @@ class Search:
         if self.on_files is not None:
             sums = self._sums
             done = sums["files"] + sums["failed"] + sums["skipped"]
-            found = sums["rows" if self._options.rows else "files_found"]
-            self.on_files(int(done), len(self._found.files), int(found))
+            matches = sums["rows" if self._options.rows else "files_found"]
+            self.on_files(int(done), len(self._search_files.files), int(matches))
 
     def record_type(self) -> pa.StructType | None:
         """The type of the records: the table's, or that of the first file that can be searched; None if none can."""
-        if self._found.job.shape is not None:
-            return struct_of(self._found.job.shape)
+        if self._search_files.job.shape is not None:
+            return struct_of(self._search_files.job.shape)
         with self._counted():
-            found = self._of_first_file(find.record_type)
-        if found is None:
+            type_and_bytes = self._of_first_file(find.record_type)
+        if type_and_bytes is None:
             return None
-        self._add(bytes_read=found[1])
-        return found[0]
+        self._add(bytes_read=type_and_bytes[1])
+        return type_and_bytes[0]
 
     def lookup_remarks(self, texts: Sequence[str]) -> list[str]:
         """What was looked up for some of the values, if they may mean several things: see `how_looked_up`. Opens a
@@ -186,14 +186,14 @@ class Search:
 
     def _of_first_file(self, get: Callable[[str, FindOptions], T]) -> T | None:
         """The result of the first file that can be searched; None if no file can."""
-        for file in self._found.files:
+        for file in self._search_files.files:
             if file.found is None:
                 with suppress(BloomError), convert_os_errors(file.path):
-                    return get(file.path, self._found.job.options)
+                    return get(file.path, self._search_files.job.options)
         return None
 
     def _each(self) -> Iterator[FileResult | FilterAnswer]:
-        files = self._found.files
+        files = self._search_files.files
         remote = any(store_of(file.path).remote for file in files[:1])
         jobs = min(self._jobs or default_jobs(remote=remote), len(files))
         stop, blocks = Stop(), Blocks.of(self._values)
@@ -225,9 +225,9 @@ class Search:
 
     def _pieces(self, threads: Threads, jobs: int, stop: Stop, *, remote: bool) -> Iterable[FileWork | FilterAnswer]:
         """The files to search, and the answers for those that filters rule out, in order."""
-        files, job = self._found.files, self._found.job
+        files, job = self._search_files.files, self._search_files.job
         if self._index is not None:
-            return self._found.pruned(self._index)
+            return self._search_files.pruned(self._index)
         if not remote and not job.of_table:
             return files_to_search(files, self._values, threads, jobs, stop, decodes=not job.options.maybe)
         return files
@@ -235,34 +235,34 @@ class Search:
     def _work(self, file: FileWork, blocks: Blocks, stop: Stop) -> FileResult:
         spool = Spool()
         with self._counted():
-            found = search_file(self._found.job, file, blocks, spool, stop)
-        return FileResult(found, spool.batches() if found.error is None else iter(()), file)
+            file_found = search_file(self._search_files.job, file, blocks, spool, stop)
+        return FileResult(file_found, spool.batches() if file_found.error is None else iter(()), file)
 
-    def _count(self, found: FileFound, files: int = 1) -> None:
+    def _count(self, file_found: FileFound, files: int = 1) -> None:
         """Add the result of a file, or the one of several files that filters rule out."""
-        maybe = self._options.maybe and bool(found.row_groups_possible)
-        if found.format is None and found.error is None and found.reason is None and not maybe:
-            self._add(files=1, row_groups=found.row_groups)  # not opened
+        maybe = self._options.maybe and bool(file_found.row_groups_possible)
+        if file_found.format is None and file_found.error is None and file_found.reason is None and not maybe:
+            self._add(files=1, row_groups=file_found.row_groups)  # not opened
             return
         self._add(
-            files=files if found.reason is None and found.error is None else 0,
-            files_found=int(maybe or found.rows > 0),
-            skipped=int(found.reason is not None),
-            failed=int(found.error is not None),
-            rows=found.rows if self._options.rows else 0,
-            row_groups=found.row_groups,
-            row_groups_possible=len(found.row_groups_possible),
-            row_groups_read=found.row_groups_read,
-            pages_read=found.pages_read,
-            pages_left_out=found.pages_left_out,
-            bytes_read=found.bytes_read,
-            scan_bytes=found.scan_bytes,
-            other_types=found.other_types,
-            unverified=found.unverified,
+            files=files if file_found.reason is None and file_found.error is None else 0,
+            files_found=int(maybe or file_found.rows > 0),
+            skipped=int(file_found.reason is not None),
+            failed=int(file_found.error is not None),
+            rows=file_found.rows if self._options.rows else 0,
+            row_groups=file_found.row_groups,
+            row_groups_possible=len(file_found.row_groups_possible),
+            row_groups_read=file_found.row_groups_read,
+            pages_read=file_found.pages_read,
+            pages_left_out=file_found.pages_left_out,
+            bytes_read=file_found.bytes_read,
+            scan_bytes=file_found.scan_bytes,
+            other_types=file_found.other_types,
+            unverified=file_found.unverified,
         )
-        if found.error is not None:
-            self._errors.append(found)
-            self._code = gravest({self._code, found.exit_code} - {0, 1})
+        if file_found.error is not None:
+            self._errors.append(file_found)
+            self._code = gravest({self._code, file_found.exit_code} - {0, 1})
         elif self._code == 1 and self._sums["files_found"]:
             self._code = 0
 
@@ -279,7 +279,7 @@ def _files_of(paths: Sequence[str], options: FindOptions) -> SearchFiles:
 
 
 def _first_rows(
-    found: FileFound, batches: Iterator[pa.RecordBatch], count: int
+    file_found: FileFound, batches: Iterator[pa.RecordBatch], count: int
 ) -> tuple[FileFound, Iterator[pa.RecordBatch]]:
     """The first rows of a file."""
 
@@ -291,4 +291,4 @@ def _first_rows(
             if not remaining:
                 return
 
-    return replace(found, rows=count), first()
+    return replace(file_found, rows=count), first()

@@ -165,13 +165,13 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
 def frame_of(spark: Any, values: Any, column: str | None) -> Any:
     """Spark's frame of Arrow data, of a series, of a data frame's column, or of the texts of Python's values. It is
     made of Arrow data, which come back to the driver without a Python worker. Raises UsageError."""
-    found = arrow_of(values, column)
-    if found is None:
-        if not (given := texts(values)):
+    array = arrow_of(values, column)
+    if array is None:
+        if not (value_texts := texts(values)):
             raise UsageError("no values to find", hint="name one or several, or a frame of values")
-        found = pa.array(given)
-    (field,) = to_spark_types(pa.schema([pa.field("value", found.type)]), "values", ())
-    return spark.createDataFrame(pa.table([found.cast(field.type)], schema=pa.schema([field])))
+        array = pa.array(value_texts)
+    (field,) = to_spark_types(pa.schema([pa.field("value", array.type)]), "values", ())
+    return spark.createDataFrame(pa.table([array.cast(field.type)], schema=pa.schema([field])))
 
 
 def everywhere(index: Name) -> str:
@@ -202,8 +202,8 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         UnknownColumn, UnreadableError, UnsupportedError: with `shaped`, the first file's error.
     """
     options = with_session_keys(options, spark)
-    found = listed_files([portable(path) for path in paths], options)
-    listed = [item._replace(path=absolute(item.path)) for item in found]
+    entries = listed_files([portable(path) for path in paths], options)
+    listed = [item._replace(path=absolute(item.path)) for item in entries]
     files = SearchFiles.of(with_partitions(options, listed), listed)._replace(cores=cores_of(spark))
     if not shaped:
         return files
@@ -303,8 +303,8 @@ class SparkSearch(Search):
         return nullcontext()
 
     def _each(self) -> Iterator[FileResult]:
-        files = self._found.files if self._index is None else list(self._found.pruned(self._index))
-        return searched(self._spark, self._found._replace(files=files).parts, self._values)
+        files = self._search_files.files if self._index is None else list(self._search_files.pruned(self._index))
+        return searched(self._spark, self._search_files._replace(files=files).parts, self._values)
 
 
 def searched(spark: Any, parts: Sequence[Part], values: Values) -> Iterator[FileResult]:

@@ -60,8 +60,10 @@ class Pruning:
         self._possible: dict[int, set[int]] = {}
         with CountingSource(open_source(path, END_BYTES)) as source:
             index = Index(source)
-            seen = source.fingerprint  # a tag and the size are the same on all machines
-            self._index = Fingerprint(seen.size, 0 if seen.tag else seen.mtime_ns, tag=seen.tag)
+            fingerprint = source.fingerprint  # a tag and the size are the same on all machines
+            self._index = Fingerprint(
+                fingerprint.size, 0 if fingerprint.tag else fingerprint.mtime_ns, tag=fingerprint.tag
+            )
             column = _name_in(index.paths, column) or column
             if column not in index.paths:
                 raise _without(path, column, index.paths)
@@ -115,8 +117,8 @@ class Pruning:
             return NoAnswer.UNKNOWN
         row_groups = self._possible.get(at)
         possible = _NOTHING if row_groups is None else frozenset(row_groups)
-        seen = Fingerprint(size, mtime_ns, tag=tag)
-        return IndexedRowGroups(possible, seen, self._files.row_groups[at], self._ends.get(at))
+        fingerprint = Fingerprint(size, mtime_ns, tag=tag)
+        return IndexedRowGroups(possible, fingerprint, self._files.row_groups[at], self._ends.get(at))
 
 
 def _name_in(names: Sequence[str], column: str) -> str | None:

@@ -78,8 +78,8 @@ def find_reachable(
         UnsupportedError: the table is encrypted.
         UnreadableError, CorruptFile: the table's metadata can't be read.
     """
-    given = values.toArrow() if hasattr(values, "toArrow") else values
-    wanted = values_given(given, values_column)
+    driver_values = values.toArrow() if hasattr(values, "toArrow") else values
+    wanted = values_given(driver_values, values_column)
     return find_in_reachable(spark, TableOptions(table=table), wanted, FindOptions(column=column))
 
 
@@ -196,22 +196,22 @@ class _Looked:
             ]
             job = Job(replace(self._options, names=names), of_table=True)
             parts = parts_of([*map(_work, files)], [file.size for file in files], job, cores_of(self._spark))
-            for file, (found, batches, *_) in zip(files, searched(self._spark, parts, self._values), strict=True):
+            for file, (result, batches, *_) in zip(files, searched(self._spark, parts, self._values), strict=True):
                 texts: set[str] = set()
                 for batch in batches:
-                    given = batch.column(batch.schema.get_field_index("value")).unique()
-                    texts.update(map(_text, given.to_pylist()))
-                self._results[file.path].append(found)
+                    values = batch.column(batch.schema.get_field_index("value")).unique()
+                    texts.update(map(_text, values.to_pylist()))
+                self._results[file.path].append(result)
                 self._values_of[file.path] |= texts
                 self.found |= texts
-                self.errors += [found] if found.error is not None else []
+                self.errors += [result] if result.error is not None else []
 
     def look_for_live_rows(self) -> None:
         """Search the newest snapshots for rows that aren't deleted, in the files that have values."""
-        whole = {one.data_file for one in self._reached.bounds if one.whole and one.kind in _OF_DELTA}
+        whole = {entry.data_file for entry in self._reached.bounds if entry.whole and entry.kind in _OF_DELTA}
         if live := [(head, path) for path in whole for head in self._heads.get(path, ())]:
             for head, path in live:  # files may have the column, but Delta reads it from the log alone
-                self._live[head, portable(path)] = sum(one.rows for one in self._results[path])
+                self._live[head, portable(path)] = sum(file_found.rows for file_found in self._results[path])
             return
         heads: defaultdict[str, set[str]] = defaultdict(set)
         for file in self._reached.files:
@@ -229,18 +229,18 @@ class _Looked:
 
         The beginning of a value, or a cut time, in the bounds of a file without the value is that of another value.
         """
-        known: dict[Type, _Known] = {}
+        keys_by_kind: dict[Type, _Known] = {}
         for path, kind, data_file, bounds, keeper, whole in self._reached.bounds:
-            if bounds.kind not in known:
-                known[bounds.kind] = _Known(texts, bounds.kind)
-            same, part = known[bounds.kind].of(bounds, whole=whole)
+            if bounds.kind not in keys_by_kind:
+                keys_by_kind[bounds.kind] = _Known(texts, bounds.kind)
+            same, part = keys_by_kind[bounds.kind].of(bounds, whole=whole)
             results = self._results.get(data_file)
-            lacks = any(one.format is one.error is None for one in results or ())
+            lacks = any(result.format is result.error is None for result in results or ())
             if kind is Kind.DEFAULT and not lacks:
                 continue
             if whole and (lacks or kind in _OF_DELTA):
                 self._whole[data_file] |= same
-            if whole or (results and not any(one.rows or one.error is not None for one in results)):
+            if whole or (results and not any(result.rows or result.error is not None for result in results)):
                 part = set()
             self._add(kind, path, same | part, keeper, data_file=data_file, part=not same)
         parts = map(re.escape, self._options.column.split("."))
@@ -248,9 +248,9 @@ class _Looked:
         odd = {text: text.replace("\\", "") for text in texts if "'" in text or not _WORD.fullmatch(text)}
         for path, text, keeper in self._reached.texts:
             if name.search(text):
-                words, plain = {quoted or word for quoted, word in _WORD.findall(text)}, text.replace("\\", "")
-                found = words.intersection(texts) | {one for one, unescaped in odd.items() if unescaped in plain}
-                self._add(Kind.COMMIT, path, found, keeper)
+                words, sql = {quoted or word for quoted, word in _WORD.findall(text)}, text.replace("\\", "")
+                values = words.intersection(texts) | {value for value, unescaped in odd.items() if unescaped in sql}
+                self._add(Kind.COMMIT, path, values, keeper)
 
     def _add(self, kind: Kind, path: str, values: Collection[str], keeper: Keeper, **facts: Any) -> None:
         if values:
@@ -266,7 +266,7 @@ class _Looked:
                 live = {head: rows for head in keeper.heads if (rows := self._live[head, portable(path)])}
                 places.append(
                     Place(kind=kind, path=path, values=len(values), live_rows=max(live.values(), default=0),
-                          rows=sum(one.rows for one in self._results[path]), kept_by=keeper.kept,
+                          rows=sum(result.rows for result in self._results[path]), kept_by=keeper.kept,
                           ends=(*(statements[head] for head in live), *keeper.ends))
                 )  # fmt: skip
         for place in dict.fromkeys(self._in_metadata):
@@ -281,8 +281,8 @@ class _Looked:
         for file in self._reached.files:
             for head in file.keeper.heads:
                 live = self._live.get((head, portable(file.path)))
-                if found := self._whole[file.path] | (self._values_of[file.path] if live else set()):
-                    values[head] |= found
+                if file_values := self._whole[file.path] | (self._values_of[file.path] if live else set()):
+                    values[head] |= file_values
         parts: list[str] = self._options.column.split(".")
         kind: Any = self._spark.table(self._table).schema if values else None
         for part in parts:
@@ -301,15 +301,15 @@ class _Looked:
         kinds: defaultdict[Kind, list[list[FileFound]]] = defaultdict(list)
         for file in self._reached.files:
             kinds[file.kind].append(self._results.get(file.path, []))
-        found = []
+        counts = []
         for kind, every in kinds.items():
-            whole = [results for results in every if results and all(one.error is None for one in results)]
-            scanned = sum(any(one.pages_read for one in results) for results in whole)
-            found.append(
+            whole = [results for results in every if results and all(result.error is None for result in results)]
+            scanned = sum(any(result.pages_read for result in results) for results in whole)
+            counts.append(
                 LookedAt(kind=kind, files=len(every), by_filter=len(whole) - scanned, by_scan=scanned,
                          without_values=every.count([]))
             )  # fmt: skip
-        return tuple(found)
+        return tuple(counts)
 
 
 def _literal(text: str, kind: str) -> str:
@@ -340,10 +340,10 @@ class _Known:
         """Times, by their milliseconds."""
         self._beginnings: dict[int, defaultdict[bytes, set[str]]] = {}
         for text in texts:
-            plain = re.sub(r"^0x|-", "", text) if kind is Type.BYTES else text
+            key_text = re.sub(r"^0x|-", "", text) if kind is Type.BYTES else text
             for float_bytes in (None, 4, 8) if kind is Type.NUMBER else (None,):
                 with suppress(ValueError, ArithmeticError):
-                    if (key := parse_key(plain, kind, float_bytes=float_bytes)) is not None:
+                    if (key := parse_key(key_text, kind, float_bytes=float_bytes)) is not None:
                         self._exact[key].add(text)
                         if kind in _TIMES:
                             self._cut[int(key) // _MILLI].add(text)

@@ -142,10 +142,10 @@ class SearchFiles(NamedTuple):
         """The files of a listing. The result of those that can't be searched, or are left out, is known."""
         files = []
         for item in listed:
-            found = None if item.problem is None else failed(item.path, item.problem)
+            result = None if item.problem is None else failed(item.path, item.problem)
             if item.skip_reason is not None:
-                found = FileFound(path=item.path, reason=item.skip_reason)
-            files.append(FileWork(item.path, walked=item.walked, found=found))
+                result = FileFound(path=item.path, reason=item.skip_reason)
+            files.append(FileWork(item.path, walked=item.walked, found=result))
         return cls(Job(options), files, listed)
 
     @property
@@ -167,8 +167,8 @@ class SearchFiles(NamedTuple):
                 yield file._replace(indexed=answer)
             else:
                 possible = tuple(sorted(answer.row_groups))
-                found = FileFound(path=file.path, row_groups=answer.total, row_groups_possible=possible)
-                yield file._replace(found=found)
+                result = FileFound(path=file.path, row_groups=answer.total, row_groups_possible=possible)
+                yield file._replace(found=result)
 
     def chosen(self, keep: Callable[[FileWork], bool]) -> SearchFiles:
         """Some of the files."""
@@ -191,10 +191,10 @@ def listed_files(paths: Sequence[str], options: FindOptions) -> Sequence[FileEnt
     if options.as_files:
         listed = expand(paths)
     else:
-        seen: set[ManagedTable] = set()
-        listed = expand(paths, seen)
+        listed_tables: set[ManagedTable] = set()
+        listed = expand(paths, listed_tables)
         try:
-            tables = tables_of(paths, listed, seen)
+            tables = tables_of(paths, listed, listed_tables)
         except UnreadableError as error:
             error.hint = "check who may read it; --as-files searches the files all the same"
             raise

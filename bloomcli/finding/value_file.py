@@ -82,10 +82,10 @@ def _of_column(path: str, first: bytes, rest: Iterable[bytes], column: str | Non
     """The values of a file's column. Raises as `values_of`."""
     if first.startswith(_PARQUET_START):
         whole = b"".join((first, *rest)) if path == "-" else None
-        found: Iterable[pa.Array] = _parquet_column(path, whole, column)
+        arrays: Iterable[pa.Array] = _parquet_column(path, whole, column)
     else:
-        found = _csv_column(path, b"".join((first, *rest)), column or "").chunks
-    texts = _joined(map(texts_of, found), path)
+        arrays = _csv_column(path, b"".join((first, *rest)), column or "").chunks
+    texts = _joined(map(texts_of, arrays), path)
     if not len(texts):
         raise UsageError("the column has no values", path=path)
     return texts
@@ -129,9 +129,9 @@ def values_given(values: Any, column: str | None = None) -> Values:
 
 def _joined(arrays: Iterable[pa.LargeBinaryArray], path: str | None) -> pa.LargeBinaryArray:
     """Join arrays. Raises UsageError for more than `VALUES_MOST` values."""
-    found, count = [pa.nulls(0, pa.large_binary())], 0  # `pa.array` imports pandas
+    parts, count = [pa.nulls(0, pa.large_binary())], 0  # `pa.array` imports pandas
     for array in arrays:
-        found.append(array)
+        parts.append(array)
         count += len(array)
         if count > VALUES_MOST:
             raise UsageError(
@@ -139,7 +139,7 @@ def _joined(arrays: Iterable[pa.LargeBinaryArray], path: str | None) -> pa.Large
                 path=path,
                 hint="bloomcli.spark.find(spark, paths, frame, column=...) finds the values of a frame of any size",
             )
-    return pa.concat_arrays(found)
+    return pa.concat_arrays(parts)
 
 
 def _blocks(path: str) -> Iterator[bytes]:

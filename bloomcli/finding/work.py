@@ -91,7 +91,7 @@ class _File:
         self.job, self.file, self.spool, self._stop = job, file, spool, stop
         self._rows = 0
         self._indexed = file.indexed
-        self._seen: Fingerprint | None = None
+        self._fingerprint: Fingerprint | None = None
         """Fingerprint of the file whose filters were read."""
         options = job.options
         self._counts_rows = options.files_only and file.deleted is not None
@@ -114,7 +114,7 @@ class _File:
         rows = Spool()
         parts.extend(self._block(block, rows) for block in self._possible(blocks, parts))
         with open_source(self.file.path) as source:  # each block has opened it
-            if source.fingerprint != self._seen:
+            if source.fingerprint != self._fingerprint:
                 raise source.changed("changed")
         self._in_order(rows)
         return self._with_rows(_sum(parts))
@@ -144,24 +144,24 @@ class _File:
         path, answer = self.file.path, self.file.answer
         return find.run(path, self.options, block.values, emit, self._stop, self._indexed, answer)
 
-    def _with_rows(self, found: FileFound) -> FileFound:
+    def _with_rows(self, result: FileFound) -> FileFound:
         if self.options.rows:
             rows = min(self._rows, 1) if self._counts_rows else self._rows
-            return replace(found, rows=rows)
-        return found
+            return replace(result, rows=rows)
+        return result
 
     def _possible(self, blocks: Blocks, parts: list[FileFound]) -> Iterator[Block]:
         """Yield blocks of the values that the file may have."""
         waiting: list[pa.Array] = []
         options, values = self.options, pa.nulls(0)
         with CachingSource(open_source(self.file.path)) as source:  # each block is looked up in the same filters
-            self._seen = source.fingerprint
+            self._fingerprint = source.fingerprint
             file = open_file(source, options.names, options.keys)
             column = only_column(file, options.column, purpose="find")
             finder = file.search(column)
             indexed = None if self._indexed is None else self._indexed.possible(source)
             for values, wanted in blocks.wanted(kind_of(file, column), finder.wanted, self.file.path):
-                owners = [_owners(found, wanted) for found in finder.candidates(wanted) if _may_have(found, indexed)]
+                owners = [_owners(group, wanted) for group in finder.candidates(wanted) if _may_have(group, indexed)]
                 if owners:
                     waiting.append(values.take(pc.unique(pa.concat_arrays(owners))))
                 if sum(map(len, waiting)) >= BLOCK_VALUES:
@@ -221,15 +221,15 @@ def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
     return batch.set_column(batch.schema.get_field_index(name), name, column)
 
 
-def _may_have(found: Candidates, indexed: frozenset[int] | None) -> bool:
+def _may_have(group: Candidates, indexed: frozenset[int] | None) -> bool:
     """Whether a row group may have values, by its filters and by the index."""
-    return found.possible and (indexed is None or found.indexed_unit in indexed)
+    return group.possible and (indexed is None or group.indexed_unit in indexed)
 
 
-def _owners(found: Candidates, wanted: WantedValues) -> pa.Int64Array:
+def _owners(group: Candidates, wanted: WantedValues) -> pa.Int64Array:
     """The positions of the values that a row group may have."""
-    forms = found.forms
-    if found.nan and wanted.nan is not None:
+    forms = group.forms
+    if group.nan and wanted.nan is not None:
         forms = pa.concat_arrays([forms, pa.array([len(wanted.forms)], pa.int64())])
     return wanted.with_form(forms)
 

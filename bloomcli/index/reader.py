@@ -234,11 +234,11 @@ class Index:
     def _end_blobs(self) -> list[tuple[Blob, str]]:
         """The blobs of files' ends and of their sizes, with their field paths; empty if the index has none."""
         kinds = ENDS, END_SIZES
-        found = [(blob, f"blobs[{at}]") for at, blob in enumerate(self._footer.blobs) if blob.type in kinds]
-        found.sort(key=lambda one: kinds.index(one[0].type))
-        if found and tuple(blob.type for blob, _ in found) != kinds:
+        blobs = [(blob, f"blobs[{at}]") for at, blob in enumerate(self._footer.blobs) if blob.type in kinds]
+        blobs.sort(key=lambda pair: kinds.index(pair[0].type))
+        if blobs and tuple(blob.type for blob, _ in blobs) != kinds:
             raise self._wrong("it has several blobs of ends, or ends without their sizes", "blobs")
-        return found
+        return blobs
 
     def _read_blobs(self) -> tuple[dict[IndexedColumn, ColumnBlobs], Blob, int]:
         """The columns in the order of their numbers, and the blob of files with its position."""

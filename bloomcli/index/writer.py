@@ -231,13 +231,13 @@ class IndexWriter:
 
     def _columns(self) -> Iterator[IndexedColumn]:
         """The columns of the old index and of new files, in the order of paths and types."""
-        known = dict.fromkeys([*(() if self._old is None else self._old.columns), *self._new])
-        return iter(sorted(known, key=lambda column: (self._paths.index(column.path), str(column.type))))
+        columns = dict.fromkeys([*(() if self._old is None else self._old.columns), *self._new])
+        return iter(sorted(columns, key=lambda column: (self._paths.index(column.path), str(column.type))))
 
     def _plan(self, column: IndexedColumn) -> _Plan:
         """Decide the slots and the common size of a column."""
         old = self._old if self._old is not None and column in self._old.columns else None
-        units, dropped, least, known = self._kept_units(column, old)
+        units, dropped, least, filter_rates = self._kept_units(column, old)
         new = self._new[column]
         free = [slot for slot, state in enumerate(units.state) if state == FREE]
         slots = [*free, *range(len(units.file), len(units.file) + len(new.files) - len(free))]
@@ -250,7 +250,7 @@ class IndexWriter:
                 always.append(slot)
             elif state == FILTER:
                 bitsets.append((slot, number))
-                known.add(self._rates[number], self._spool.sizes[number] // BLOCK_BYTES)
+                filter_rates.add(self._rates[number], self._spool.sizes[number] // BLOCK_BYTES)
         while units.state and units.state[-1] == FREE:
             for values in units:
                 values.pop()
@@ -259,7 +259,7 @@ class IndexWriter:
                 f"an index has at most {INDEX_SLOTS_MAX} row groups of a column",
                 hint="build an index for each part of the files",
             )
-        level = known.level(self._fpp, len(units.file), least)
+        level = filter_rates.level(self._fpp, len(units.file), least)
         for slot, number in bitsets:
             units.fpp[slot] = self._rates[number][level]
         bits = None if old is None else old.bits(column)
@@ -267,9 +267,9 @@ class IndexWriter:
 
     def _kept_units(self, column: IndexedColumn, old: Index | None) -> tuple[Units, Sequence[int], int, Rates]:
         """The units of kept files, the slots of the others, the level of the kept filters, and their rates."""
-        known = Rates()
+        filter_rates = Rates()
         if old is None:
-            return Units(array("i"), array("i"), array("B"), array("f")), (), 0, known
+            return Units(array("i"), array("i"), array("B"), array("f")), (), 0, filter_rates
         position = {before: at for at, before in enumerate(self._kept)}
         file, row_group, state, fpp = (values.tobytes() for values in old.units(column))
         units = Units(array("i", file), array("i", row_group), array("B", state), array("f", fpp))
@@ -281,8 +281,8 @@ class IndexWriter:
                 dropped.append(slot)
                 units.row_group[slot], units.state[slot], units.fpp[slot] = 0, FREE, 0.0
             elif units.state[slot] == FILTER:
-                known.add(units.fpp[slot], 1 << level)
-        return units, dropped, level if known.count else 0, known
+                filter_rates.add(units.fpp[slot], 1 << level)
+        return units, dropped, level if filter_rates.count else 0, filter_rates
 
     def _end_pieces(self, sizes: array[int]) -> Iterator[bytes]:
         """Yield the packed ends of kept files and then of new ones; appends the size of each to `sizes`."""
@@ -302,14 +302,14 @@ class IndexWriter:
         blobs: list[Blob] = []
         end = len(MAGIC)
 
-        def add_blob(kind: str, length: int, codec: str | None, found: Mapping[str, str]) -> None:
+        def add_blob(kind: str, length: int, codec: str | None, blob_properties: Mapping[str, str]) -> None:
             nonlocal end
-            blobs.append(Blob(kind, end, length, codec, found))
+            blobs.append(Blob(kind, end, length, codec, blob_properties))
             end += length
 
-        def table(kind: str, batch: pa.RecordBatch, known: Mapping[str, str] = MappingProxyType({})) -> bytes:
-            data, found = packed(batch)
-            add_blob(kind, len(data), "zstd", {**known, **found})
+        def table(kind: str, batch: pa.RecordBatch, extra: Mapping[str, str] = MappingProxyType({})) -> bytes:
+            data, table_properties = packed(batch)
+            add_blob(kind, len(data), "zstd", {**extra, **table_properties})
             return data
 
         yield MAGIC
@@ -330,8 +330,8 @@ class IndexWriter:
             add_blob(ENDS, length, None, {})
             yield table(END_SIZES, end_sizes_table(sizes))
         for number, plan in enumerate(plans):
-            known = {"column-number": str(number), "column": plan.column.path}
-            yield table(UNITS, units_table(plan.units), known)
+            column_properties = {"column-number": str(number), "column": plan.column.path}
+            yield table(UNITS, units_table(plan.units), column_properties)
         yield table(FILES, files_table(files))
         yield footer_bytes(
             blobs,

@@ -229,13 +229,13 @@ def _step(step: str) -> str:
     return ".*" if step == "**" else _PARTS.sub(_part, step)
 
 
-def _part(found: re.Match[str]) -> str:
-    text = found[0]
+def _part(match: re.Match[str]) -> str:
+    text = match[0]
     if text in _SINGLE:
         return _SINGLE[text]
-    if found[1] is None:
+    if match[1] is None:
         return re.escape(text)
-    inside = found[1].replace("\\", "\\\\").replace("[", "\\[")
+    inside = match[1].replace("\\", "\\\\").replace("[", "\\[")
     return f"(?:{re.escape(text)}|[{'^' + inside[1:] if inside[0] == '!' else inside}])"
 
 
