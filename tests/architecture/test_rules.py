@@ -31,8 +31,8 @@ ID = re.compile(
     r"(value|filter|engine-filter|page|profit|reader|statistics|row-index|sorting|size)-[a-z0-9-]+"
     r"|table-(bounds|counts|partition|splits)|footer-unverified"
 )
-"""Iceberg's metadata have a value-id, value-counts and a statistics-path, `repair` adds a page-index, and commands have options about
-tables."""
+"""Iceberg's metadata have a value-id, value-counts and a statistics-path, `repair` adds a page-index, and commands
+have options about tables."""
 HEADINGS = ["What it does", "Why is this bad?", "How to fix it", "When to switch it off"]
 FORMATS = {"parquet": "Parquet", "orc": "ORC", "mosaic": "Mosaic"}
 CHECKED = {
