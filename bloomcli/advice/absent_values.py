@@ -45,12 +45,12 @@ def absent_values(
         if not keys:
             return [[] for _ in samples]
         low, high = bounds if bounds is not None and all(map(_is_finite, bounds)) else (min(keys), max(keys))
-        made = (
+        draw = (
             _numbers(keys, low, high, typed, rng)
             if form is None
             else lambda: struct.pack(form, low + (high - low) * rng.random())
         )
-        return [[made() for _ in range(count)] for _ in samples]
+        return [[draw() for _ in range(count)] for _ in samples]
     if typed.physical == "INT96" or kind_of(typed) in {"INTERVAL", "FLOAT16"}:
         return [[rng.choice(sample) for _ in range(count)] if sample else [] for sample in samples]
     texts = Texts(samples, rng, fixed=typed.physical == "FIXED_LEN_BYTE_ARRAY")
@@ -68,8 +68,8 @@ class Texts:
 
     def __init__(self, samples: Sequence[Sequence[bytes]], rng: random.Random, *, fixed: bool) -> None:
         self._rng, self._fixed = rng, fixed
-        self._known = {value for sample in samples for value in sample}
-        ordered = sorted(self._known)
+        self._sample = {value for sample in samples for value in sample}
+        ordered = sorted(self._sample)
         self._low, self._high = (ordered[0], ordered[-1]) if ordered else (b"", b"")
         self._pools = _pools(ordered)
         try:
@@ -83,18 +83,18 @@ class Texts:
             self._at += [[] for _ in range(min(len(value), _PLACES) - len(self._at))]
             for place, character in enumerate(value[:_PLACES]):
                 self._at[place].append(character)
-        self._varies = [len(set(found)) > 1 for found in self._at]
+        self._varies = [len(set(characters)) > 1 for characters in self._at]
 
     def absent(self, value: bytes, *, longer: bool = False) -> bytes:
         """Make a text that isn't in the sample from a text of the sample; a longer one if `longer` is true."""
         outside = None
         for attempt in range(_TRIES * longer, 2 * _TRIES):
             # the sample may have all texts of this length: then longer ones are tried
-            made = self._crossed(value, 0 if self._fixed else max(attempt - _TRIES + 1, 0))
-            if made not in self._known:
-                if self._low <= made <= self._high:
-                    return made
-                outside = outside or made
+            text = self._crossed(value, 0 if self._fixed else max(attempt - _TRIES + 1, 0))
+            if text not in self._sample:
+                if self._low <= text <= self._high:
+                    return text
+                outside = outside or text
         return _changed(value, self._pools, self._rng) if outside is None else outside
 
     def _crossed(self, value: bytes, more: int) -> bytes:
@@ -124,28 +124,28 @@ def _numbers(keys: Sequence[int], low: int, high: int, typed: Column, rng: rando
     width = _WIDTHS.get(typed.physical, typed.type_length)
     order: Literal["big", "little"] = "big" if typed.physical not in _WIDTHS else "little"
 
-    def made() -> bytes:
+    def draw() -> bytes:
         value = keys[0] + step * rng.randint(first, max(first, last))
         size = width or (value.bit_length() if value >= 0 else (-value - 1).bit_length()) // 8 + 1
         return (value & (1 << 8 * size) - 1).to_bytes(size, order)
 
-    return made
+    return draw
 
 
 def _pools(values: Sequence[bytes]) -> dict[int, bytes]:
     """For each byte that occurs, the bytes that can replace it: the smallest class that has all occurring bytes of
     its kind. In binary values, every byte can be replaced by any byte that occurs."""
-    seen = set(b"".join(values))
+    alphabet = set(b"".join(values))
     pools: dict[int, bytes] = {}
     for text in _CLASSES:
         members = text.encode()
         wider = string.ascii_lowercase if text == "abcdef" else string.ascii_uppercase if text == "ABCDEF" else text
-        if seen & set(wider.encode()) <= set(members):
-            for byte in seen & set(members):
+        if alphabet & set(wider.encode()) <= set(members):
+            for byte in alphabet & set(members):
                 pools.setdefault(byte, members)
-    letters = all(byte in pools or chr(byte) in string.printable for byte in seen)
+    letters = all(byte in pools or chr(byte) in string.printable for byte in alphabet)
     if not letters:  # binary
-        pools = dict.fromkeys(seen, bytes(sorted(seen)) if len(seen) > 1 else bytes(range(256)))
+        pools = dict.fromkeys(alphabet, bytes(sorted(alphabet)) if len(alphabet) > 1 else bytes(range(256)))
     return pools
 
 

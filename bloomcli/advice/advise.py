@@ -46,7 +46,7 @@ def advise(
     log = _queries(engine, listed, options) if options.queries else None
     figures = measure(engine, paths, listed, options, log=log, on_row=on_row)
     budget = None if options.budget is None else read_budget(options.budget)
-    found = decide(replace(figures, queries=log), budget=budget, named=taken_paths("columns", options.columns))
+    report = decide(replace(figures, queries=log), budget=budget, named=taken_paths("columns", options.columns))
     table = _table_above(listed) if "--in-place" in source.target else None
     if table is not None and table.name is not None:
         source = inside_table(source, table.name)
@@ -54,11 +54,11 @@ def advise(
         name = "with-filters-" + source.words[-1].rpartition("/")[2] if source.single else "with-filters/"
         source = replace(source, target=("-o", name))
     return replace(
-        found,
+        report,
         in_table=None if table is None else table.why_not_changed,
-        command="\n".join(add_lines(found.columns, source, found.size)) or None,
-        page_index_command=page_index_line(found.columns, source),
-        upkeep="\n".join(upkeep_lines(found.columns, source, found.fpp)) or None,
+        command="\n".join(add_lines(report.columns, source, report.size)) or None,
+        page_index_command=page_index_line(report.columns, source),
+        upkeep="\n".join(upkeep_lines(report.columns, source, report.fpp)) or None,
     )
 
 
@@ -97,13 +97,13 @@ def _queries(engine: Engine, listed: Sequence[FileEntry], options: AdviseOptions
 
 def _columns(engine: Engine, listed: Sequence[FileEntry]) -> list[Column]:
     """The leaf columns of the first, a middle and the last file that can be read, each path once."""
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for task in engine.plan(_some(listed), InspectOptions()):  # the tasks of a table have its column names
         try:
             with open_source(task.path) as source:
                 for column in open_file(source, task.options.names, task.options.keys).leaves:
                     if not column.not_in_table:
-                        found.setdefault(column.path, column)
+                        columns.setdefault(column.path, column)
         except BloomError:  # measuring reports it
             continue
-    return list(found.values())
+    return list(columns.values())

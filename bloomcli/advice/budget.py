@@ -93,34 +93,34 @@ def choose(columns: Sequence[Sequence[Size]], budget: float) -> Choice:
 
 def _without_doubles(sizes: Sequence[Size]) -> list[Size]:
     """The sizes, with a gain of 0 for each one that equals an earlier one up to rounding."""
-    found: list[Size] = []
+    result: list[Size] = []
     for size in sizes:
         double = any(
-            one.nbytes == size.nbytes and not _more(size.gain, one.gain) and not _more(one.gain, size.gain)
-            for one in found
+            other.nbytes == size.nbytes and not _more(size.gain, other.gain) and not _more(other.gain, size.gain)
+            for other in result
         )
-        found.append(Size(size.nbytes, 0.0) if double else size)
-    return found
+        result.append(Size(size.nbytes, 0.0) if double else size)
+    return result
 
 
 def exact(columns: Sequence[Sequence[Size]], budget: float) -> Choice | None:
     """The best choice; None if finding it makes more than `MOST_SETS` sets."""
-    made = 0
+    count = 0
     sets = [_Set(0.0, 0.0, None, None)]
     for sizes in columns:
         usable = [(position, size) for position, size in enumerate(sizes) if size.gain > 0]
-        made += len(sets) * (len(usable) + 1)
-        if made > MOST_SETS:
+        count += len(sets) * (len(usable) + 1)
+        if count > MOST_SETS:
             return None
         larger = [
-            _Set(one.nbytes + size.nbytes, one.gain + size.gain, position, one)
-            for one in sets
+            _Set(set_.nbytes + size.nbytes, set_.gain + size.gain, position, set_)
+            for set_ in sets
             for position, size in usable
-            if _fits(one.nbytes + size.nbytes, budget)
+            if _fits(set_.nbytes + size.nbytes, budget)
         ]
-        without = [_Set(one.nbytes, one.gain, None, one) for one in sets]
+        without = [_Set(set_.nbytes, set_.gain, None, set_) for set_ in sets]
         sets = _unbeaten([*without, *larger])
-    best = max(sets, key=lambda one: one.gain)
+    best = max(sets, key=lambda item: item.gain)
     chosen: list[int | None] = []
     at: _Set | None = best
     while at is not None and at.before is not None:
@@ -132,9 +132,9 @@ def exact(columns: Sequence[Sequence[Size]], budget: float) -> Choice | None:
 def _unbeaten(sets: list[_Set]) -> list[_Set]:
     """The Pareto frontier, by ascending bytes: no other set takes no more bytes and gains no less."""
     kept: list[_Set] = []
-    for one in sorted(sets, key=lambda one: (one.nbytes, -one.gain)):
-        if not kept or _more(one.gain, kept[-1].gain):
-            kept.append(one)
+    for set_ in sorted(sets, key=lambda item: (item.nbytes, -item.gain)):
+        if not kept or _more(set_.gain, kept[-1].gain):
+            kept.append(set_)
     return kept
 
 

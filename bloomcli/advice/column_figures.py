@@ -109,8 +109,8 @@ class ColumnSamples:
     def matrix(self) -> Floats:
         """The sums of all cells: lookup units x cells x sums."""
         shape = (self.cells.count, self.sums)
-        found = [np.frombuffer(unit.sums).reshape(shape) for unit in self.lookup_samples.values() if unit.sums]
-        stacked: Floats = np.stack(found) if found else np.zeros((0, *shape))
+        matrices = [np.frombuffer(unit.sums).reshape(shape) for unit in self.lookup_samples.values() if unit.sums]
+        stacked: Floats = np.stack(matrices) if matrices else np.zeros((0, *shape))
         return stacked
 
     def present(self) -> LookupCosts | None:
@@ -129,8 +129,8 @@ class ColumnSamples:
         for row, key in enumerate(at_key):
             if key in lookup_places:
                 sums[row, :, lookup_places[key]] = 0
-        own = np.stack([np.frombuffer(one.sums).reshape(self.cells.parts, self.sums) for one in samples])
-        remaining = np.array([self._in_parts(one.values) for one in samples])
+        own = np.stack([np.frombuffer(sample.sums).reshape(self.cells.parts, self.sums) for sample in samples])
+        remaining = np.array([self._in_parts(sample.values) for sample in samples])
         order = {key: at for at, key in enumerate(units)}
         places = [order[key] for key in at_key]
         whole = np.array([(unit.row_groups, unit.bytes) for unit in units.values()], float)
@@ -141,7 +141,7 @@ class ColumnSamples:
         least = np.maximum(np.stack([low for low, _ in extremes], axis=1) - whole, 0)
         most = np.stack([high for _, high in extremes], axis=1) - (whole if self.metadata.single else 0)
         most = np.maximum(most, least)
-        unsampled = [max(1 - len(one.values) / max(_distinct_of(one), 1.0), 0.0) for one in samples]
+        unsampled = [max(1 - len(sample.values) / max(_distinct_of(sample), 1.0), 0.0) for sample in samples]
         return LookupCosts(
             metadata=self.metadata,
             sums=sums,
@@ -155,7 +155,7 @@ class ColumnSamples:
             value_units=self.drawn(len(samples)),
             lookup_units=self.drawn(len(self.lookup_samples)),
             unsampled=np.array(unsampled),
-            counts=[len(one.values) for one in samples],
+            counts=[len(sample.values) for sample in samples],
             settled=self.settled,
             rate_estimates=None,
         )
@@ -172,7 +172,7 @@ class ColumnSamples:
         """`_remaining` for each part of the values, weighted so that their mean is that of all values."""
         count = self.cells.parts
         parts = [values[part::count] for part in range(count)]
-        return [[count * len(part) / len(values) * found for found in self._remaining(part)] for part in parts]
+        return [[count * len(part) / len(values) * figure for figure in self._remaining(part)] for part in parts]
 
     def _remaining(self, values: Sequence[bytes]) -> list[float]:
         """The mean number of row groups, and the mean bytes, that remain in all units after min/max."""
@@ -242,29 +242,29 @@ class ColumnSamples:
         to the highest. It isn't known here which of the filters are looked up after min/max."""
         units = list(self.units.values())
         groups = sum(unit.row_groups for unit in units)
-        found = []
+        estimates = []
         for at, rate in enumerate(self.rates):
             most = max([rate, *(unit.highest_fpp[at] for unit in units)])
             mean = sum(unit.filter_fpp[at] for unit in units) / max(groups, 1)
-            found.append(RateEstimate(most, Ratio(mean / most, 0.0, 0.0)))
-        return tuple(found)
+            estimates.append(RateEstimate(most, Ratio(mean / most, 0.0, 0.0)))
+        return tuple(estimates)
 
     def sizes(self, rate: int) -> FilterSizes:
         """The sizes of new filters at a rate, given by its position."""
         metadata, units = self.metadata, self.units
-        found = np.array([unit.filter_bytes[rate] for unit in units.values()], float)
+        sizes = np.array([unit.filter_bytes[rate] for unit in units.values()], float)
         if units and all(unit.fixed_filters for unit in units.values()):
             groups = sum(metadata.units[key].row_groups for key in units if key in metadata.units)
-            return FilterSizes(most=float(found.sum()) / max(groups, 1) * metadata.row_groups, share=EXACTLY_ONE)
+            return FilterSizes(most=float(sizes.sum()) / max(groups, 1) * metadata.row_groups, share=EXACTLY_ONE)
         bound = tight_estimate if self.tight else upper_bound_bytes
         tops = {key: float(bound(unit.values, self.rates[rate])) for key, unit in metadata.units.items()}
-        most = np.array([tops.get(key, float(size)) for key, size in zip(units, found, strict=True)])
-        return FilterSizes(most=sum(tops.values()), share=ratio_in_units(found, most, self.drawn(len(units))))
+        most = np.array([tops.get(key, float(size)) for key, size in zip(units, sizes, strict=True)])
+        return FilterSizes(most=sum(tops.values()), share=ratio_in_units(sizes, most, self.drawn(len(units))))
 
     def tight_bytes(self, rate: int, all_bytes: float) -> float:
         """The bytes of tight filters: `all_bytes`, times their share in the sample."""
-        found = sum(unit.filter_bytes[rate] for unit in self.units.values())
-        return all_bytes * sum(unit.tight_bytes[rate] for unit in self.units.values()) / max(found, 1)
+        total = sum(unit.filter_bytes[rate] for unit in self.units.values())
+        return all_bytes * sum(unit.tight_bytes[rate] for unit in self.units.values()) / max(total, 1)
 
 
 def _distinct_of(unit: UnitSample) -> float:
@@ -338,12 +338,12 @@ def _at_rate(
 def _seconds(samples: ColumnSamples) -> Interval | None:
     """The seconds to decode and hash all values on one core, at the speed measured in the sample."""
     units = samples.metadata.units
-    known = [(unit.seconds, units[key].values) for key, unit in samples.units.items() if key in units]
-    if not known:
+    pairs = [(unit.seconds, units[key].values) for key, unit in samples.units.items() if key in units]
+    if not pairs:
         return None
-    taken, values = (np.array(column, float) for column in zip(*known, strict=True))
-    top = float((taken / np.maximum(values, 1)).max()) or 1e-12
-    share = ratio_in_units(taken / top, np.maximum(values, 1), samples.drawn(len(known)))
+    seconds, values = (np.array(column, float) for column in zip(*pairs, strict=True))
+    top = float((seconds / np.maximum(values, 1)).max()) or 1e-12
+    share = ratio_in_units(seconds / top, np.maximum(values, 1), samples.drawn(len(pairs)))
     return summed([(1, Product(top * samples.metadata.values, others=(share,)))])
 
 
@@ -359,14 +359,14 @@ def _existing(metadata: ColumnMetadata, samples: Sequence[ExistingSample]) -> Ex
     """The existing filters, without a judgement unless they can't be read."""
     if not metadata.filters:
         return None
-    measured = sum(one.measured for one in samples)
+    measured = sum(sample.measured for sample in samples)
     return ExistingFilters(
         filters=metadata.filters,
         row_groups_without_filter=metadata.without_filter,
         bitset_bytes=metadata.filter_bytes,
-        max_fpp=max((one.max_fpp for one in samples if one.max_fpp is not None), default=None),
-        foldable_bytes=sum(one.foldable_bytes for one in samples) * metadata.filters // max(measured, 1),
-        judgement="unreadable" if any(one.unreadable for one in samples) else "worth",
+        max_fpp=max((sample.max_fpp for sample in samples if sample.max_fpp is not None), default=None),
+        foldable_bytes=sum(sample.foldable_bytes for sample in samples) * metadata.filters // max(measured, 1),
+        judgement="unreadable" if any(sample.unreadable for sample in samples) else "worth",
     )
 
 

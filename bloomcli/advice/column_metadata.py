@@ -36,11 +36,11 @@ class Coverage:
     """
 
     def __init__(self, ranges: Sequence[Range]) -> None:
-        known = [r for r in ranges if r.low is not None and r.high is not None and r.low <= r.high]
+        bounded_ranges = [r for r in ranges if r.low is not None and r.high is not None and r.low <= r.high]
         self.total = sum(r.weight for r in ranges)
-        self.always = self.total - sum(r.weight for r in known)
+        self.always = self.total - sum(r.weight for r in bounded_ranges)
         """The weight of the row groups that exclude no value."""
-        by_low, by_high = sorted(known, key=lambda r: r.low), sorted(known, key=lambda r: r.high)
+        by_low, by_high = sorted(bounded_ranges, key=lambda r: r.low), sorted(bounded_ranges, key=lambda r: r.high)
         self._lows, self._highs = [r.low for r in by_low], [r.high for r in by_high]
         self._below = [0.0, *accumulate(r.weight for r in by_low)]
         self._above = [0.0, *accumulate(r.weight for r in by_high)]
@@ -85,18 +85,18 @@ class Coverage:
 def _over_ranges(profile: Floats, first: NDArray[np.intp], last: NDArray[np.intp], function: Any) -> Floats:
     """The extreme of each range of positions, by a sparse table: each range is covered by two overlapping ranges
     whose length is a power of two."""
-    found: Floats = np.empty(len(first))
+    extremes: Floats = np.empty(len(first))
     lengths = last - first + 1
     powers = np.frexp(lengths)[1] - 1
     level = profile
     for power in range(int(powers.max(initial=0)) + 1):
         here = powers == power
-        found[here] = function(level[first[here]], level[last[here] - (1 << power) + 1])
+        extremes[here] = function(level[first[here]], level[last[here] - (1 << power) + 1])
         step = 1 << power
         if len(level) <= step:
             break
         level = function(level[:-step], level[step:])
-    return found
+    return extremes
 
 
 UnitKey = tuple[int, int]
@@ -162,12 +162,12 @@ class ColumnMetadata:
             first += count
             if not here:
                 continue
-            known = all(lows[g] is not None and highs[g] is not None for g in here)
+            has_bounds = all(lows[g] is not None and highs[g] is not None for g in here)
             self.units[position, number] = Unit(
                 row_groups=len(here),
                 bytes=sum(file.row_group_bytes[g] for g in here),
                 values=sum(column.values[g] for g in here),
-                hull=(min(lows[g] for g in here), max(highs[g] for g in here)) if known else (None, None),
+                hull=(min(lows[g] for g in here), max(highs[g] for g in here)) if has_bounds else (None, None),
             )
             self._ranges += [Range(lows[g], highs[g], file.row_group_bytes[g]) for g in here]
 
@@ -189,7 +189,7 @@ class ColumnMetadata:
     @cached_property
     def by_number(self) -> Coverage:
         """Computes the row groups that remain after min/max."""
-        return Coverage([one._replace(weight=1) for one in self._ranges])
+        return Coverage([r._replace(weight=1) for r in self._ranges])
 
     @cached_property
     def by_bytes(self) -> Coverage:
@@ -203,13 +203,13 @@ def _keys(bounds: Sequence[bytes | None], typed: Column) -> list[Any]:
 
 def all_columns(files: Iterable[tuple[int, FileExtents]]) -> dict[str, ColumnMetadata]:
     """The metadata of all columns by their paths, in the order of their first occurrence."""
-    found: dict[str, ColumnMetadata] = {}
+    columns: dict[str, ColumnMetadata] = {}
     for position, file in files:
         for column in file.columns:
-            one = found.get(column.column)
-            if one is None:
-                one = found[column.column] = ColumnMetadata(
+            metadata = columns.get(column.column)
+            if metadata is None:
+                metadata = columns[column.column] = ColumnMetadata(
                     column=column.column, type=column.type, typed=column.typed
                 )
-            one.add(position, file, column)
-    return found
+            metadata.add(position, file, column)
+    return columns

@@ -66,12 +66,12 @@ def inside_table(source: Source, table: str) -> Source:
 
 def reader_options(options: AdviseOptions) -> tuple[str, ...]:
     """The options of the user that name the readers of the files. `bloom add` finds the nearest policy itself."""
-    found: list[str] = []
+    words: list[str] = []
     if options.readers:
-        found += ["--readers", ",".join(options.readers)]
+        words += ["--readers", ",".join(options.readers)]
     if options.table_schema is not None:
-        found += ["--table-schema", os.fspath(options.table_schema)]
-    return tuple(found)
+        words += ["--table-schema", os.fspath(options.table_schema)]
+    return tuple(words)
 
 
 def add_lines(columns: Iterable[ColumnAdvice], source: Source, size: str = POWER_OF_TWO) -> list[str]:
@@ -131,11 +131,11 @@ def _quoted(word: str) -> str:
     """Quote a word for a shell, in one line: with control characters as in $'...' of bash and zsh."""
     if word.isprintable():
         return shlex.quote(word)
-    plain = "".join(
+    text = "".join(
         f"\\{c}" if c in "\\'" else c if c.isprintable() else "".join(f"\\{byte:03o}" for byte in _bytes(c))
         for c in word
     )
-    return f"$'{plain}'"
+    return f"$'{text}'"
 
 
 def _bytes(text: str) -> bytes:

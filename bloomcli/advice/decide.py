@@ -65,13 +65,13 @@ def within_budget(
     choice = choose(
         [[_size(columns[i], rate, share) for rate in of_one] for i, of_one in zip(wanted, rates, strict=True)], limit
     )
-    found = list(columns)
+    advice = list(columns)
     for index, of_one, position in zip(wanted, rates, choice.sizes, strict=True):
         if position is None:
-            found[index] = _over_budget(columns[index], of_one, limit)
+            advice[index] = _over_budget(columns[index], of_one, limit)
         else:
-            found[index] = at_rate(columns[index], of_one[position], figures)
-    return found, choice
+            advice[index] = at_rate(columns[index], of_one[position], figures)
+    return advice, choice
 
 
 def _size(column: ColumnAdvice, rate: AtRate, share: float) -> Size:
@@ -91,7 +91,7 @@ def _over_budget(column: ColumnAdvice, rates: Sequence[AtRate], limit: int) -> C
 
 def at_rate(column: ColumnAdvice, rate: AtRate, figures: AdviseReport) -> ColumnAdvice:
     """The column with the figures of filters at another rate."""
-    found = replace(
+    advice = replace(
         column,
         fpp=rate.fpp,
         filter_bytes=rate.filter_bytes,
@@ -100,7 +100,7 @@ def at_rate(column: ColumnAdvice, rate: AtRate, figures: AdviseReport) -> Column
         queried=_with(column.queried, rate.queried),
         saved_bytes=saved_at(rate, figures.present_share),
     )
-    return with_reads(_with_share(found, figures.bytes), figures.present_share)
+    return with_reads(_with_share(advice, figures.bytes), figures.present_share)
 
 
 def _with_share(column: ColumnAdvice, total: int) -> ColumnAdvice:

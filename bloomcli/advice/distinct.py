@@ -57,7 +57,7 @@ class _Incidence(NamedTuple):
         counts = self.occurs.sum(axis=1)
         if left_out is not None:
             counts = counts - self.occurs[:, left_out]
-        return tuple(self.scale * int(np.count_nonzero(found)) for found in (counts > 0, counts == 1, counts == 2))  # type: ignore[return-value]
+        return tuple(self.scale * int(np.count_nonzero(mask)) for mask in (counts > 0, counts == 1, counts == 2))  # type: ignore[return-value]
 
 
 def distinct(units: Sequence[UnitSketch], population: int, most: int) -> Interval:
@@ -73,16 +73,16 @@ def distinct(units: Sequence[UnitSketch], population: int, most: int) -> Interva
     for sketch in sketches:
         union.update(sketch)
     all_ = union.get_result()
-    seen, low, high = all_.get_estimate(), all_.get_lower_bound(_DEVIATIONS), all_.get_upper_bound(_DEVIATIONS)
+    in_sample, low, high = all_.get_estimate(), all_.get_lower_bound(_DEVIATIONS), all_.get_upper_bound(_DEVIATIONS)
     if len(units) >= population:
-        return Interval(estimate=seen, low=low, high=min(high, max(most, seen)))
+        return Interval(estimate=in_sample, low=low, high=min(high, max(most, in_sample)))
     incidence = _incidence(sketches, min(s.theta64 for s in (*sketches, all_)))
     unseen = _unseen(incidence, len(units), population)
     upper = _if_alone(incidence, units, population, most)
     observed, once, _ = incidence.frequencies()
-    error = (high - low) / 2 / seen if seen else 0.0
+    error = (high - low) / 2 / in_sample if in_sample else 0.0
     top = min(high - (once if observed else 0.0) * (1 - error) + upper * (1 + error), float(max(most, high)))
-    estimate = min(max(seen + unseen[0], seen), max(top, seen))
+    estimate = min(max(in_sample + unseen[0], in_sample), max(top, in_sample))
     return Interval(estimate=estimate, low=min(low + unseen[1], estimate), high=max(top, estimate))
 
 
@@ -111,8 +111,8 @@ def _unseen(incidence: _Incidence, drawn: int, population: int) -> tuple[float, 
         return estimate, 0.0
     without = []
     for at in range(drawn):
-        seen, _, _ = incidence.frequencies(at)
-        without.append(seen + _chao_lin(incidence, drawn - 1, population, at))
+        count, _, _ = incidence.frequencies(at)
+        without.append(count + _chao_lin(incidence, drawn - 1, population, at))
     variance = (drawn - 1) * float(np.var(without))
     variance += estimate * estimate / max(len(incidence.occurs), 1)  # the variance of the sketch
     factor = math.exp(_NORMAL * math.sqrt(math.log1p(variance / (estimate * estimate))))
@@ -125,8 +125,8 @@ def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: in
     alone = incidence.occurs & (incidence.occurs.sum(axis=1) == 1)[:, None]
     once = alone.sum(axis=0) * incidence.scale
     values = np.array([max(unit.values, 1) for unit in units], float)
-    found = ratio_in_units(once, values, SampleSize(population, len(units)))
-    return found.interval(_ALPHA)[1] * most
+    ratio = ratio_in_units(once, values, SampleSize(population, len(units)))
+    return ratio.interval(_ALPHA)[1] * most
 
 
 def distinct_per_unit(units: Sequence[UnitSketch], population: int, most: int, sketch_bits: int) -> Interval:

@@ -51,10 +51,10 @@ class Product(NamedTuple):
 
     def at(self, first: float, others: Sequence[float]) -> float:
         """The product for these values of the ratios."""
-        found = self.factor * (self.offset + self.spread * first)
+        product = self.factor * (self.offset + self.spread * first)
         for value in others:
-            found *= value
-        return found
+            product *= value
+        return product
 
 
 def summed(terms: Sequence[tuple[int, Product]], scale: float = 1.0) -> Interval:
@@ -144,17 +144,17 @@ class LookupCosts:
     @cached_property
     def _remaining(self) -> tuple[Product, Product]:
         """The row groups, and the bytes, that remain in other units after min/max."""
-        found = []
+        products = []
         for kind in (NUMBER, BYTES):
             offset, most = float(self.mean_least[kind]), float(self.mean_most[kind])
             spread = most - offset
             room = (self.most - self.least)[:, kind, None] * self._shares
             part = np.clip(self.remaining[:, :, kind] - self.least[:, kind, None] * self._shares, 0, room)
             if spread <= 1e-9 * max(most, 1.0):
-                found.append(Product(1.0, offset))
+                products.append(Product(1.0, offset))
             else:
-                found.append(Product(1.0, offset, spread, self._ratio(part[:, :, None], room[:, :, None])))
-        return found[0], found[1]
+                products.append(Product(1.0, offset, spread, self._ratio(part[:, :, None], room[:, :, None])))
+        return products[0], products[1]
 
     def _elsewhere(self, part: Floats, kind: int, share: Ratio | None = None) -> Product:
         """The row groups or bytes read in other units, from the sums `part`, or from their share if it is known."""

@@ -86,8 +86,8 @@ class Plan(NamedTuple):
         return {
             (file, unit)
             for units in (self.value_units, self.lookup_units)
-            for file, found in units.items()
-            for unit in found
+            for file, numbers in units.items()
+            for unit in numbers
         }
 
 
@@ -132,10 +132,10 @@ def _default(units: Sequence[UnitKey], files: Mapping[int, FileExtents]) -> int:
 
 
 def _by_file(units: Sequence[UnitKey], drawn: set[int]) -> dict[int, tuple[int, ...]]:
-    found: dict[int, list[int]] = {}
+    by_file: dict[int, list[int]] = {}
     for at in sorted(drawn):
-        found.setdefault(units[at][0], []).append(units[at][1])
-    return {file: tuple(numbers) for file, numbers in found.items()}
+        by_file.setdefault(units[at][0], []).append(units[at][1])
+    return {file: tuple(numbers) for file, numbers in by_file.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,20 +161,20 @@ class _Run:
         named: dict[tuple[int, int], ExtentOptions | UnitOptions] = {}
         tasks = []
         for at, own in options.items():
-            known = self.tasks[at].options  # the names of a table's columns, and the keys of its files
-            key = id(own), id(known)
+            task_options = self.tasks[at].options  # the names of a table's columns, and the keys of its files
+            key = id(own), id(task_options)
             if key not in named:
-                named[key] = replace(own, names=known.names, keys=known.keys)
+                named[key] = replace(own, names=task_options.names, keys=task_options.keys)
             tasks.append(replace(self.tasks[at], options=named[key]))
-        found: dict[int, SampledRow] = {}
+        rows: dict[int, SampledRow] = {}
         if tasks:
             report = self.engine.run(tasks, on_row=self.on_row)
             for at, row in zip(options, report.rows, strict=True):
                 if isinstance(row, SampledRow):
-                    found[at] = row
+                    rows[at] = row
                 elif row.status is Status.FAILED:
                     self.failed[row.path] = row
-        return found
+        return rows
 
 
 def measure(
@@ -221,10 +221,10 @@ def measure(
     if not files:
         raise _no_files_error(run)
     drawn = _plan({at: tasks[at].path for at in files}, files, options.sample, options.seed)
-    found = all_columns(files.items())
-    _check_names(options.columns, found, tasks[min(files)].path)
+    metadata = all_columns(files.items())
+    _check_names(options.columns, metadata, tasks[min(files)].path)
     run = replace(run, tight=_tight(policy, {file.format for file in files.values()}))
-    columns = _columns(run, found, drawn, log)
+    columns = _columns(run, metadata, drawn, log)
     sampled = {tasks[at].path for at in (*drawn.value_units, *drawn.lookup_units)}
     if sampled and run.failed.keys() >= sampled:
         raise _no_files_error(run)
@@ -247,7 +247,7 @@ def measure(
         policy=policy.path,
         columns=tuple(columns),
         engine_filters=_too_large_engine_filters(
-            (one for file in files.values() for one in file.engine_filters), scale
+            (filter_ for file in files.values() for filter_ in file.engine_filters), scale
         ),
         failed=tuple((path, row.error or "") for path, row in run.failed.items()),
         unverified=round(scale * sum(f.unverified for f in files.values())),
@@ -255,10 +255,10 @@ def measure(
     )
 
 
-def _check_names(names: Sequence[str], found: Mapping[str, ColumnMetadata], path: str) -> None:
+def _check_names(names: Sequence[str], columns: Mapping[str, ColumnMetadata], path: str) -> None:
     """Raise UnknownColumn for a name of no column; `path` is that of a file."""
     for name in names:
-        if not any(is_named([name], replace(one.typed, path=leaf)) for leaf, one in found.items()):
+        if not any(is_named([name], replace(column.typed, path=leaf)) for leaf, column in columns.items()):
             raise UnknownColumn(
                 f"no column {name!r} in any of the files",
                 hint=f"`bloom inspect {quoted(path)}` lists a file's columns",
@@ -278,35 +278,41 @@ def _no_files_error(run: _Run) -> BloomError:
     return (UnreadableError if kind is None or len(codes) > 1 else kind)(error, path=path, hint=first.hint)
 
 
-def _columns(run: _Run, found: Mapping[str, ColumnMetadata], drawn: Plan, log: QueryLog | None) -> list[ColumnAdvice]:
-    readable = {path: one for path, one in found.items() if one.unfilterable is None or one.loses_rows}
+def _columns(
+    run: _Run, columns: Mapping[str, ColumnMetadata], drawn: Plan, log: QueryLog | None
+) -> list[ColumnAdvice]:
+    readable = {
+        path: metadata for path, metadata in columns.items() if metadata.unfilterable is None or metadata.loses_rows
+    }
     value_samples = {
-        path: {key: _as_typed(unit, found[path].typed) for key, unit in units.items()}
+        path: {key: _as_typed(unit, columns[path].typed) for key, unit in units.items()}
         for path, units in _units(run, drawn.value_units, drawn, dict.fromkeys(readable)).items()
     }
-    cells = {path: _cells(run, one, value_samples.get(path, {}), drawn, log) for path, one in readable.items()}
+    cells = {
+        path: _cells(run, metadata, value_samples.get(path, {}), drawn, log) for path, metadata in readable.items()
+    }
     wanted = {
-        path: cells[path].looked_up(one, list(value_samples[path].values()))
-        for path, one in readable.items()
+        path: cells[path].looked_up(metadata, list(value_samples[path].values()))
+        for path, metadata in readable.items()
         if path in value_samples
     }
     lookup_samples = _units(run, drawn.lookup_units, drawn, wanted)
     asked = {column.column: column.lookups for column in log.columns} if log is not None else None
     advice = []
-    for path, one in found.items():
+    for path, metadata in columns.items():
         lookups = None if asked is None else asked.get(path, 0)
         if path not in value_samples or path not in lookup_samples:
-            advice.append(unmeasured(one, lookups, run.options.fpp))
+            advice.append(unmeasured(metadata, lookups, run.options.fpp))
             continue
         samples = ColumnSamples(
-            metadata=one,
+            metadata=metadata,
             sketch_bits=drawn.sketch_bits,
             rates=run.rates,
             cells=cells[path],
             value_samples=value_samples[path],
             lookup_samples=lookup_samples[path],
             tight=run.tight,
-            settled=not one.filters and not (_by_dictionary(run) and one.dictionary),
+            settled=not metadata.filters and not (_by_dictionary(run) and metadata.dictionary),
         )
         advice.append(column_advice(samples, run.options.fpp, lookups, run.options.present))
     return advice
@@ -348,11 +354,11 @@ def _units(
         dictionary=_by_dictionary(run),
         policy=policy_of(options),
     )
-    found: dict[str, dict[UnitKey, UnitSample]] = {}
+    samples: dict[str, dict[UnitKey, UnitSample]] = {}
     for at, row in sorted(run.rows(dict.fromkeys(units, shared)).items()):
         for unit in row.units:
-            found.setdefault(unit.column, {})[at, unit.unit] = unit
-    return found
+            samples.setdefault(unit.column, {})[at, unit.unit] = unit
+    return samples
 
 
 def _as_typed(unit: UnitSample, typed: Column) -> UnitSample:
@@ -387,15 +393,15 @@ def _cells(
 def _queried(metadata: ColumnMetadata, log: QueryLog | None) -> list[tuple[bytes, float]]:
     """The literals of the queries, with their shares. Literals that the column can't hold are left out."""
     asked = next((c for c in log.columns if c.column == metadata.column), None) if log is not None else None
-    found: list[tuple[bytes, int]] = []
+    counts: list[tuple[bytes, int]] = []
     for text, count in asked.literals if asked is not None else ():
         try:
             literal = parse(text, metadata.typed)
         except LiteralError:
             continue
-        found += [(encoded, count) for encoded in literal.encodings[:1]]
-    total = sum(count for _, count in found)
-    return [(value, count / total) for value, count in found]
+        counts += [(encoded, count) for encoded in literal.encodings[:1]]
+    total = sum(count for _, count in counts)
+    return [(value, count / total) for value, count in counts]
 
 
 _LEAST_SHARE: Final = 0.8
@@ -407,13 +413,13 @@ def _too_large_engine_filters(facts: Iterable[EngineFilterFacts], scale: float) 
 
     A filter's bytes are proportional to the values that it is sized for. `scale`: all files by those with facts.
     """
-    found: dict[tuple[str, str, str], list[tuple[int, int, int]]] = {}
-    for one in facts:
-        if one.problem is None and one.sized_for and one.length and one.values and one.setting:
-            key = one.kind, one.column, one.setting
-            found.setdefault(key, []).append((one.length, one.sized_for, one.values))
+    groups: dict[tuple[str, str, str], list[tuple[int, int, int]]] = {}
+    for filter_ in facts:
+        if filter_.problem is None and filter_.sized_for and filter_.length and filter_.values and filter_.setting:
+            key = filter_.kind, filter_.column, filter_.setting
+            groups.setdefault(key, []).append((filter_.length, filter_.sized_for, filter_.values))
     advice = []
-    for (kind, column, setting), sizes in found.items():
+    for (kind, column, setting), sizes in groups.items():
         most = max(values for *_, values in sizes)
         now, right = sum(size for size, *_ in sizes), sum(round(size * most / sized) for size, sized, _ in sizes)
         if right <= _LEAST_SHARE * now:

@@ -83,12 +83,12 @@ def read_queries(
 
 def _dialect(name: str) -> Dialect:
     """The dialect of sqlglot with this name. Raises UsageError for an unknown name."""
-    known = sorted(found.value for found in Dialects if found.value)
-    if name.lower() not in known:
-        near = near_names(name.lower(), known)
+    dialects = sorted(dialect.value for dialect in Dialects if dialect.value)
+    if name.lower() not in dialects:
+        near = near_names(name.lower(), dialects)
         raise UsageError(
             f"no SQL dialect {name!r}" + (f"; did you mean {', '.join(near)}?" if near else ""),
-            hint=f"the dialects are {', '.join(known)}",
+            hint=f"the dialects are {', '.join(dialects)}",
         )
     return Dialect.get_or_raise(name.lower())
 
@@ -105,7 +105,7 @@ class QueryTables:
     def __init__(self, names: Names, named: Sequence[str]) -> None:
         self._names = names
         self._named = [_parsed(name, names.dialect) for name in named]
-        self._given = tuple(named)
+        self._table_names = tuple(named)
         self._first: Parts | None = None
         self._others = False
         self._counts: Counter[tuple[str, ...]] = Counter()
@@ -115,7 +115,7 @@ class QueryTables:
         """Whether a name is the table in question. Qualified and unqualified names match: `orders`, `db.orders`."""
         if not parts:
             return False
-        if self._given:
+        if self._table_names:
             return any(self._same(parts, name) for name in self._named)
         if self._first is None:
             self._first = parts
@@ -144,14 +144,14 @@ class QueryTables:
         listed = ", ".join(tables[:_SHOWN]) + (", ..." if len(tables) > _SHOWN else "")
         if not tables:
             raise UsageError("no statement of the log reads a table", path=paths)
-        if not self._given and self._others:
+        if not self._table_names and self._others:
             raise UsageError(
                 f"the statements read several tables: {listed}", path=paths, hint=f"--table-name {tables[0]}"
             )
         if not about:
-            given = ", ".join(self._given)
+            table_names = ", ".join(self._table_names)
             raise UsageError(
-                f"no statement of the log reads {given}; they read {listed}",
+                f"no statement of the log reads {table_names}; they read {listed}",
                 path=paths,
                 hint=f"--table-name {tables[0]}",
             )
@@ -187,18 +187,18 @@ class LiteralSample:
         self._random, self._most = rng, most
         self._counts: Counter[str] = Counter()
         self._drawn: list[str] | None = None
-        self._seen = 0
+        self._lookups = 0
 
     def add(self, text: str) -> None:
         """Add the value of one lookup."""
-        self._seen += 1
+        self._lookups += 1
         if self._drawn is None:
             self._counts[text] += 1
             if len(self._counts) > self._most:
                 self._drawn = self._random.sample(list(self._counts), self._most, counts=list(self._counts.values()))
                 self._counts.clear()
         else:
-            place = self._random.randrange(self._seen)
+            place = self._random.randrange(self._lookups)
             if place < self._most:
                 self._drawn[place] = text
 
@@ -243,27 +243,27 @@ class _Log:
                 try:
                     if problem is not None:
                         raise Unreadable(problem)
-                    found = read_text(text, self._names, self._tables.in_question)
+                    readers = read_text(text, self._names, self._tables.in_question)
                 except Unreadable:
                     self._statements += 1
                     self._unreadable += 1
                     if len(self._examples) < _EXAMPLES:
                         self._examples.append(problem if problem and not text else beginning(text))
                 else:
-                    self._count(found)
+                    self._count(readers)
 
-    def _count(self, found: Sequence[StatementReader]) -> None:
+    def _count(self, readers: Sequence[StatementReader]) -> None:
         """Count the tables of the statements of a text and, if one of them is about the table in question, their
         predicates."""
-        self._statements += len(found)
-        for one in found:
-            self._tables.count(dict.fromkeys(filter(None, one.tables)))
-        about = sum(any(map(self._tables.in_question, one.tables)) for one in found)
+        self._statements += len(readers)
+        for reader in readers:
+            self._tables.count(dict.fromkeys(filter(None, reader.tables)))
+        about = sum(any(map(self._tables.in_question, reader.tables)) for reader in readers)
         self._about += about
-        for one in found if about else ():
-            for kind, column, node in one.unserved:
+        for reader in readers if about else ():
+            for kind, column, node in reader.unserved:
                 self._count_unserved(kind, column, node)
-            self._count_lookups(one)
+            self._count_lookups(reader)
 
     def _count_unserved(self, kind: str, column: str | None, node: exp.Expr | str) -> None:
         """Count a predicate that no filter serves, given as a node or as a text."""
@@ -324,8 +324,8 @@ class _Log:
 
     def _queried(self) -> Iterator[QueriedColumn]:
         """Yield the columns that are looked up, those with the most lookups first."""
-        found = [(path, column) for path, column in self._columns.items() if column.lookups]
-        for path, column in sorted(found, key=lambda item: (-item[1].lookups, item[0])):
+        columns = [(path, column) for path, column in self._columns.items() if column.lookups]
+        for path, column in sorted(columns, key=lambda item: (-item[1].lookups, item[0])):
             yield QueriedColumn(
                 column=path,
                 lookups=column.lookups,

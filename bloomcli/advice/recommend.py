@@ -219,16 +219,16 @@ def _saves_too_little(column: ColumnAdvice, share: float) -> _Verdict:
 
 def _on_existing(existing: ExistingFilters, new: _Verdict) -> _Verdict:
     """The verdict on a column that has filters, given the verdict on new filters."""
-    one = existing.filters == 1
+    single = existing.filters == 1
     filters = f"its {plural(existing.filters, 'filter')} of {size(existing.bitset_bytes)}"
     saturated = (
-        f"{filters} {are(existing.filters)} saturated (rate{'' if one else 's'} up to {rate(existing.max_fpp)})"
+        f"{filters} {are(existing.filters)} saturated (rate{'' if single else 's'} up to {rate(existing.max_fpp)})"
     )
     match existing.judgement:
         case "not-worth":
             return new._replace(reason=f"{new.reason}; {filters} can go")
         case "saturated" if new.recommended:
-            return new._replace(reason=f"{saturated}; with {'a new one' if one else 'new ones'}, {new.reason}")
+            return new._replace(reason=f"{saturated}; with {'a new one' if single else 'new ones'}, {new.reason}")
         case "saturated":
             return _Verdict(new.reason_id, f"{new.reason}; {saturated}")
         case "missing":
@@ -293,13 +293,13 @@ def _weights(present: object, absent: object, share: float) -> tuple[float, floa
 def _mean(present: Interval | None, absent: Interval | None, share: float) -> Interval | None:
     """The mean of two figures. The ends of the interval are means, too. None if both figures are."""
     pairs = zip((present, absent), _weights(present, absent, share), strict=True)
-    both = [(one, weight) for one, weight in pairs if one is not None]
+    both = [(interval, weight) for interval, weight in pairs if interval is not None]
     if not both:
         return None
     return Interval(
-        estimate=sum(weight * one.estimate for one, weight in both),
-        low=sum(weight * one.low for one, weight in both),
-        high=sum(weight * one.high for one, weight in both),
+        estimate=sum(weight * interval.estimate for interval, weight in both),
+        low=sum(weight * interval.low for interval, weight in both),
+        high=sum(weight * interval.high for interval, weight in both),
     )
 
 

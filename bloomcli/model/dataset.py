@@ -256,7 +256,7 @@ class CorrectedRow(FileRow):
 
 
 def _values(row: FileRow) -> dict[str, Any]:
-    return {one.name: getattr(row, one.name) for one in fields(FileRow)}
+    return {row_field.name: getattr(row, row_field.name) for row_field in fields(FileRow)}
 
 
 class RowTotals:
@@ -281,7 +281,7 @@ class RowTotals:
                 columns[column.column].add(column)
             if (traffic := traffic_of(row)) is not None:
                 self.traffic = traffic if self.traffic is None else self.traffic + traffic
-        self.by_column = tuple(found.over_files(name) for name, found in columns.items())
+        self.by_column = tuple(total.over_files(name) for name, total in columns.items())
         """The totals of each column, in the order in which columns first appeared."""
 
 
@@ -376,8 +376,8 @@ class DatasetReport(ReportOnFiles, Rows):
     @property
     def done(self) -> int:
         """Files that the command processed; 0 in a dry run."""
-        found = self.row_totals().statuses
-        return found[Status.DONE] + found[Status.FOUND]
+        statuses = self.row_totals().statuses
+        return statuses[Status.DONE] + statuses[Status.FOUND]
 
     @property
     def planned(self) -> int:

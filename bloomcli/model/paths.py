@@ -53,11 +53,11 @@ def without_secrets(text: str, uri: str) -> str:
 def _without_query(rest: str, web: bool) -> tuple[str, str]:
     """The part of a URI before its query, and what is shown of the query."""
     if web:
-        found = re.search(r"[?#]|%3F(?=[^/]*(?:=|%3D))", rest, re.IGNORECASE)
-        if found is None:
+        match = re.search(r"[?#]|%3F(?=[^/]*(?:=|%3D))", rest, re.IGNORECASE)
+        if match is None:
             return rest, ""
-        mark = "?" if found[0] != "#" else "#"
-        return rest[: found.start()], f"{mark}..."
+        mark = "?" if match[0] != "#" else "#"
+        return rest[: match.start()], f"{mark}..."
     name, mark, query = rest.partition("?")
     # a question mark is a wildcard, too
     return (name, "?...") if mark and _SECRET.search(query) else (rest, "")

@@ -31,9 +31,9 @@ class Brief:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def _given(one: Any) -> Iterator[tuple[str, Any]]:
-    for field in fields(one):
-        value = getattr(one, field.name)
+def _given(record: Any) -> Iterator[tuple[str, Any]]:
+    for field in fields(record):
+        value = getattr(record, field.name)
         if field.repr and value is not None and value != field.default:
             yield field.name, value
 
@@ -101,14 +101,14 @@ def _columns(kind: type, before: str = "") -> Iterator[tuple[str, Callable[[], p
 
     types: dict[Any, Callable[[], pa.DataType]] = {int: pa.int64, float: pa.float64, bool: pa.bool_}
     for name, hint in typing.get_type_hints(kind).items():
-        choices = [one for one in typing.get_args(hint) if one is not NoneType]
+        choices = [argument for argument in typing.get_args(hint) if argument is not NoneType]
         if typing.get_origin(hint) is tuple:
             if choices[0] is str:
                 yield before + name, lambda: pa.list_(pa.string())
-        elif is_dataclass(one := choices[0] if choices else hint):
-            yield from _columns(typing.cast("type", one), f"{before}{name}.")
+        elif is_dataclass(choice := choices[0] if choices else hint):
+            yield from _columns(typing.cast("type", choice), f"{before}{name}.")
         else:
-            yield before + name, types.get(one, pa.string)
+            yield before + name, types.get(choice, pa.string)
 
 
 def _value(row: Any, name: str) -> Any:

@@ -102,5 +102,5 @@ class FileStatistics:
         import pickle
         import zlib
 
-        found: FileStatistics = pickle.loads(zlib.decompress(data))  # noqa: S301  it comes with the task
-        return found
+        statistics: FileStatistics = pickle.loads(zlib.decompress(data))  # noqa: S301  it comes with the task
+        return statistics

@@ -156,12 +156,12 @@ def _blocks(bitset: bytes, fills: bytes) -> Image:
     """The picture of the blocks' fills."""
     from PIL import Image
 
-    found = grid(len(bitset) // BLOCK_BYTES)
-    cells = fills if found.blocks == 1 else b"".join(_fills(bitset, found.blocks))
-    cells += bytes([_ALL]) * (found.across * found.down - len(cells))
-    image = Image.frombytes("P", (found.across, found.down), cells)
+    layout = grid(len(bitset) // BLOCK_BYTES)
+    cells = fills if layout.blocks == 1 else b"".join(_fills(bitset, layout.blocks))
+    cells += bytes([_ALL]) * (layout.across * layout.down - len(cells))
+    image = Image.frombytes("P", (layout.across, layout.down), cells)
     image.putpalette(_palette())
-    size = (found.across * found.pixels, found.down * found.pixels)
+    size = (layout.across * layout.pixels, layout.down * layout.pixels)
     return image.resize(size, Image.Resampling.NEAREST).convert("RGB")
 
 
@@ -169,10 +169,10 @@ def _bits(bitset: bytes, fills: bytes) -> Image:
     """The picture of every bit, with a space of one pixel between blocks."""
     from PIL import Image
 
-    found = grid(len(fills))
-    wide, high = WORD_BITS * found.pixels + 1, WORDS * found.pixels + 1
-    image = Image.new("RGB", (found.across * wide - 1, found.down * high - 1), _GROUND)
-    size = (WORD_BITS * found.pixels, WORDS * found.pixels)
+    layout = grid(len(fills))
+    wide, high = WORD_BITS * layout.pixels + 1, WORDS * layout.pixels + 1
+    image = Image.new("RGB", (layout.across * wide - 1, layout.down * high - 1), _GROUND)
+    size = (WORD_BITS * layout.pixels, WORDS * layout.pixels)
     for number, fill in enumerate(fills):
         if fill in {_EMPTY, _FULL}:
             block = Image.new("RGB", size, EMPTY if fill == _EMPTY else FULL)
@@ -182,7 +182,7 @@ def _bits(bitset: bytes, fills: bytes) -> Image:
             bits = Image.frombytes("1", (WORD_BITS, WORDS), words, "raw", "1;R")
             block = Image.new("RGB", size, LOW)
             block.paste(HIGH, mask=bits.resize(size, Image.Resampling.NEAREST))
-        image.paste(block, (number % found.across * wide, number // found.across * high))
+        image.paste(block, (number % layout.across * wide, number // layout.across * high))
     return image
 
 
@@ -191,14 +191,14 @@ def _captions(dump: FilterDump, blocks: int, fills: bytes) -> Iterator[str]:
     measured = "" if facts.fill is None else f", {rate(facts.fill)} of the bits set"
     where = row_group_text(facts.stripe, facts.row_group)
     yield f"{printable(dump.path)}: {where}, {printable(facts.column)}: {plural(blocks, 'block')}{measured}"
-    found = grid(blocks)
+    layout = grid(blocks)
     if blocks <= BITS_SHOWN:
         cell = f"a block: 8 words of {WORD_BITS} bits, bit 0 at the left"
-    elif found.blocks == 1:
+    elif layout.blocks == 1:
         cell = "a block, by its share of set bits"
     else:
-        cell = f"{counted(found.blocks, 'block')}, by their mean share of set bits"
-    yield f"A cell is {cell}; {count(found.across)} across, in file order, row by row."
+        cell = f"{counted(layout.blocks, 'block')}, by their mean share of set bits"
+    yield f"A cell is {cell}; {count(layout.across)} across, in file order, row by row."
     yield f"{plural(fills.count(_EMPTY), 'block')} without a set bit, {count(fills.count(_FULL))} with all bits set."
 
 

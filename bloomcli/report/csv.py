@@ -72,8 +72,8 @@ def write_findings(report: GateReport, stream: TextIO) -> None:
         for f in report.findings
     ]
     for row in failed:
-        known = {"severity": "error", "message": row.error, "hint": row.hint}
-        rows.append([row.path, row.status, *(known.get(name) for name in _FINDING), True])
+        finding = {"severity": "error", "message": row.error, "hint": row.hint}
+        rows.append([row.path, row.status, *(finding.get(name) for name in _FINDING), True])
     write_table(FINDINGS_HEADER, rows, stream)
 
 
@@ -214,19 +214,19 @@ _QUARTILES: Final = ("seconds_without", "seconds_with", "ratio")
 def write_trial(report: TrialReport, stream: TextIO) -> None:
     """Write the report of `trial`. A reader that compared nothing has a row with the reason."""
     rows = (
-        [value for _, value in _trial(reader, found)]
+        [value for _, value in _trial(reader, lookups)]
         for reader in report.readers
-        for found in reader.lookups or (None,)
+        for lookups in reader.lookups or (None,)
     )
     write_table(TRIAL_HEADER, rows, stream)
 
 
-def _trial(reader: ReaderTrial | None, found: TrialLookups | None) -> Iterator[tuple[str, object]]:
+def _trial(reader: ReaderTrial | None, lookups: TrialLookups | None) -> Iterator[tuple[str, object]]:
     """Yield the names of a row's fields with their values; None has the same names."""
     yield from ((name, getattr(reader, name, None)) for name in _READER)
-    yield from ((name, getattr(found, name, None)) for name in _LOOKUPS if name not in _QUARTILES)
+    yield from ((name, getattr(lookups, name, None)) for name in _LOOKUPS if name not in _QUARTILES)
     for name in _QUARTILES:
-        times = getattr(found, name, None)
+        times = getattr(lookups, name, None)
         yield from ((f"{name}_{part}", getattr(times, part, None)) for part in ("low", "median", "high"))
     yield "reason", getattr(reader, "reason", None)
 

@@ -47,9 +47,9 @@ def wrap_text(text: str, columns: int, hanging: int = 0) -> list[str]:
     if width(text) <= columns:
         return [text]
     words, start = [], 0
-    for found in _BREAK.finditer(text):
-        words.append(text[start : found.start()])
-        start = found.end()
+    for match in _BREAK.finditer(text):
+        words.append(text[start : match.start()])
+        start = match.end()
     return fill_lines(_whole_commands([*words, text[start:]]), columns, hanging)
 
 
@@ -279,16 +279,16 @@ def common_directory(paths: Iterable[str]) -> str:
 
 def _without_directory(grid: Grid) -> tuple[Grid, str]:
     """The grid without the directory that all of its paths are in, and that directory with a slash at its end."""
-    found = next((i for i, head in enumerate(grid.heads) if head.path), None)
-    if found is None or len(grid.rows) < 2:
+    position = next((i for i, head in enumerate(grid.heads) if head.path), None)
+    if position is None or len(grid.rows) < 2:
         return grid, ""
-    directory = common_directory(row[found].text for row in grid.rows)
+    directory = common_directory(row[position].text for row in grid.rows)
     if not directory.strip("/"):
         return grid, ""
 
     def cut(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
-        path = Cell(row[found].text[len(directory) :], row[found].style)
-        return (*row[:found], path, *row[found + 1 :])
+        path = Cell(row[position].text[len(directory) :], row[position].style)
+        return (*row[:position], path, *row[position + 1 :])
 
     return grid.with_cells(grid.heads, map(cut, grid.rows)), directory
 

@@ -45,7 +45,7 @@ class Writer(ABC):
     def rows(self, batch: pa.RecordBatch) -> None:
         """Write rows, with the columns `bloomcli.commands.find.COLUMNS` and the values as text."""
 
-    def file(self, found: FileFound) -> None:  # noqa: B027  most formats have nothing to do
+    def file(self, file: FileFound) -> None:  # noqa: B027  most formats have nothing to do
         """Called for a file with rows, after all of its rows. By default nothing happens."""
 
     def searched(self, record_type: RecordType) -> None:  # noqa: B027  as above
@@ -91,13 +91,13 @@ class Files(Writer):
     def rows(self, batch: pa.RecordBatch) -> None:
         """Do nothing: only files are written."""
 
-    def file(self, found: FileFound) -> None:
+    def file(self, file: FileFound) -> None:
         """Write a file."""
         if not self._as_json:
-            self._write(found.path)
+            self._write(file.path)
             return
-        groups, stripes = list(found.row_groups_possible), list(found.stripes_possible)
-        self._write(json.dumps({"path": found.path, "row_groups": groups, "stripes": stripes or None}))
+        groups, stripes = list(file.row_groups_possible), list(file.stripes_possible)
+        self._write(json.dumps({"path": file.path, "row_groups": groups, "stripes": stripes or None}))
 
 
 class _FirstFile(NamedTuple):
@@ -244,7 +244,7 @@ def table(batches: Sequence[pa.RecordBatch], record_type: RecordType) -> pa.Tabl
     if not batches:
         return _schema(record_type()).empty_table()
     try:
-        return pa.concat_tables([pa.Table.from_batches([one]) for one in batches], promote_options="permissive")
+        return pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive")
     except pa.ArrowException as error:
         raise UnsupportedError(
             f"the files' columns have types that don't go together: {error}",
@@ -313,17 +313,17 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 def _values(array: pa.Array) -> list[Any]:
     """Convert Arrow values to Python: text that isn't UTF-8 with replacements, times out of range as text."""
     try:
-        found: list[Any] = array.to_pylist()
+        values: list[Any] = array.to_pylist()
     except (ValueError, OverflowError, pa.ArrowException):
         pass
     else:
-        return found
+        return values
     kind = array.type
     if pa.types.is_struct(kind):
         names = distinct([field.name for field in kind])
         rows = zip(*map(_values, array.flatten()), strict=True)
         valid = array.is_valid().to_pylist()
-        return [dict(zip(names, row, strict=True)) if there else None for row, there in zip(rows, valid, strict=True)]
+        return [dict(zip(names, row, strict=True)) if bit else None for row, bit in zip(rows, valid, strict=True)]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
         return [_values(item.values) if item.is_valid else None for item in array]
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -379,14 +379,14 @@ def write_all(
         before: called before each write.
     """
     try:
-        for one in search.files():
-            there = bool(one.found.rows or (maybe and one.found.row_groups_possible))
-            if there and before is not None:
+        for file in search.files():
+            has_rows = bool(file.found.rows or (maybe and file.found.row_groups_possible))
+            if has_rows and before is not None:
                 before()
-            for batch in () if of_files else one.batches:
+            for batch in () if of_files else file.batches:
                 writer.rows(batch)
-            if there:
-                writer.file(one.found)
+            if has_rows:
+                writer.file(file.found)
         writer.searched(search.record_type)
     finally:
         writer.close()

@@ -78,14 +78,14 @@ def _annotation(finding: Finding, level: str) -> str:
 def _spread(report: GateReport, per_rule: int) -> Iterator[Finding]:
     """The findings that are neither switched off nor known: the first of each rule, then the second of each, ..."""
     order = list(Severity)
-    seen = Counter[tuple[Severity, str]]()
+    counts = Counter[tuple[Severity, str]]()
     ranked = []
     for finding in report.findings:
         if finding.off is None and not finding.known:
             key = (finding.severity, finding.id)
-            seen[key] += 1
-            if not per_rule or seen[key] <= per_rule:
-                ranked.append((order.index(finding.severity), seen[key], finding))
+            counts[key] += 1
+            if not per_rule or counts[key] <= per_rule:
+                ranked.append((order.index(finding.severity), counts[key], finding))
     ranked.sort(key=lambda entry: entry[:2])
     return (finding for _, _, finding in ranked)
 
@@ -102,9 +102,9 @@ def _summary(report: GateReport, levels: Counter[str]) -> str:
         lines.append(f"not among the annotations: {', '.join(hidden)}; bloom validate --max-per-rule 0 lists all")
     if report.excluded and report.rows:  # else the verdict says so
         lines.append(excluded(report))
-    known = baseline(report)
-    if known:
-        lines.append(printable(known))
+    note = baseline(report)
+    if note:
+        lines.append(printable(note))
     return "\n".join(lines)
 
 

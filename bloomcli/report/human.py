@@ -72,9 +72,9 @@ def first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMES_SHOWN]) + (f" and {count(left)} more" if left > 0 else "")
 
 
-def speed(files: int, taken: float) -> str:
+def speed(files: int, duration: float) -> str:
     """Format files per second: ``1,200 files/s``, ``2.5 files/s``, ``1 file/s``, ``0.5 files/s``."""
-    value = files / taken if taken else 0.0
+    value = files / duration if duration else 0.0
     figure = f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
     return f"{figure} {noun(1 if figure == '1' else 0, 'file')}/s"
 
@@ -165,23 +165,23 @@ def value_text(text: str, most: int = VALUE_WIDTH, *, exact: bool | None = None)
     if _FIGURE.fullmatch(text):
         return text
     quoted = f'"{text}"' if not text or text != text.strip() else text
-    found = printable(quoted[: most + 1])
-    if len(quoted) > most + 1 or width(found) > most:
+    shown = printable(quoted[: most + 1])
+    if len(quoted) > most + 1 or width(shown) > most:
         return cut(quoted, most)
-    return found + CUT if exact is False else found
+    return shown + CUT if exact is False else shown
 
 
 def cut(text: str, most: int) -> str:
     """Escape as many characters as fit into `most` cells together with the mark of a cut text; an escape is never
     cut."""
-    taken, room = [], most - 1
+    characters, room = [], most - 1
     for char in text:
         shown = printable(char)
         room -= width(shown)
         if room < 0:
             break
-        taken.append(shown)
-    return "".join(taken) + CUT
+        characters.append(shown)
+    return "".join(characters) + CUT
 
 
 def shorten(text: str, most: int = VALUE_WIDTH) -> str:

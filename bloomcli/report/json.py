@@ -66,7 +66,7 @@ def keys(kind: type) -> tuple[str, ...]:
 
 def properties(kind: type) -> dict[str, property]:
     """The properties of a dataclass: its own, then those of its base classes."""
-    return {name: value for one in kind.__mro__ for name, value in vars(one).items() if isinstance(value, property)}
+    return {name: value for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, property)}
 
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]

@@ -63,14 +63,14 @@ def write(report: GateReport, stream: TextIO) -> None:
 
 def _broken(suite: ET.Element, id_: str, path: str, findings: Sequence[Finding]) -> None:
     """Add the case of a rule that a file breaks."""
-    found = rule(id_)
-    case = _case(suite, f"bloom.{found.group.value}.{id_}", path, file=path)
+    rule_ = rule(id_)
+    case = _case(suite, f"bloom.{rule_.group.value}.{id_}", path, file=path)
     counting = [f for f in findings if f.counts]
     others = [f for f in findings if not f.counts]
     if counting:
         worst = counting[0]
         more = f" (and {len(counting) - 1:,} more)" if len(counting) > 1 else ""
-        message = f"{worst.severity.value}: {found.title}: {worst.message}{finding_location(worst)}{more}"
+        message = f"{worst.severity.value}: {rule_.title}: {worst.message}{finding_location(worst)}{more}"
         _add(case, "failure", {"message": message, "type": id_}, _text(counting))
     elif any(f.off is not None or f.known for f in others):
         _add(case, "skipped", {"message": "; ".join(_reasons(others))})
@@ -145,6 +145,6 @@ def _case(suite: ET.Element, kind: str, name: str, *, file: str | None = None, s
 def _add(parent: ET.Element, tag: str, attributes: Mapping[str, str] | None = None, text: str = "") -> ET.Element:
     """Add an element with lines of printable text."""
     shown = {key: printable(value).translate(_NOT_XML) for key, value in (attributes or {}).items()}
-    found = ET.SubElement(parent, tag, shown)
-    found.text = text.translate(_NOT_XML) or None
-    return found
+    element = ET.SubElement(parent, tag, shown)
+    element.text = text.translate(_NOT_XML) or None
+    return element

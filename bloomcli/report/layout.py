@@ -172,8 +172,8 @@ class Grid:
         legend: Iterable[tuple[str, str]] = (),
     ) -> Grid:
         """Return a grid with a row for each item. The other arguments are those of the constructor."""
-        made = [(head, [as_cell(text(item)) for item in items]) for head, text in columns if head.shown]
-        kept = [one for one in made if not one[0].optional or any(cell.text not in NOTHING for cell in one[1])]
+        pairs = [(head, [as_cell(text(item)) for item in items]) for head, text in columns if head.shown]
+        kept = [pair for pair in pairs if not pair[0].optional or any(cell.text not in NOTHING for cell in pair[1])]
         rows = list(zip(*(cells for _, cells in kept), strict=True))
         return cls(tuple(head for head, _ in kept), rows, complete=complete, legend=legend)
 

@@ -82,7 +82,7 @@ def _blocks(report: Report) -> Iterable[Block]:
         AdviseReport: text_advice.advice,
         ChangeReport: text.change,
         DatasetReport: text_dataset.dataset,
-        FindReport: lambda one: map(line, text_find.lines(one)),
+        FindReport: lambda item: map(line, text_find.lines(item)),
         GateReport: text_gate.gate,
         IndexFacts: text_find.index_facts,
         IndexReport: text_find.index_change,

@@ -153,21 +153,21 @@ def _notification(id_: str, level: str, text: str) -> Json:
 
 def _results(report: GateReport, folder: str) -> Iterator[Json]:
     """Yield the results, those that count first, for readers that show only some."""
-    seen = Counter[str]()
+    counts = Counter[str]()
     for counting in (True, False):
         for finding in report.findings:
             if finding.counts is counting:
-                yield _result(finding, seen, folder, baseline=report.baseline is not None)
+                yield _result(finding, counts, folder, baseline=report.baseline is not None)
 
 
-def _result(finding: Finding, seen: Counter[str], folder: str, *, baseline: bool) -> Json:
+def _result(finding: Finding, counts: Counter[str], folder: str, *, baseline: bool) -> Json:
     result: Json = {
         "ruleId": finding.id,
         "ruleIndex": _INDEX[finding.id],
         "level": finding.severity.value,
         "message": {"text": _message(sentence(finding, finding_location(finding)) + _hint(finding.hint))},
         "locations": [_location(finding, folder)],
-        "partialFingerprints": _fingerprints(finding, seen, folder),
+        "partialFingerprints": _fingerprints(finding, counts, folder),
     }
     if finding.off is not None:
         result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": printable(finding.off)}]
@@ -215,7 +215,7 @@ def _logical(finding: Finding) -> list[Json]:
     return locations
 
 
-def _fingerprints(finding: Finding, seen: Counter[str], folder: str) -> dict[str, str]:
+def _fingerprints(finding: Finding, counts: Counter[str], folder: str) -> dict[str, str]:
     """Return fingerprints that are stable between runs: of rule and location, but without byte offsets, which change
     when a file is rewritten.
 
@@ -225,8 +225,8 @@ def _fingerprints(finding: Finding, seen: Counter[str], folder: str) -> dict[str
     uri, _ = uri_reference(finding.path or "", folder)
     parts = [finding.id, uri, finding.column, finding.row_group, finding.stripe]
     digest = hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:32]
-    seen[digest] += 1
-    text = f"{digest}:{seen[digest]}"
+    counts[digest] += 1
+    text = f"{digest}:{counts[digest]}"
     return {"bloom/v1": text, "primaryLocationLineHash": text}
 
 

@@ -57,16 +57,18 @@ def probe(report: ProbeReport) -> Iterator[Block]:
             yield Gap()
             where = f"{row_group_text(verdict.stripe, verdict.row_group)}, {column} = {_shown(verdict.value)}"
             yield from _trail_lines(f"{where}: {verdict.presence.value}", verdict.trail)
-    for one in report.engine_filters:
-        if one.trail:
+    for answer in report.engine_filters:
+        if answer.trail:
             yield Gap()
-            yield from _trail_lines(f"{one.kind}, {column} = {_shown(one.value)}: {one.presence.value}", one.trail)
+            yield from _trail_lines(
+                f"{answer.kind}, {column} = {_shown(answer.value)}: {answer.presence.value}", answer.trail
+            )
     if report.totals:
         yield Gap()
-    for one in report.engine_filters:
-        why = "" if one.reason is None else f" ({one.reason})"
-        text = f"{one.kind}, of the whole file: {column} = {_shown(one.value)}: {one.presence.value}{why}"
-        yield line(text, PRESENCE_STYLE[one.presence])
+    for answer in report.engine_filters:
+        why = "" if answer.reason is None else f" ({answer.reason})"
+        text = f"{answer.kind}, of the whole file: {column} = {_shown(answer.value)}: {answer.presence.value}{why}"
+        yield line(text, PRESENCE_STYLE[answer.presence])
     for totals in report.totals:
         yield line(_summary(column, totals), PRESENCE_STYLE[totals.answer])
 
@@ -107,8 +109,8 @@ def _trail_lines(title: str, trails: Sequence[BitTrail]) -> Iterator[Block]:
 def _bits(trail: BitTrail) -> str:
     flat = trail.block is None
     words = [
-        f"{'' if flat else f'{word}:'}{bit}{'' if there else ' (not set)'}"
-        for word, (bit, there) in enumerate(zip(trail.bits, trail.present, strict=True))
+        f"{'' if flat else f'{word}:'}{bit}{'' if present else ' (not set)'}"
+        for word, (bit, present) in enumerate(zip(trail.bits, trail.present, strict=True))
     ]
     verdict = "all set" if all(trail.present) else f"{sum(trail.present)} of {len(trail.present)} set"
     return f"{'bits' if flat else 'word:bit'} {', '.join(words)}; {verdict}"
@@ -159,7 +161,7 @@ def change(report: ChangeReport) -> Iterator[Block]:
     if any(c.reason is None for c in report.changes):
         yield _change_grid(report)
         yield Gap()
-    if any(one.action != "keep" for one in report.structures):
+    if any(structure.action != "keep" for structure in report.structures):
         yield _structure_grid(report)
         yield Gap()
     if report.output is None and report.remarks and not (report.changes or report.structures or report.bytes_decoded):
@@ -185,15 +187,15 @@ def change(report: ChangeReport) -> Iterator[Block]:
         yield line(f"remark: {text}", Style.WARN)
     left_out: dict[str, dict[str, None]] = {}
     kept = [
-        (one.reason, f"{_named(one.structure)} of {one.column or 'all columns'}")
-        for one in report.structures
-        if one.action == "keep"
+        (structure.reason, f"{_named(structure.structure)} of {structure.column or 'all columns'}")
+        for structure in report.structures
+        if structure.action == "keep"
     ]
     for reason, name in (*((item.reason, item.column) for item in report.changes), *kept):
         if reason is not None:
             left_out.setdefault(reason, {})[name] = None
-    for reason, found in left_out.items():
-        names = list(found)
+    for reason, group in left_out.items():
+        names = list(group)
         columns = ", ".join(names[:_LEFT_OUT_SHOWN]) + (", ..." if len(names) > _LEFT_OUT_SHOWN else "")
         yield line(f"left out: {columns}, {reason}", Style.WARN)
     missing = [c for c in report.changes if c.misses_target]
@@ -247,16 +249,16 @@ def _named(structure: str) -> str:
 def _structure_grid(report: ChangeReport) -> Grid:
     """One row for the structures of a column that changed in the same way in several row groups."""
     groups: dict[tuple[object, ...], list[StructureChange]] = {}
-    for one in report.structures:
-        if one.action != "keep":
-            key = (one.column, one.structure, one.action, one.problems, one.reason)
-            groups.setdefault(key, []).append(one)
+    for structure in report.structures:
+        if structure.action != "keep":
+            key = (structure.column, structure.structure, structure.action, structure.problems, structure.reason)
+            groups.setdefault(key, []).append(structure)
 
     def total(alike: Sequence[StructureChange], name: str) -> int:
-        return sum(getattr(one, name) or 0 for one in alike)
+        return sum(getattr(structure, name) or 0 for structure in alike)
 
     def lookups(alike: Sequence[StructureChange]) -> str:
-        if all(one.lookup_bytes is None for one in alike):
+        if all(structure.lookup_bytes is None for structure in alike):
             return "-"
         return f"{size(total(alike, 'lookup_bytes'))} of {size(total(alike, 'page_bytes'))}"
 
@@ -294,12 +296,12 @@ def _tally(report: ChangeReport) -> str:
     for item in report.changes:
         if item.reason is None:
             actions["filter", item.action] += item.filters
-    for one in report.structures:
-        if one.action != "keep":
-            actions[_SINGULAR.get(one.structure, _named(one.structure)), one.action] += 1
+    for structure in report.structures:
+        if structure.action != "keep":
+            actions[_SINGULAR.get(structure.structure, _named(structure.structure)), structure.action] += 1
     words = _PLANNED if report.dry_run else _DONE
-    found = (f"{plural(n, what)} {words.get(action, action)}" for (what, action), n in actions.items())
-    return ", ".join(found) or ("nothing to change" if report.command == "repair" else "no filters to change")
+    parts = (f"{plural(n, what)} {words.get(action, action)}" for (what, action), n in actions.items())
+    return ", ".join(parts) or ("nothing to change" if report.command == "repair" else "no filters to change")
 
 
 def _outcome(report: ChangeReport) -> str:
@@ -342,13 +344,13 @@ def answers(rows: Iterable[FileRow], *, listed: bool) -> Iterator[Block]:
         rows: the files; files without answers don't count.
         listed: whether a table above lists every file with its answers.
     """
-    found: dict[str, list[ValueTotals]] = {}
+    by_value: dict[str, list[ValueTotals]] = {}
     for row in rows:
         for totals in row.totals:
-            found.setdefault(totals.value, []).append(totals)
-    for value, of_files in found.items():
+            by_value.setdefault(totals.value, []).append(totals)
+    for value, of_files in by_value.items():
         answers = Counter(totals.answer for totals in of_files)
-        total = replace(of_files[0], **{name: sum(getattr(one, name) for one in of_files) for name in _SUMMED})
+        total = replace(of_files[0], **{name: sum(getattr(totals, name) for totals in of_files) for name in _SUMMED})
         yield line(
             f"{value}: absent in {answers[Presence.ABSENT]:,} of {plural(len(of_files), 'file')};"
             f" a reader may skip {total.absent_row_groups:,} of {plural(total.row_groups, 'row group')},"

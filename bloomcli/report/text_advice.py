@@ -98,20 +98,20 @@ def readers(report: AdviseReport) -> Pairs:
     for use in report.uses:
         groups.setdefault((use.verdict, use.columns, use.reason), []).append(use.title)
     every = {column for use in report.uses for column in use.columns}
-    found = []
+    pairs = []
     for (verdict, columns, reason), titles in sorted(groups.items(), key=lambda group: _ORDER.index(group[0][0])):
         where = "" if len(columns) == len(every) else f"{', '.join(names.get(c, c) for c in columns)}: "
         style = Style.GOOD if verdict == GAINS else Style.PLAIN
         if len(titles) == 1:
-            found.append((titles[0], Cell(where + reason, style)))
+            pairs.append((titles[0], Cell(where + reason, style)))
         else:
-            found.append((_UNKNOWN.get(reason, _VERDICTS[verdict]), Cell(where + ", ".join(titles), style)))
-    return Pairs(tuple(found))
+            pairs.append((_UNKNOWN.get(reason, _VERDICTS[verdict]), Cell(where + ", ".join(titles), style)))
+    return Pairs(tuple(pairs))
 
 
 _ORDER: Final = (GAINS, DICTIONARIES, NEVER_LOOKS)
 _VERDICTS: Final = {GAINS: "gain", DICTIONARIES: "served by dictionaries", NEVER_LOOKS: "never look"}
-_UNKNOWN: Final = {unknown_reason(item): f"not {known}" for item, known in OVERLOOKED.items()}
+_UNKNOWN: Final = {unknown_reason(item): f"not {text}" for item, text in OVERLOOKED.items()}
 """What is said of several readers with such a reason."""
 
 
@@ -216,8 +216,8 @@ def _by_column(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Grid:
 
 def _note(column: ColumnAdvice) -> str:
     """What is said of a recommended column's existing filters."""
-    there = column.existing
-    return column.reason if column.recommended and there is not None and there.filters else ""
+    filters = column.existing
+    return column.reason if column.recommended and filters is not None and filters.filters else ""
 
 
 TO_LEAVE: Final[Columns[ColumnAdvice]] = [
@@ -264,10 +264,10 @@ def interval(figure: Interval | None) -> str:
 
 
 UNSERVED: Final[Columns[UnservedPredicate]] = [
-    (Head("kind"), lambda one: one.kind),
-    (Head("column"), lambda one: one.column or "several"),
-    figures("number", lambda one: one.count),
-    (Head("example", prose=True), lambda one: one.example),
+    (Head("kind"), lambda item: item.kind),
+    (Head("column"), lambda item: item.column or "several"),
+    figures("number", lambda item: item.count),
+    (Head("example", prose=True), lambda item: item.example),
 ]
 """What a table says of each kind of predicates that can't use a filter."""
 
@@ -277,7 +277,7 @@ def _unserved(report: AdviseReport) -> Iterator[Block]:
     if log is None or not log.unserved:
         return
     yield Gap()
-    predicates = plural(sum(one.count for one in log.unserved), "predicate")
+    predicates = plural(sum(predicate.count for predicate in log.unserved), "predicate")
     yield line(f"{predicates} of the queries can't use a filter:")
     yield Grid.of(log.unserved[:_UNSERVED_SHOWN], UNSERVED, complete="--format json")
     if len(log.unserved) > _UNSERVED_SHOWN:
@@ -297,21 +297,21 @@ def _failed(report: AdviseReport) -> Iterator[Block]:
 
 def _engine_filters(report: AdviseReport) -> Iterator[str]:
     """What a right size of the filters that engines keep would save."""
-    for one in report.engine_filters:
+    for item in report.engine_filters:
         yield (
-            f"{one.kind} of {one.column}: {size(one.bytes)} in {plural(one.files, 'file')};"
-            f" {size(one.bytes_right)} are enough for {plural(one.values, 'value')} each, the rows of the largest"
-            f" file: {one.setting}"
+            f"{item.kind} of {item.column}: {size(item.bytes)} in {plural(item.files, 'file')};"
+            f" {size(item.bytes_right)} are enough for {plural(item.values, 'value')} each, the rows of the largest"
+            f" file: {item.setting}"
         )
 
 
 def commands(report: AdviseReport) -> Iterator[Block]:
     """Yield the settings and the command lines that the advice comes to."""
-    found = list(_engine_filters(report))
-    if found:
+    settings = list(_engine_filters(report))
+    if settings:
         yield Gap()
         yield line("filters that the engine should write smaller, by its setting:")
-        for text in found:
+        for text in settings:
             yield line(text, indent=2)
     if report.in_table is not None and (report.command is not None or report.upkeep is not None):
         yield Gap()

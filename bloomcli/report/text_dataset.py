@@ -96,9 +96,9 @@ def _files(column: ColumnOverFiles) -> int:
     return column.files_with_filter + column.files_partly + column.files_without_filter
 
 
-def _writers(found: Counter[str]) -> str:
-    shown = [f"{writer} ({plural(files, 'file')})" for writer, files in found.most_common(_WRITERS_SHOWN)]
-    left = len(found) - len(shown)
+def _writers(writers: Counter[str]) -> str:
+    shown = [f"{writer} ({plural(files, 'file')})" for writer, files in writers.most_common(_WRITERS_SHOWN)]
+    left = len(writers) - len(shown)
     return ", ".join(shown) + (f" and {plural(left, 'other')}" if left else "")
 
 
@@ -131,16 +131,16 @@ def _coverage(row: FileRow) -> _Coverage:
     return tuple(sorted((column.column, column.coverage) for column in row.by_column))
 
 
-def _difference(found: dict[str, str], usual: dict[str, str]) -> str:
+def _difference(own: dict[str, str], usual: dict[str, str]) -> str:
     """Describe the differences between a file and most files."""
     parts: dict[str, list[str]] = {}
-    for column in dict.fromkeys((*usual, *found)):
-        if column not in found:
+    for column in dict.fromkeys((*usual, *own)):
+        if column not in own:
             parts.setdefault("has no column", []).append(column)
         elif column not in usual:
             parts.setdefault("also has column", []).append(column)
-        elif found[column] != usual[column]:
-            parts.setdefault(f"{_WORDS.get(found[column], found[column])} for", []).append(column)
+        elif own[column] != usual[column]:
+            parts.setdefault(f"{_WORDS.get(own[column], own[column])} for", []).append(column)
     return "; ".join(f"{what} {first_names(columns)}" for what, columns in parts.items())
 
 

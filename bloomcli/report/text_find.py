@@ -60,22 +60,22 @@ def _values(report: FindReport) -> Iterator[str]:
         yield f"values: {report.values_found:,} of {report.values:,} found before --limit ended the search"
         return
     different = report.values_found + report.values_missing
-    found = f"values: {report.values_found:,} of {different:,} found"
+    summary = f"values: {report.values_found:,} of {different:,} found"
     if not report.values_missing:
-        yield found
+        yield summary
     else:
         shown = ", ".join(report.missing[:_VALUES_SHOWN])
         more = report.values_missing - _VALUES_SHOWN
         rest = f", and {more:,} more, which --format json lists" if more > 0 else ""
-        yield f"{found}; not found{' in the searched files' if report.failed else ''}: {shown}{rest}"
+        yield f"{summary}; not found{' in the searched files' if report.failed else ''}: {shown}{rest}"
     if different <= _VALUES_SHOWN:
-        yield from (f"  {_of_value(one)}" for one in report.by_value if one.rows)
+        yield from (f"  {_of_value(value)}" for value in report.by_value if value.rows)
 
 
-def _of_value(one: ValueFound) -> str:
-    more = f", and {one.files - _PATHS_SHOWN:,} more" if one.files > _PATHS_SHOWN else ""
-    files = f"{plural(one.files, 'file')}: {', '.join(one.paths[:_PATHS_SHOWN])}{more}"
-    return f"{one.value}: {plural(one.rows, 'row')} in {files}"
+def _of_value(value: ValueFound) -> str:
+    more = f", and {value.files - _PATHS_SHOWN:,} more" if value.files > _PATHS_SHOWN else ""
+    files = f"{plural(value.files, 'file')}: {', '.join(value.paths[:_PATHS_SHOWN])}{more}"
+    return f"{value.value}: {plural(value.rows, 'row')} in {files}"
 
 
 def _read(report: FindReport) -> str:
@@ -132,8 +132,10 @@ def reachable(report: ReachableReport) -> Iterator[Block]:
         still = f"{report.values_found:,} of {values} {are(report.values_found)} still in {where}"
         yield Line(Cell(f"{still}: in {plural(len(report.places), 'place')}", Style.BAD))
         groups: dict[tuple[object, ...], list[Place]] = {}
-        for one in report.places:
-            groups.setdefault((one.kind, one.part, bool(one.live_rows), one.kept_by, one.ends), []).append(one)
+        for place in report.places:
+            groups.setdefault((place.kind, place.part, bool(place.live_rows), place.kept_by, place.ends), []).append(
+                place
+            )
         for places in groups.values():
             yield Gap()
             yield from _group(places)
@@ -146,7 +148,7 @@ def reachable(report: ReachableReport) -> Iterator[Block]:
     else:
         yield Line(Cell(f"nothing left: {where} has none of {values}", Style.GOOD))
     yield Gap()
-    yield from (line(f"looked at: {_looked_at(one)}") for one in report.looked_at)
+    yield from (line(f"looked at: {_looked_at(looked_at)}") for looked_at in report.looked_at)
     yield line(f"looked at: {plural(report.metadata_files, 'file')} of metadata")
     yield from (line(f"not looked at: {text}") for text in report.not_looked_at)
     if report.errors:
@@ -157,36 +159,36 @@ def reachable(report: ReachableReport) -> Iterator[Block]:
 
 def _group(places: list[Place]) -> Iterator[Block]:
     """Yield places that the same things keep."""
-    first, rows = places[0], sum(one.rows for one in places)
-    facts = [f"{plural(rows, 'row')}, {sum(one.live_rows for one in places):,} not deleted"] if rows else []
+    first, rows = places[0], sum(place.rows for place in places)
+    facts = [f"{plural(rows, 'row')}, {sum(place.live_rows for place in places):,} not deleted"] if rows else []
     facts += ["the beginning of a value, perhaps of another one"] if first.part else []
     yield Line(Cell(": ".join((first.kind, *facts)), Style.TITLE))
-    yield from (Line(Cell(one.path), 2, whole=True) for one in places[:_PATHS_SHOWN])
+    yield from (Line(Cell(place.path), 2, whole=True) for place in places[:_PATHS_SHOWN])
     if len(places) > _PATHS_SHOWN:
         yield Line(Cell(f"and {len(places) - _PATHS_SHOWN:,} more, which --format json lists"), 2)
     yield Line(Cell(f"kept by: {'; '.join(first.kept_by)}"), 2)
 
 
-def _looked_at(one: LookedAt) -> str:
+def _looked_at(item: LookedAt) -> str:
     numbers = (
-        (one.by_filter, "ruled out by filters, statistics or schema"),
-        (one.by_scan, "read"),
-        (one.without_values, "not opened: only row numbers"),
+        (item.by_filter, "ruled out by filters, statistics or schema"),
+        (item.by_scan, "read"),
+        (item.without_values, "not opened: only row numbers"),
     )
-    return f"{one.kind}: {one.files:,}; " + ", ".join(f"{count:,} {what}" for count, what in numbers if count)
+    return f"{item.kind}: {item.files:,}; " + ", ".join(f"{count:,} {what}" for count, what in numbers if count)
 
 
 def index_change(report: IndexReport) -> Iterator[Block]:
     """Yield the result of `index build` or `index update`."""
     yield line(_index_verdict(report))
     would = "would be " if report.dry_run else ""
-    taken = f"{plural(report.filters, 'filter')} {would}taken"
+    filters = f"{plural(report.filters, 'filter')} {would}taken"
     if report.columns_read:
         chunks = plural(report.columns_read, "column chunk")
-        taken += f", {chunks} {would}read ({size(report.bytes_decoded)})"
+        filters += f", {chunks} {would}read ({size(report.bytes_decoded)})"
     if report.added:
         groups = plural(report.row_groups, "row group")
-        yield line(f"{plural(report.added, 'file')} {would}read: {groups}, {taken}")
+        yield line(f"{plural(report.added, 'file')} {would}read: {groups}, {filters}")
     if report.update:
         yield line(f"{report.kept:,} unchanged, {report.dropped:,} {would}dropped{_drop_reasons(report)}")
     if report.dropped_unnamed:
@@ -214,8 +216,8 @@ def _drop_reasons(report: IndexReport) -> str:
         (report.dropped_unnamed, "not named by the paths"),
         (report.dropped_failed, "failed now"),
     )
-    found = ", ".join(f"{count:,} {why}" for count, why in numbers if count)
-    return f": {found}" if found else ""
+    reasons = ", ".join(f"{count:,} {why}" for count, why in numbers if count)
+    return f": {reasons}" if reasons else ""
 
 
 def _index_verdict(report: IndexReport) -> str:

@@ -54,11 +54,11 @@ def faults(report: GateReport, *, per_rule: int = 5) -> Iterator[Block]:
     """Yield findings by rule, and failed files. The arguments are those of `gate`."""
     first = True
     reported = [f for f in report.findings if f.off is None and not f.known]
-    for found in _groups(reported):
+    for group in _groups(reported):
         if not first:
             yield Gap()
         first = False
-        yield from _group(found, per_rule, with_path=not is_single_file(report))
+        yield from _group(group, per_rule, with_path=not is_single_file(report))
     if report.failed:
         if not first:
             yield Gap()
@@ -67,8 +67,8 @@ def faults(report: GateReport, *, per_rule: int = 5) -> Iterator[Block]:
 
 def one_file(report: ValidateReport) -> Iterator[Block]:
     """Yield the findings in one file by rule, and how much was checked."""
-    for found in _groups(report.findings):
-        yield from _group(found, 5, with_path=False)
+    for group in _groups(report.findings):
+        yield from _group(group, 5, with_path=False)
     checked = plural(report.filters_checked, "filter")
     yield line(
         f"{report.path}: {checked} checked, {plural(len(report.findings), 'finding')}",
@@ -82,19 +82,19 @@ def _groups(findings: Sequence[Finding]) -> list[list[Finding]]:
     for finding in findings:
         groups.setdefault((finding.severity, finding.id), []).append(finding)
     order = list(Severity)
-    return sorted(groups.values(), key=lambda found: order.index(found[0].severity))
+    return sorted(groups.values(), key=lambda group: order.index(group[0].severity))
 
 
-def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Iterator[Line]:
-    first = found[0]
-    files = f" in {plural(len({f.path for f in found}), 'file')}" if with_path else ""
+def _group(findings: Sequence[Finding], per_rule: int, *, with_path: bool) -> Iterator[Line]:
+    first = findings[0]
+    files = f" in {plural(len({f.path for f in findings}), 'file')}" if with_path else ""
     yield line(
-        f"{first.severity.value} {first.id}: {rule(first.id).title}: {plural(len(found), 'finding')}{files}",
+        f"{first.severity.value} {first.id}: {rule(first.id).title}: {plural(len(findings), 'finding')}{files}",
         SEVERITY_STYLE[first.severity],
     )
-    shown = list(islice(found, per_rule or None))
+    shown = list(islice(findings, per_rule or None))
     files_shown = {f.path for f in shown}
-    common = joined(f.hint or "" for f in found if f.path in files_shown)
+    common = joined(f.hint or "" for f in findings if f.path in files_shown)
     hints = unique(f.hint for f in shown if f.hint) if common is None else [common]
     for finding in shown:
         path = f"{finding.path}: " if with_path else ""
@@ -103,10 +103,10 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
             yield line("missing: " + ", ".join(finding.missing), indent=4)
         if finding.hint and len(hints) > 1:
             yield line("hint: " + finding.hint, indent=4)
-    yield from _more(len(found) - len(shown))
+    yield from _more(len(findings) - len(shown))
     if len(hints) == 1 and hints[0]:
         these = "this file" if len(files_shown) == 1 else f"these {len(files_shown)} files"
-        some = f" for {these}" if {f.path for f in found} - files_shown else ""
+        some = f" for {these}" if {f.path for f in findings} - files_shown else ""
         yield line(f"hint{some}: {hints[0]}", indent=2)
 
 
@@ -117,12 +117,12 @@ def _more(number: int) -> Iterator[Line]:
 
 def _failures(report: GateReport, per_rule: int) -> Iterator[Line]:
     yield line(f"{plural(report.failed, 'file')} could not be checked", Style.BAD)
-    found = list(problems(row for row in report.rows if row.status is Status.FAILED))
-    for error, hint in found[: per_rule or None]:
+    errors = list(problems(row for row in report.rows if row.status is Status.FAILED))
+    for error, hint in errors[: per_rule or None]:
         yield line(error, indent=2)
         if hint:
             yield line("hint: " + hint, indent=4)
-    yield from _more(max(len(found) - per_rule, 0) if per_rule else 0)
+    yield from _more(max(len(errors) - per_rule, 0) if per_rule else 0)
 
 
 def _switched_off(report: GateReport) -> Iterator[Line]:
@@ -130,12 +130,12 @@ def _switched_off(report: GateReport) -> Iterator[Line]:
     for finding in report.findings:
         if finding.off is not None:
             reasons.setdefault(finding.id, []).append(finding.off)
-    for id_, given in reasons.items():
-        different = unique(given)
+    for id_, group in reasons.items():
+        different = unique(group)
         text = "; ".join(different[:_REASONS_SHOWN])
         if len(different) > _REASONS_SHOWN:
             text += f"; and {plural(len(different) - _REASONS_SHOWN, 'reason')} more"
-        yield line(f"switched off: {id_}: {plural(len(given), 'finding')}: {text}", Style.DIM)
+        yield line(f"switched off: {id_}: {plural(len(group), 'finding')}: {text}", Style.DIM)
 
 
 def _known(report: GateReport) -> Iterator[Line]:
@@ -175,8 +175,8 @@ _WIDTH: Final = 78
 def rule_list() -> Iterator[Block]:
     """Yield a table of every rule: id, default severity, when it is checked, and title."""
     grid = Grid((Head("rule"), Head("severity"), Head("checked with"), Head("what", prose=True)))
-    for one in RULES.values():
-        grid.add(one.id, Cell(one.severity.value, SEVERITY_STYLE[one.severity]), one.when.value, one.title)
+    for rule_ in RULES.values():
+        grid.add(rule_.id, Cell(rule_.severity.value, SEVERITY_STYLE[rule_.severity]), rule_.when.value, rule_.title)
     yield grid
 
 
@@ -185,8 +185,8 @@ def all_pages() -> Iterator[Block]:
     yield from rule_list()
     yield Gap()
     grid = Grid((Head("key of the policy"), Head("what")))
-    for key, found in PAGES.items():
-        grid.add(key, found.title)
+    for key, key_page in PAGES.items():
+        grid.add(key, key_page.title)
     yield grid
 
 
@@ -195,12 +195,12 @@ def page_of(name: str) -> Iterator[Block]:
     if name not in PAGES:
         yield from rule_page(name)
         return
-    found = PAGES[name]
-    yield Line(Cell(f"{name}: {found.title}", Style.TITLE))
+    key_page = PAGES[name]
+    yield Line(Cell(f"{name}: {key_page.title}", Style.TITLE))
     yield Gap()
-    yield Paragraph(tuple(map(Cell, wrap(found.text, _WIDTH, break_on_hyphens=False))))
+    yield Paragraph(tuple(map(Cell, wrap(key_page.text, _WIDTH, break_on_hyphens=False))))
     yield Gap()
-    for text in found.example.splitlines():
+    for text in key_page.example.splitlines():
         yield Line(Cell(text), indent=4, whole=True)
 
 

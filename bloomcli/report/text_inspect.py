@@ -81,9 +81,9 @@ def of_columns(report: InspectReport) -> Columns[ColumnSummary]:
         return Cell(column_name(item), Style.BAD if doubtful else Style.PLAIN)
 
     def with_filter(item: ColumnSummary) -> Cell:
-        found = item.row_groups_with_filter
-        text = f"{count(found)} of {count(report.row_groups)}" if found else "none"
-        return Cell(text, Style.PLAIN if found else Style.DIM, found)
+        groups = item.row_groups_with_filter
+        text = f"{count(groups)} of {count(report.row_groups)}" if groups else "none"
+        return Cell(text, Style.PLAIN if groups else Style.DIM, groups)
 
     return [
         (Head("column"), name),
@@ -117,8 +117,8 @@ def _fills(report: InspectReport) -> dict[str, list[float]]:
         if facts.fill is not None:
             fills.setdefault(facts.column, []).append(facts.fill)
     names = Counter(item.column for item in report.by_column)
-    fills = {name: found for name, found in fills.items() if names[name] == 1}
-    return fills if any(len(found) > 1 for found in fills.values()) else {}
+    fills = {name: shares for name, shares in fills.items() if names[name] == 1}
+    return fills if any(len(shares) > 1 for shares in fills.values()) else {}
 
 
 def _bound(text: str | None, exact: bool | None = None) -> str:
@@ -219,17 +219,17 @@ def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
 
 
 ENGINE_FILTERS: Final[Columns[EngineFilterFacts]] = [
-    (Head("column"), lambda one: Cell(one.column or "-", Style.PLAIN if one.problem is None else Style.BAD)),
-    (Head("kind"), lambda one: one.kind),
-    figures("size", lambda one: one.length, size),
-    figures("bits", lambda one: one.bits, rank=6),
-    figures("k", lambda one: one.hash_functions, rank=7),
-    figures("rows of bits", lambda one: one.rows, rank=8),
-    figures("sized for", lambda one: one.sized_for, rank=3),
-    figures("file's rows", lambda one: one.values, rank=4),
-    figures("NDV", lambda one: one.ndv_estimate, _estimate, rank=5),
-    figures("fill", lambda one: one.fill, rate, rank=2),
-    figures("FPP", lambda one: one.fpp, rate),
+    (Head("column"), lambda item: Cell(item.column or "-", Style.PLAIN if item.problem is None else Style.BAD)),
+    (Head("kind"), lambda item: item.kind),
+    figures("size", lambda item: item.length, size),
+    figures("bits", lambda item: item.bits, rank=6),
+    figures("k", lambda item: item.hash_functions, rank=7),
+    figures("rows of bits", lambda item: item.rows, rank=8),
+    figures("sized for", lambda item: item.sized_for, rank=3),
+    figures("file's rows", lambda item: item.values, rank=4),
+    figures("NDV", lambda item: item.ndv_estimate, _estimate, rank=5),
+    figures("fill", lambda item: item.fill, rate, rank=2),
+    figures("FPP", lambda item: item.fpp, rate),
 ]
 """What a table says of each filter that an engine keeps."""
 
@@ -239,14 +239,16 @@ def _engine_filters(filters: Sequence[EngineFilterFacts]) -> Iterator[Block]:
     yield line("Filters that engines keep themselves, for the whole file:", Style.TITLE)
     yield Grid.of(filters, ENGINE_FILTERS)
     places: dict[str, Style] = {}
-    for one in filters:
+    for facts in filters:
         bounds = (
-            "" if one.low is None or one.high is None else f"; values {value_text(one.low)} to {value_text(one.high)}"
+            ""
+            if facts.low is None or facts.high is None
+            else f"; values {value_text(facts.low)} to {value_text(facts.high)}"
         )
-        places[f"{one.kind}: {one.place}{bounds}"] = Style.DIM
-    for one in filters:
-        if one.problem is not None:
-            places[f"{one.kind}{one.column and ', '}{one.column}: {one.problem}"] = Style.BAD
+        places[f"{facts.kind}: {facts.place}{bounds}"] = Style.DIM
+    for facts in filters:
+        if facts.problem is not None:
+            places[f"{facts.kind}{facts.column and ', '}{facts.column}: {facts.problem}"] = Style.BAD
     yield from map(line, places, places.values())
 
 
@@ -447,13 +449,13 @@ def parts(report: InspectReport, *, with_pages: bool, with_indexes: bool, with_s
         yield from merged(report.merged_filters)
 
 
-def pages(found: Sequence[PageFacts]) -> Iterator[Block]:
+def pages(facts: Sequence[PageFacts]) -> Iterator[Block]:
     """Yield a row per page, stream or bucket."""
-    if not found:
+    if not facts:
         yield line("No pages.")
         return
     yield _grid(
-        found,
+        facts,
         [
             (Head("stripe", figures=True), lambda p: number(p.stripe)),
             (Head("row group", figures=True), lambda p: "-" if p.stripe is not None else str(p.row_group)),
@@ -471,16 +473,16 @@ def pages(found: Sequence[PageFacts]) -> Iterator[Block]:
         ],
     )
     yield from _page_problems(
-        (row_group_text(p.stripe, p.row_group) + f", byte {p.offset}", p.problem) for p in found
+        (row_group_text(p.stripe, p.row_group) + f", byte {p.offset}", p.problem) for p in facts
     )
 
 
-def index(found: Sequence[IndexEntry]) -> Iterator[Block]:
+def index(entries: Sequence[IndexEntry]) -> Iterator[Block]:
     """Yield a row per entry."""
-    if not found:
+    if not entries:
         yield line("No index.")
         return
-    shown = [e for e in found if e.problem is None or e.values is not None]
+    shown = [e for e in entries if e.problem is None or e.values is not None]
     if shown:
         yield _grid(
             shown,
@@ -499,17 +501,17 @@ def index(found: Sequence[IndexEntry]) -> Iterator[Block]:
                 (Head("positions", rank=10), lambda e: " ".join(map(str, e.positions)) or "-"),
             ],
         )
-    yield from _page_problems((row_group_text(e.stripe, e.row_group), e.problem) for e in found)
+    yield from _page_problems((row_group_text(e.stripe, e.row_group), e.problem) for e in entries)
 
 
-def merged(found: Sequence[MergedFilter]) -> Iterator[Block]:
+def merged(filters: Sequence[MergedFilter]) -> Iterator[Block]:
     """Yield a row per stripe and kind of filter."""
-    if not found:
+    if not filters:
         return
     yield Gap()
     yield line("Filters of each stripe, joined:")
     yield _grid(
-        found,
+        filters,
         [
             (Head("stripe", figures=True), lambda m: str(m.stripe)),
             (Head("encoding", rank=1), lambda m: m.encoding),
@@ -521,14 +523,14 @@ def merged(found: Sequence[MergedFilter]) -> Iterator[Block]:
             (Head("FPP", figures=True), lambda m: rate(m.fpp)),
         ],
     )
-    yield from _page_problems((f"stripe {m.stripe}, {m.encoding}", m.problem) for m in found)
+    yield from _page_problems((f"stripe {m.stripe}, {m.encoding}", m.problem) for m in filters)
 
 
-def schema(found: Sequence[SchemaNode], id_name: str) -> Iterator[Block]:
+def schema(nodes: Sequence[SchemaNode], id_name: str) -> Iterator[Block]:
     """Yield a line per element, indented by its depth."""
-    if not found:
+    if not nodes:
         yield line("No schema.")
-    for node in found:
+    for node in nodes:
         yield line(_declaration(node, id_name), indent=2 * node.depth)
 
 
@@ -552,12 +554,12 @@ def _grid(items: Sequence[T], columns: Columns[T]) -> Grid:
     def marked(text: Callable[[T], Cell | str]) -> Callable[[T], Cell]:
         return lambda item: Cell(as_cell(text(item)).text, Style.PLAIN if item.problem is None else Style.BAD)
 
-    made = [(head._replace(optional=True), marked(text)) for head, text in columns]
-    return Grid.of(items, made, legend=((CUT, f"{CUT}: cut; --format json has the value as the file has it."),))
+    pairs = [(head._replace(optional=True), marked(text)) for head, text in columns]
+    return Grid.of(items, pairs, legend=((CUT, f"{CUT}: cut; --format json has the value as the file has it."),))
 
 
-def _page_problems(found: Any) -> Iterator[Block]:
-    lines = [line(f"{place}: {problem}", Style.BAD) for place, problem in found if problem is not None]
+def _page_problems(problems: Any) -> Iterator[Block]:
+    lines = [line(f"{place}: {problem}", Style.BAD) for place, problem in problems if problem is not None]
     if lines:
         yield Gap()
         yield from lines

@@ -65,8 +65,8 @@ def answer(report: TrialReport) -> str:
 
 def names(report: TrialReport) -> list[str]:
     """The columns, as reports name them."""
-    known = {lookups.column: column_name(lookups) for reader in report.readers for lookups in reader.lookups}
-    return [known.get(column, column) for column in report.columns]
+    by_column = {lookups.column: column_name(lookups) for reader in report.readers for lookups in reader.lookups}
+    return [by_column.get(column, column) for column in report.columns]
 
 
 def saved(reader: ReaderTrial) -> bool:
@@ -80,8 +80,8 @@ def effect(reader: ReaderTrial) -> str:
     read = _read_in_all(reader)
     why = [use for use in reader.uses if use.verdict != GAINS]
     if read is not None and saved(reader):
-        without, found, unit = read
-        return f"reads {found:,} instead of {plural(without, unit)} (-{1 - found / without:.1%})".replace("%", " %")
+        without, other, unit = read
+        return f"reads {other:,} instead of {plural(without, unit)} (-{1 - other / without:.1%})".replace("%", " %")
     same = "reads" if read is None else f"reads {plural(read[1], read[2])} with filters and {read[0]:,} without: it"
     if why:
         return why[0].reason if read is None else f"{same} {why[0].reason}"
@@ -94,12 +94,12 @@ def effect(reader: ReaderTrial) -> str:
 def _read_in_all(reader: ReaderTrial) -> tuple[int, int, str] | None:
     """What a reader read in all lookups, without filters and with, and the unit; None if it doesn't count it."""
     for unit, pairs in (
-        ("row group", [(one.row_groups_without, one.row_groups_with) for one in reader.lookups]),
-        ("row", [(one.rows_read_without, one.rows_read_with) for one in reader.lookups]),
+        ("row group", [(lookups.row_groups_without, lookups.row_groups_with) for lookups in reader.lookups]),
+        ("row", [(lookups.rows_read_without, lookups.rows_read_with) for lookups in reader.lookups]),
     ):
-        known = [(without, found) for without, found in pairs if without is not None and found is not None]
-        if known and len(known) == len(pairs):
-            return sum(one for one, _ in known), sum(other for _, other in known), unit
+        counts = [(without, other) for without, other in pairs if without is not None and other is not None]
+        if counts and len(counts) == len(pairs):
+            return sum(without for without, _ in counts), sum(other for _, other in counts), unit
     return None
 
 
@@ -150,11 +150,11 @@ def facts(report: TrialReport) -> Iterator[tuple[str, Cell]]:
         yield "values", Cell(f"{'up to ' if _has_fewer(report) else ''}{most}{limit} (seed {report.seed})")
     compared = {reader.comparison for reader in report.readers if reader.comparison is not None}
     added = f"added in {'a temporary copy' if len(report.tried) == 1 else 'temporary copies'}, FPP {rate(report.fpp)}"
-    there = "those of the file" if len(report.tried) == 1 else "those of the files"
+    existing = "those of the file" if len(report.tried) == 1 else "those of the files"
     if compared:
         yield (
             "filters",
-            Cell(added if compared == {"added"} else f"{there}, or {added}" if "mixed" in compared else there),
+            Cell(added if compared == {"added"} else f"{existing}, or {added}" if "mixed" in compared else existing),
         )
 
 
@@ -169,18 +169,18 @@ def _has_fewer(report: TrialReport) -> bool:
 
 
 def _grid(readers: Sequence[ReaderTrial]) -> Grid:
-    found = [lookups for reader in readers for lookups in reader.lookups]
-    in_bytes = any(lookups.bytes_without is not None for lookups in found)
-    in_rows = any(lookups.rows_read_without is not None for lookups in found)
-    counted = in_rows or any(lookups.row_groups_without is not None for lookups in found)
-    timed = any(lookups.ratio is not None for lookups in found)
-    columns = len({lookups.column for lookups in found}) > 1
+    all_lookups = [lookups for reader in readers for lookups in reader.lookups]
+    in_bytes = any(lookups.bytes_without is not None for lookups in all_lookups)
+    in_rows = any(lookups.rows_read_without is not None for lookups in all_lookups)
+    counted = in_rows or any(lookups.row_groups_without is not None for lookups in all_lookups)
+    timed = any(lookups.ratio is not None for lookups in all_lookups)
+    columns = len({lookups.column for lookups in all_lookups}) > 1
     unit = "row groups of all lookups together, or rows," if in_rows else "row groups of all lookups together,"
     legend = [("read without", f"Read: {unit} by the reader's own metrics.")] * counted
     legend += [("time", "Time: with filters / without, the median; the files are in the page cache.")] * timed
-    if any(lookups.not_found for lookups in found):
+    if any(lookups.not_found for lookups in all_lookups):
         legend.append(("rows", "Not found: present values without a row, without filters too; they prove nothing."))
-    made: Columns[tuple[ReaderTrial, TrialLookups]] = [
+    grid_columns: Columns[tuple[ReaderTrial, TrialLookups]] = [
         (Head("reader"), lambda row: row[0].title),
         (Head("column", most=20, shown=columns), lambda row: column_name(row[1])),
         (Head("values"), lambda row: f"{row[1].lookups:,} {row[1].kind}"),
@@ -193,7 +193,7 @@ def _grid(readers: Sequence[ReaderTrial]) -> Grid:
         (Head("quartiles", figures=True, rank=3, shown=timed), lambda row: _quartiles(row[1].ratio)),
     ]
     rows = [(reader, lookups) for reader in readers for lookups in reader.lookups]
-    return Grid.of(rows, made, legend=legend)
+    return Grid.of(rows, grid_columns, legend=legend)
 
 
 def _rows(lookups: TrialLookups) -> Cell:

@@ -116,7 +116,7 @@ _RUN_FACTS: Final = (
 def run_facts(report: GateReport) -> dict[str, str | int | float | bool]:
     """Return the facts of the run, named as in JSON, without unknown ones."""
     sample = report.sample
-    known: dict[str, str | int | float | bool | None] = {
+    facts: dict[str, str | int | float | bool | None] = {
         **{name: getattr(report, name, None) for name in _RUN_FACTS},
         "seconds": round(report.seconds, 3),
         "columns": ", ".join(report.columns) or None,
@@ -125,7 +125,7 @@ def run_facts(report: GateReport) -> dict[str, str | int | float | bool]:
         "sample_files": None if sample is None else sample.files,
         "sample_row_groups": None if sample is None else sample.row_groups,
     }
-    return {key: value for key, value in known.items() if value is not None}
+    return {key: value for key, value in facts.items() if value is not None}
 
 
 def _not_ok(report: GateReport) -> str:
@@ -162,11 +162,11 @@ def _no_failure(report: GateReport) -> str:
         if disregarded:
             agree = f"no finding counts ({disregarded}); {looked} compared with statistics and indexes"
         return "; ".join(filter(None, [agree if partial else f"ok: {agree}", lacking, partial]))
-    found = f"no finding counts ({disregarded})" if disregarded else "no fault"
+    outcome = f"no finding counts ({disregarded})" if disregarded else "no fault"
     filters = _filters(report) + files
     values = "" if report.deep else f"; {NOT_DEEP}"
     if partial:
-        return f"{found} in the checked part ({filters}); {partial}{values}"
+        return f"{outcome} in the checked part ({filters}); {partial}{values}"
     if report.deep:
         looked = plural(report.values_checked, "value")
         values = (
@@ -174,7 +174,7 @@ def _no_failure(report: GateReport) -> str:
             if disregarded
             else f"; none of {looked} is missing from them; statistics and indexes of their columns agree"
         )
-    return f"ok: {found} in {filters}{values}"
+    return f"ok: {outcome} in {filters}{values}"
 
 
 def _listed(*counts: tuple[int, str]) -> list[str]:

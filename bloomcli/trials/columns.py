@@ -66,11 +66,11 @@ class ColumnFile:
             UsageError: no reader can compare the column with a value: it is in a list or a map, or several columns
                 have its name.
         """
-        found = [(names, kind) for names, kind in _leaves((), self._schema) if ".".join(names) == column.path]
-        if len(found) == 1:
-            (names, kind) = found[0]
+        leaves = [(names, kind) for names, kind in _leaves((), self._schema) if ".".join(names) == column.path]
+        if len(leaves) == 1:
+            (names, kind) = leaves[0]
             return Leaf(column, names, storage_of(kind))
-        reason = "several columns have this name" if found else "no query compares single values of a list or a map"
+        reason = "several columns have this name" if leaves else "no query compares single values of a list or a map"
         raise UsageError(f"column {column.path} can't be looked up: {reason}", path=self._path)
 
     def values(self, leaf: Leaf) -> Iterator[tuple[int, pa.Array]]:

@@ -104,21 +104,21 @@ def _remove_left_folders() -> None:
 def sampled_files(listed: Sequence[FileEntry], options: TrialOptions) -> list[FileEntry]:
     """The sample of a dataset's files to try. Raises UsageError if no file has a known format."""
     files = [item for item in listed if item.problem is None and not item.skipped]
-    taken = chosen_files(
+    positions = chosen_files(
         [item.relative for item in files],
         share(_FILES if options.sample is None else options.sample),
         options.seed,
         sure=[not item.walked or known_suffix(item.path) for item in files],
         known=lambda position: of_known_format(files[position].path),
     )
-    found = [files[position] for position in sorted(taken)]
-    found = [item for item in found if not item.walked or known_suffix(item.path) or of_known_format(item.path)]
-    if not found:
+    sample = [files[position] for position in sorted(positions)]
+    sample = [item for item in sample if not item.walked or known_suffix(item.path) or of_known_format(item.path)]
+    if not sample:
         raise UsageError("there are no files of a known format", hint="name Parquet or ORC files")
     if options.sample is None:
-        sizes = accumulate(item.size for item in found)
-        found = [item for item, total in zip(found, sizes, strict=True) if item is found[0] or total <= _BYTES]
-    return found
+        sizes = accumulate(item.size for item in sample)
+        sample = [item for item, total in zip(sample, sizes, strict=True) if item is sample[0] or total <= _BYTES]
+    return sample
 
 
 _NO_KEYS: Final = (
@@ -207,9 +207,9 @@ class PreparedFile:
             self.left_out: tuple[str, ...] = ()
             """For each column that only a glob names and that isn't tried: why not."""
             self.columns = tuple(self._values(file, chosen, options, log))
-            self.encoded = tuple(_encoded(file, one.column) for one in self.columns)
-            self._had_filters = any(one.column.index in filtered for one in self.columns)
-            bare = tuple(one.column.path for one in self.columns if one.column.index not in filtered)
+            self.encoded = tuple(_encoded(file, column.column) for column in self.columns)
+            self._had_filters = any(column.column.index in filtered for column in self.columns)
+            bare = tuple(column.column.path for column in self.columns if column.column.index not in filtered)
             self._with_filters = self._with_new_filters(bare, options.fpp) if bare else self._original
 
     def _copy(self, name: str) -> Path:
@@ -259,19 +259,19 @@ class PreparedFile:
         self, file: FilterFile, chosen: Sequence[Column], options: TrialOptions, log: QueryLog | None
     ) -> list[TrialColumn]:
         arrow = ColumnFile(self._original, self.format)
-        found: list[TrialColumn] = []
+        columns: list[TrialColumn] = []
         problems: list[BloomError] = []
         for column in chosen:
             try:
-                found.append(self._column(file, arrow, column, options, log))
+                columns.append(self._column(file, arrow, column, options, log))
             except (UsageError, UnsupportedError) as error:
                 if column.path in options.columns:
                     raise
                 problems.append(error)  # the column was chosen by a glob or by its filters: try the others
-        if problems and not found:
+        if problems and not columns:
             raise problems[0]
         self.left_out = tuple(error.reason for error in problems)
-        return found
+        return columns
 
     def _column(
         self, file: FilterFile, arrow: ColumnFile, column: Column, options: TrialOptions, log: QueryLog | None
@@ -333,33 +333,33 @@ def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: Qu
         raise UnsupportedError(f"no reader that trial runs reads {format_named(file.format).title} files", path=path)
     names: Sequence[str] = options.columns
     if not names and log is not None:
-        known = {column.path for column in file.leaves}
-        names = [queried.column for queried in log.columns if queried.column in known and queried.literals]
+        paths = {column.path for column in file.leaves}
+        names = [queried.column for queried in log.columns if queried.column in paths and queried.literals]
         if not names:
-            logs = " ".join(f"--queries {quoted(one)}" for one in taken_paths("queries", options.queries))
+            logs = " ".join(f"--queries {quoted(log_path)}" for log_path in taken_paths("queries", options.queries))
             raise UsageError(
                 "the queries look up no column of the file",
                 path=path,
                 hint=f"`bloom advise {quoted(path)} {logs}` lists the predicates that filters can't serve",
             )
     if not names:
-        found = [column for column in file.leaves if column.index in filtered]
-        if not found:
+        columns = [column for column in file.leaves if column.index in filtered]
+        if not columns:
             raise UsageError(
                 "no column has a filter", path=path, hint="--columns names those to try with filters in a copy"
             )
-        return found
+        return columns
     return list(select(file.leaves, names, path=path, exclude=options.exclude, why_not=file.why_unfilterable))
 
 
 def _literals(file: FilterFile, leaf: Leaf, log: QueryLog, most: int) -> list[pa.Scalar]:
     """The most frequent literals of a column in the queries, as Arrow scalars."""
     column = file.literal_column(leaf.column)
-    found: list[pa.Scalar] = []
+    scalars: list[pa.Scalar] = []
     for queried in log.columns:
         if queried.column == leaf.column.path:
             for text, _ in queried.literals[:most]:
                 value = from_text(text, column, leaf.type)
                 if value is not None:
-                    found.append(value)
-    return found
+                    scalars.append(value)
+    return scalars

@@ -86,11 +86,11 @@ class Job:
         ranked = []
         for file in self.files:
             for column in file.columns:
-                seen = {True: 0, False: 0}
+                counts = {True: 0, False: 0}
                 for value in column.values:
-                    ranked.append((seen[value.present], Trial(file, column, value)))
-                    seen[value.present] += 1
-        return [one for _, one in sorted(ranked, key=lambda item: item[0])]
+                    ranked.append((counts[value.present], Trial(file, column, value)))
+                    counts[value.present] += 1
+        return [trial for _, trial in sorted(ranked, key=lambda item: item[0])]
 
 
 class Progress(NamedTuple):
@@ -139,15 +139,15 @@ def run(job: Job, timeout: float) -> Iterator[Outcome | Completion]:
         job: the lookups.
         timeout: seconds that the reader may take to start, and for each lookup.
     """
-    here, there = Pipe()
+    connection, remote = Pipe()
     child: subprocess.Popen[bytes] | None = None
-    with here, tempfile.TemporaryFile() as output:
+    with connection, tempfile.TemporaryFile() as output:
         try:
-            with there, deferred():  # no signal may arrive between the start of the process and its assignment
-                child = _start(there, output)
+            with remote, deferred():  # no signal may arrive between the start of the process and its assignment
+                child = _start(remote, output)
             with contextlib.suppress(BrokenPipeError):  # the process ended: `_received` reports how
-                here.send(job)
-            yield from _received(child, here, timeout, output)
+                connection.send(job)
+            yield from _received(child, connection, timeout, output)
         except NotStartedError as error:
             yield Completion(str(error))
         finally:
@@ -254,50 +254,50 @@ def messages(job: Job) -> Iterator[Message]:
         return
     yield Progress("")
     begun: set[tuple[str, bool]] = set()
-    for number, one in enumerate(job.order()):
-        kind = (one.column.column.path, one.value.present)
+    for number, trial in enumerate(job.order()):
+        kind = (trial.column.column.path, trial.value.present)
         if job.seconds is not None and time.monotonic() - started > job.seconds and kind in begun:
             break
         begun.add(kind)
-        yield from _outcome(reader, one, job.runs, number)
+        yield from _outcome(reader, trial, job.runs, number)
     reader.close()
     yield Completion()
 
 
-def _outcome(reader: Reader, one: Trial, runs: int, number: int) -> Iterator[Message]:
-    name = f"{one.column.column.path} = {one.value.literal}"
+def _outcome(reader: Reader, trial: Trial, runs: int, number: int) -> Iterator[Message]:
+    name = f"{trial.column.column.path} = {trial.value.literal}"
     counted = None
-    whole = one.value.rows <= limits.TRIAL_ROWS_COMPARED
+    whole = trial.value.rows <= limits.TRIAL_ROWS_COMPARED
     yield Progress(f"{name} without filters")
     try:
-        without = reader.look_up(_lookup(one, filters=False, whole=whole))
+        without = reader.look_up(_lookup(trial, filters=False, whole=whole))
     except Exception as error:  # noqa: BLE001
         counted = _text(error)
         whole = False
         try:  # the reader may be unable to read another column of the file
-            without = reader.look_up(_lookup(one, filters=False, whole=whole))
+            without = reader.look_up(_lookup(trial, filters=False, whole=whole))
         except Exception as other:  # noqa: BLE001
             yield Outcome(number, _text(other), None)
             return
     yield Progress(f"{name} with filters")
-    lookups = [_lookup(one, filters=filters, whole=whole) for filters in (False, True)]
+    lookups = [_lookup(trial, filters=filters, whole=whole) for filters in (False, True)]
     try:
-        found = reader.look_up(lookups[True])
+        with_filters = reader.look_up(lookups[True])
         seconds = []
         for run in range(runs):
             yield Progress(name)
             # one directly after the other, and every other time the one with filters first
             order = (True, False) if run % 2 else (False, True)
-            taken = {filters: reader.seconds(lookups[filters]) for filters in order}
-            seconds.append((taken[False], taken[True]))
+            times = {filters: reader.seconds(lookups[filters]) for filters in order}
+            seconds.append((times[False], times[True]))
     except Exception as error:  # noqa: BLE001
         yield Outcome(number, without, _text(error), counted=counted)
         return
-    yield Outcome(number, without, found, tuple(seconds), counted)
+    yield Outcome(number, without, with_filters, tuple(seconds), counted)
 
 
-def _lookup(one: Trial, *, filters: bool, whole: bool) -> Lookup:
-    file, column, value = one
+def _lookup(trial: Trial, *, filters: bool, whole: bool) -> Lookup:
+    file, column, value = trial
     switched = file.comparison == "switch"
     return Lookup(
         path=file.with_filters if filters else file.without_filters,

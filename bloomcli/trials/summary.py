@@ -57,7 +57,7 @@ def reader_row(
         columns: how the chunks of the columns are encoded.
         seconds: the time that it took, including its start.
     """
-    compared = [one for one in tried if one[1].with_filters is not None]
+    compared = [pair for pair in tried if pair[1].with_filters is not None]
     differences = tuple(_differences(entry, compared))
     if differences:
         status = "unequal"
@@ -95,8 +95,8 @@ def _reasons(tried: Sequence[Tried], end: Completion) -> Iterator[str]:
     with which it ended."""
     failed: dict[tuple[str, str], int] = {}
     counted: dict[str, str] = {}
-    for one, outcome in tried:
-        column = one.column.column.name
+    for trial, outcome in tried:
+        column = trial.column.column.name
         if isinstance(outcome.without, str):
             failed[column, outcome.without] = failed.get((column, outcome.without), 0) + 1
         elif outcome.counted is not None:
@@ -111,33 +111,33 @@ def _reasons(tried: Sequence[Tried], end: Completion) -> Iterator[str]:
 
 def _differences(entry: Entry, compared: Iterable[Tried]) -> Iterator[RowDifference]:
     reader = f"{entry.title} {entry.version}"
-    for one, outcome in compared:
-        file, column, lookup_value = one.file, one.column.column, one.value
-        without, found = outcome.without, outcome.with_filters
+    for trial, outcome in compared:
+        file, column, lookup_value = trial.file, trial.column.column, trial.value
+        without, with_filters = outcome.without, outcome.with_filters
         assert isinstance(without, LookupResult)  # noqa: S101  only compared outcomes are passed in
-        if isinstance(found, LookupResult) and _same(without, found):
+        if isinstance(with_filters, LookupResult) and _same(without, with_filters):
             continue
         rule = _rule(entry, file, column, lookup_value)
         who = f"{reader}: {column.name} = {lookup_value.literal}"
-        if not isinstance(found, LookupResult):
-            what = f"fails with filters, and returns {plural(without.rows, 'row')} without: {found}"
-        elif without.rows != found.rows:
-            what = f"returns {plural(found.rows, 'row')} with filters and {without.rows:,} without"
+        if not isinstance(with_filters, LookupResult):
+            what = f"fails with filters, and returns {plural(without.rows, 'row')} without: {with_filters}"
+        elif without.rows != with_filters.rows:
+            what = f"returns {plural(with_filters.rows, 'row')} with filters and {without.rows:,} without"
         else:
-            what = f"returns {plural(found.rows, 'row')} with other contents with filters than without"
+            what = f"returns {plural(with_filters.rows, 'row')} with other contents with filters than without"
         yield RowDifference(
             path=file.path,
             column=column.path,
             value=lookup_value.text,
             rows_without=without.rows,
-            rows_with=found.rows if isinstance(found, LookupResult) else None,
+            rows_with=with_filters.rows if isinstance(with_filters, LookupResult) else None,
             rule=rule,
             message=f"{who} {what}",
         )
 
 
-def _same(one: LookupResult, other: LookupResult) -> bool:
-    return one.rows == other.rows and one.digest == other.digest
+def _same(without: LookupResult, other: LookupResult) -> bool:
+    return without.rows == other.rows and without.digest == other.digest
 
 
 def _rule(entry: Entry, file: TrialFile, column: Column, lookup_value: LookupValue) -> str | None:
@@ -146,8 +146,8 @@ def _rule(entry: Entry, file: TrialFile, column: Column, lookup_value: LookupVal
     who = entry.known
     if lookup_value.text in {"0.0", "-0.0"} and who.loses_zeros(kind_of(column).upper(), file.format):
         return NEGATIVE_ZERO if NEGATIVE_ZERO in who.wrong_about else None
-    known = {*who.wrong_about, *who.refuses, *who.misreads} - {NEGATIVE_ZERO}
-    return next((rule for rule in _broken_rules(file.with_filters, column.path, who.name) if rule in known), None)
+    rules = {*who.wrong_about, *who.refuses, *who.misreads} - {NEGATIVE_ZERO}
+    return next((rule for rule in _broken_rules(file.with_filters, column.path, who.name) if rule in rules), None)
 
 
 @cache
@@ -179,35 +179,35 @@ def _lookup_figures(column: Column, group: Sequence[Tried], *, present: bool) ->
         for _, outcome in group
         if isinstance(outcome.without, LookupResult) and isinstance(outcome.with_filters, LookupResult)
     ]
-    without, found = [one.metrics for one, _ in pairs], [other.metrics for _, other in pairs]
+    without, with_filters = [base.metrics for base, _ in pairs], [other.metrics for _, other in pairs]
     times = [pair for _, outcome in group for pair in outcome.seconds]
     return TrialLookups(
         column=column.path,
         variant_path=column.variant_path,
         kind="present" if present else "absent",
         lookups=len(group),
-        unequal=len(group) - sum(_same(one, other) for one, other in pairs),
-        not_found=sum(present and one.rows == 0 for one, _ in pairs),
-        rows_without=sum(one.rows for one, _ in pairs),
+        unequal=len(group) - sum(_same(base, other) for base, other in pairs),
+        not_found=sum(present and base.rows == 0 for base, _ in pairs),
+        rows_without=sum(base.rows for base, _ in pairs),
         rows_with=sum(other.rows for _, other in pairs),
-        row_groups=sum(one.file.row_groups for one, _ in group),
+        row_groups=sum(trial.file.row_groups for trial, _ in group),
         row_groups_without=_total(read.row_groups for read in without),
-        row_groups_with=_total(read.row_groups for read in found),
+        row_groups_with=_total(read.row_groups for read in with_filters),
         rows_read_without=_total(read.rows for read in without),
-        rows_read_with=_total(read.rows for read in found),
+        rows_read_with=_total(read.rows for read in with_filters),
         bytes_without=_total(read.bytes for read in without),
-        bytes_with=_total(read.bytes for read in found),
-        seconds_without=quartiles([one for one, _ in times]),
+        bytes_with=_total(read.bytes for read in with_filters),
+        seconds_without=quartiles([base for base, _ in times]),
         seconds_with=quartiles([other for _, other in times]),
-        ratio=quartiles([other / one for one, other in times if one > 0]),
+        ratio=quartiles([other / base for base, other in times if base > 0]),
     )
 
 
 def _total(numbers: Iterable[int | None]) -> int | None:
     """The sum; None if there are no numbers, or if one of them isn't known."""
-    found = list(numbers)
-    known = [number for number in found if number is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    counts = list(numbers)
+    addends = [number for number in counts if number is not None]
+    return sum(addends) if addends and len(addends) == len(counts) else None
 
 
 def quartiles(figures: Sequence[float]) -> Quartiles | None:

@@ -163,13 +163,13 @@ def _plan(entries: Sequence[Entry], within: float | None, options: TrialOptions)
 
 def _encoded(files: Sequence[PreparedFile]) -> list[Encoded]:
     """How the columns' chunks are encoded in all files."""
-    found: dict[str, Encoded] = {}
-    for one in (one for file in files for one in file.encoded):
-        sums = found.get(one.column, Encoded(one.column, one.kind, 0, 0))
-        groups, encoded = sums.row_groups + one.row_groups, sums.dictionary_row_groups + one.dictionary_row_groups
-        properties = frozenset(one.properties) | frozenset(sums.properties)
-        found[one.column] = Encoded(one.column, one.kind, groups, encoded, properties)
-    return list(found.values())
+    by_column: dict[str, Encoded] = {}
+    for facts in (facts for file in files for facts in file.encoded):
+        sums = by_column.get(facts.column, Encoded(facts.column, facts.kind, 0, 0))
+        groups, encoded = sums.row_groups + facts.row_groups, sums.dictionary_row_groups + facts.dictionary_row_groups
+        properties = frozenset(facts.properties) | frozenset(sums.properties)
+        by_column[facts.column] = Encoded(facts.column, facts.kind, groups, encoded, properties)
+    return list(by_column.values())
 
 
 def _try_readers(
@@ -227,9 +227,9 @@ def _try_reader(
 
 
 def _remarks(files: Sequence[PreparedFile]) -> list[str]:
-    found = list(dict.fromkeys(reason for file in files for reason in file.left_out))
+    remarks = list(dict.fromkeys(reason for file in files for reason in file.left_out))
     if len({file.format for file in files}) > 1:
-        found.append(
+        remarks.append(
             f"{plural(len(files), 'file')} of several formats: a reader that doesn't read one leaves its files out"
         )
-    return found
+    return remarks

@@ -77,8 +77,8 @@ def _numbers(bounds: Sequence[int], kind: pa.DataType, rng: random.Random, value
     def make(beyond: bool) -> pa.Scalar | None:
         number = high + rng.randint(1, width) if beyond else rng.randint(low, high)
         try:
-            found = value(number)
-            return found if isinstance(found, pa.Scalar) else pa.scalar(found, kind)
+            scalar = value(number)
+            return scalar if isinstance(scalar, pa.Scalar) else pa.scalar(scalar, kind)
         except (pa.ArrowException, OverflowError, ArithmeticError, ValueError):  # beyond the type's range
             return None
 
@@ -98,13 +98,13 @@ def _floats(low: float, high: float, kind: pa.DataType, rng: random.Random) -> M
 
 def _similar(samples: Sequence[pa.Scalar], kind: pa.DataType, rng: random.Random) -> Make:
     """Texts or bytes in which some characters of samples are replaced by those of other samples."""
-    taken = [value.as_py()[:_BYTES_OF_TEXT] for value in samples]
-    known = [value.encode() if isinstance(value, str) else value for value in taken]
-    texts = Texts([known], rng, fixed=pa.types.is_fixed_size_binary(kind))
+    prefixes = [value.as_py()[:_BYTES_OF_TEXT] for value in samples]
+    sample = [value.encode() if isinstance(value, str) else value for value in prefixes]
+    texts = Texts([sample], rng, fixed=pa.types.is_fixed_size_binary(kind))
 
     def make(beyond: bool) -> pa.Scalar:
-        made = texts.absent(rng.choice(known), longer=beyond)
-        return pa.scalar(made.decode() if is_text(kind) else made, kind)
+        text = texts.absent(rng.choice(sample), longer=beyond)
+        return pa.scalar(text.decode() if is_text(kind) else text, kind)
 
     return make
 
@@ -160,10 +160,10 @@ def sampled_values(file: ColumnFile, leaf: Leaf, rows: int, count: int, seed: in
     sample = _sample(file, leaf, rows, count, rng)
     in_column = _first_of_each([*sample.extremes, *sample.others], leaf)
     candidates = absent_candidates(sample.whole, sample.others, count * _CANDIDATES, rng)
-    made = _first_of_each(_inner_first(candidates, sample), leaf)
-    counts = count_rows(file, leaf, [*in_column.values(), *made.values()])
+    pool = _first_of_each(_inner_first(candidates, sample), leaf)
+    counts = count_rows(file, leaf, [*in_column.values(), *pool.values()])
     present = [value for value in _lookup_values(in_column, counts, leaf) if value.rows]
-    absent = [value for value in _lookup_values(made, counts, leaf) if not value.rows and value.text not in in_column]
+    absent = [value for value in _lookup_values(pool, counts, leaf) if not value.rows and value.text not in in_column]
     return (*present[:count], *absent[:count])
 
 
@@ -194,13 +194,13 @@ def _lookup_values(keyed: dict[str, pa.Scalar], counts: dict[str, int], leaf: Le
 
 def _first_of_each(values: Iterable[pa.Scalar], leaf: Leaf) -> dict[str, pa.Scalar]:
     """The values by their texts, each once. A value that the column's type can't hold is left out."""
-    found: dict[str, pa.Scalar] = {}
+    by_text: dict[str, pa.Scalar] = {}
     for value in values:
         try:
-            found.setdefault(text_of(value.cast(leaf.type)), value)
+            by_text.setdefault(text_of(value.cast(leaf.type)), value)
         except (pa.ArrowException, ValueError, OverflowError, UnicodeError):
             continue
-    return found
+    return by_text
 
 
 def count_rows(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> dict[str, int]:
@@ -211,15 +211,15 @@ def count_rows(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> dic
         return counts
     kind = comparable(pa.array([], leaf.type)).type
     zero = pa.scalar(0, kind) if pa.types.is_floating(kind) else None  # added, it makes -0.0 positive (IEEE 754)
-    known = pa.array(list(values), kind)
-    known = known if zero is None else pc.add(known, zero)
-    places = known.unique()
+    keys = pa.array(list(values), kind)
+    keys = keys if zero is None else pc.add(keys, zero)
+    places = keys.unique()
     totals = [0] * len(places)
     for _, part in file.values(leaf):
         array = part if zero is None else pc.add(part, zero)
         for entry in pc.value_counts(pc.index_in(array, value_set=places).drop_null()).to_pylist():
             totals[entry["values"]] += entry["counts"]
-    for text, place in zip(texts, pc.index_in(known, value_set=places).to_pylist(), strict=True):
+    for text, place in zip(texts, pc.index_in(keys, value_set=places).to_pylist(), strict=True):
         counts[text] = totals[place]
     return counts
 
@@ -254,10 +254,10 @@ def _specials(array: pa.Array) -> list[pa.Scalar]:
     """Both zeros if floats have a zero, NaN if they have it, and the empty string if texts or bytes have it."""
     kind = array.type
     if pa.types.is_floating(kind):
-        found = []
+        specials = []
         if pc.any(pc.equal(array, pa.scalar(0.0, kind))).as_py():
-            found += [pa.scalar(0.0, kind), pa.scalar(-0.0, kind)]
-        return found + [pa.scalar(float("nan"), kind)] * bool(pc.any(pc.is_nan(array)).as_py())
+            specials += [pa.scalar(0.0, kind), pa.scalar(-0.0, kind)]
+        return specials + [pa.scalar(float("nan"), kind)] * bool(pc.any(pc.is_nan(array)).as_py())
     if is_text(kind) or (is_binary(kind) and not pa.types.is_fixed_size_binary(kind)):
         empty = pa.scalar("" if is_text(kind) else b"", kind)
         return [empty] * bool(pc.any(pc.equal(array, empty)).as_py())

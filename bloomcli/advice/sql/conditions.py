@@ -123,10 +123,10 @@ class ConditionAnalyser:
             return _NOTHING if why is None else Predicates(unserved=(UnservedPredicate(why, None, node),))
         if column.source is None:  # a column of an outer query: the condition doesn't restrict its rows
             return _NOTHING
-        found = [constant(value) for value in values]
-        known = [value for value in found if value is not None]
+        constants = [constant(value) for value in values]
+        literals = [value for value in constants if value is not None]
         problem = column.problem
-        if len(known) < len(found):
+        if len(literals) < len(constants):
             problem = "subquery" if node.find(exp.Query) is not None else "expression"
         elif problem is None and not self._allowed(column.source):
             problem = "join"
@@ -134,7 +134,7 @@ class ConditionAnalyser:
             return Predicates(
                 unserved=tuple(UnservedPredicate(problem, name, node) for name in dict.fromkeys(column.columns))
             )
-        return Predicates(lookups=tuple(Lookup(name, tuple(chain(*known))) for name in column.columns))
+        return Predicates(lookups=tuple(Lookup(name, tuple(chain(*literals))) for name in column.columns))
 
     def _unserved(self, kind: str, node: exp.Expr) -> Predicates:
         """A predicate that no filter serves, if it is about columns of the table in question."""
@@ -150,9 +150,9 @@ class ConditionAnalyser:
                 outermost: exp.Expr = part
                 while isinstance(outermost.parent, exp.Dot) and outermost.parent.this is outermost:
                     outermost = outermost.parent
-                found = resolve(outermost, self._scope)
-                if found is not None and found.source is not None and found.problem != "not-in-files":
-                    yield from found.columns
+                column = resolve(outermost, self._scope)
+                if column is not None and column.source is not None and column.problem != "not-in-files":
+                    yield from column.columns
 
 
 def _members(node: object) -> list[exp.Expr] | None:
@@ -198,9 +198,9 @@ def _disjunction(parts: list[Predicates], node: exp.Expr) -> Predicates:
         for lookup in part.lookups:  # if there are several of a column, the part's rows match all: one suffices
             by_column.setdefault(lookup.column, lookup)
         each.append(by_column)
-    common = [column for column in each[0] if all(column in found for found in each)]
-    others = dict.fromkeys(column for found in each for column in found if column not in common)
+    common = [column for column in each[0] if all(column in lookups for lookups in each)]
+    others = dict.fromkeys(column for lookups in each for column in lookups if column not in common)
     return Predicates(
-        tuple(Lookup(column, tuple(v for found in each for v in found[column].values)) for column in common),
+        tuple(Lookup(column, tuple(v for lookups in each for v in lookups[column].values)) for column in common),
         (*_conjunction(parts).unserved, *(UnservedPredicate("or", column, node) for column in others)),
     )

@@ -139,24 +139,24 @@ class StatementReader:
         if condition is not None:
             self._condition(condition, scope, ctes, lambda source: source is target and not keeps)
 
-    def _ctes(self, node: exp.Expr, known: dict[str, DerivedTable], parent: Scope | None) -> dict[str, DerivedTable]:
+    def _ctes(self, node: exp.Expr, ctes: dict[str, DerivedTable], parent: Scope | None) -> dict[str, DerivedTable]:
         """The CTEs that are visible in a statement: those of the outer statement and its own."""
         with_ = node.args.get("with_")
         if with_ is None:
-            return known
-        known = dict(known)
+            return ctes
+        ctes = dict(ctes)
         for cte in with_.expressions:
             name = self.names.key(_alias(cte) or _NAMELESS)
             recursive = bool(with_.args.get("recursive")) and any(
                 table.name.casefold() == name.casefold() for table in cte.this.find_all(exp.Table)
             )
             if recursive:  # its rows derive from each other, so values can't be looked up in the first rows alone
-                self._query(cte.this, {**known, name: DerivedTable()}, parent)
-                known[name] = DerivedTable()
+                self._query(cte.this, {**ctes, name: DerivedTable()}, parent)
+                ctes[name] = DerivedTable()
             else:
-                found = self._query(cte.this, known, parent)
-                known[name] = DerivedTable(found.branches, _alias_columns(cte))
-        return known
+                relation = self._query(cte.this, ctes, parent)
+                ctes[name] = DerivedTable(relation.branches, _alias_columns(cte))
+        return ctes
 
     def _query(self, node: exp.Expr, ctes: dict[str, DerivedTable], parent: Scope | None) -> DerivedTable:
         """Read a query, and return it as a relation."""
@@ -219,9 +219,9 @@ class StatementReader:
         """Read JOIN ... USING (id): a join on the columns of both sides."""
         for name in join.args.get("using") or ():
             column = name if isinstance(name, exp.Column) else exp.Column(this=name.copy())
-            found = resolve(column, scope)
-            if found is not None and found.problem is None:
-                self.unserved += (UnservedPredicate("join", path, column) for path in found.columns)
+            resolved_column = resolve(column, scope)
+            if resolved_column is not None and resolved_column.problem is None:
+                self.unserved += (UnservedPredicate("join", path, column) for path in resolved_column.columns)
 
     def _add(self, node: exp.Expr, scope: Scope, ctes: dict[str, DerivedTable]) -> None:
         """Add a relation in FROM, and the relations joined to it, to a scope."""
@@ -272,9 +272,9 @@ class StatementReader:
         ctes: dict[str, DerivedTable],
         allowed: Callable[[Source | None], bool] = lambda _: True,
     ) -> None:
-        found = ConditionAnalyser(scope, allowed).analyse(node)
-        self.lookups += found.lookups
-        self.unserved += found.unserved
+        predicates = ConditionAnalyser(scope, allowed).analyse(node)
+        self.lookups += predicates.lookups
+        self.unserved += predicates.unserved
         self._within(node, ctes, scope)
 
     def _within_all(self, items: Iterable[object], ctes: dict[str, DerivedTable], scope: Scope | None) -> None:

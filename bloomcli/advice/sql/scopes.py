@@ -238,9 +238,9 @@ def _within(parts: Sequence[Name], source: Source, names: Names, steps: int) -> 
     """Resolve a column within a relation."""
     relation = source.relation
     if isinstance(relation, DerivedTable):
-        found = [_output(branch, output, parts, steps) for branch, output in _outputs(relation, parts[0], names)]
-        served = tuple(column for inner in found if inner.problem is None for column in inner.columns)
-        return ResolvedColumn(served) if served else next((inner for inner in found if inner.problem), _NOTHING)
+        columns = [_output(branch, output, parts, steps) for branch, output in _outputs(relation, parts[0], names)]
+        served = tuple(column for inner in columns if inner.problem is None for column in inner.columns)
+        return ResolvedColumn(served) if served else next((inner for inner in columns if inner.problem), _NOTHING)
     if not relation.in_question:
         return _NOTHING
     column = names.column(parts)
@@ -257,10 +257,10 @@ def _output(branch: Scope, output: exp.Expr | None, parts: Sequence[Name], steps
     inner = tuple(parts) if output is None else parts_of(output)
     if inner is None:
         return ResolvedColumn(problem="expression")
-    found = _resolve(inner if output is None else (*inner, *parts[1:]), branch, steps - 1)
-    if found.problem is None and found.columns and not _passes(branch.node, inner[-1], branch.names):
-        return ResolvedColumn(found.columns, "subquery")
-    return found
+    column = _resolve(inner if output is None else (*inner, *parts[1:]), branch, steps - 1)
+    if column.problem is None and column.columns and not _passes(branch.node, inner[-1], branch.names):
+        return ResolvedColumn(column.columns, "subquery")
+    return column
 
 
 def _passes(select: exp.Expr, column: Name, names: Names) -> bool:

@@ -43,9 +43,9 @@ def example(node: exp.Expr, dialect: Dialect) -> str:
 
 def beginning(text: str) -> str:
     """The beginning of a text that isn't a statement, up to its first quote, with `?` in place of each number."""
-    plain = " ".join(_COMMENT.sub(" ", text).split())
-    quote = _QUOTE.search(plain)
-    return _shortened(_NUMBER.sub("?", plain if quote is None else f"{plain[: quote.start()]}..."))
+    line = " ".join(_COMMENT.sub(" ", text).split())
+    quote = _QUOTE.search(line)
+    return _shortened(_NUMBER.sub("?", line if quote is None else f"{line[: quote.start()]}..."))
 
 
 def _shortened(text: str) -> str:
@@ -114,11 +114,11 @@ def _of_lines(chunks: Iterable[str]) -> Iterator[Statement]:
             yield Statement("", "the line is too long")
         elif line.strip():
             try:
-                found = json.loads(line)
+                record = json.loads(line)
             except (ValueError, RecursionError):
                 yield Statement("", "the line isn't JSON")
                 continue
-            query = found.get("query") if isinstance(found, dict) else None
+            query = record.get("query") if isinstance(record, dict) else None
             if isinstance(query, str):
                 yield from _statement(query)
             else:
@@ -181,14 +181,14 @@ def split(chunks: Iterable[str], pattern: re.Pattern[str]) -> Iterator[Statement
             rest, skipping = _behind_line_end(rest)
         if skipping:
             continue
-        found, rest = _complete(rest, pattern, last=False)
-        yield from found
+        complete, rest = _complete(rest, pattern, last=False)
+        yield from complete
         if len(rest) > MOST_CHARACTERS:
             yield Statement(rest[:_EXAMPLE_CHARACTERS], "a quote isn't closed, or the statement is too long")
             rest, skipping = _behind_line_end(rest)
     while rest and not skipping:
-        found, rest = _complete(rest, pattern, last=True)
-        yield from found
+        complete, rest = _complete(rest, pattern, last=True)
+        yield from complete
         if rest:
             yield Statement(rest[:_EXAMPLE_CHARACTERS], "a quote isn't closed")
             rest, skipping = _behind_line_end(rest)
@@ -210,14 +210,14 @@ def _behind_line_end(text: str) -> tuple[str, bool]:
 
 def _complete(text: str, pattern: re.Pattern[str], *, last: bool) -> tuple[list[Statement], str]:
     """The complete statements at the beginning of a text, and the remaining text."""
-    found: list[Statement] = []
+    complete: list[Statement] = []
     start = 0
     for match in pattern.finditer(text):
         if match["open"] or (match.end() == len(text) and not last and not match["end"]):
-            return found, text[start:]
+            return complete, text[start:]
         if match["end"]:
-            found += _statement(text[start : match.start()])
+            complete += _statement(text[start : match.start()])
             start = match.end()
     if last:
-        return [*found, *_statement(text[start:])], ""
-    return found, text[start:]
+        return [*complete, *_statement(text[start:])], ""
+    return complete, text[start:]

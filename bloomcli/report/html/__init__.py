@@ -123,13 +123,13 @@ def _hash(text: str) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    made.filters |= {"slug": slug, "sortable": _sortable, "markdown": _markdown, "code": _code, "shown": shown}
-    made.filters["tone"] = _TONES.get
-    made.tests["part_of"] = lambda part, name: type(part).__name__ == name
-    return made
+    environment.filters |= {"slug": slug, "sortable": _sortable, "markdown": _markdown, "code": _code, "shown": shown}
+    environment.filters["tone"] = _TONES.get
+    environment.tests["part_of"] = lambda part, name: type(part).__name__ == name
+    return environment
 
 
 def _sortable(value: float) -> str:

@@ -74,8 +74,8 @@ def page(report: AdviseReport, most: int) -> Page:
     if panels := [column for column in add if column.rates and column.filter_bytes is not None][:_PANELS]:
         sections.append(Section("Size and false-positive rate", (_sizes(panels, report.size),)))
     if report.queries is not None and report.queries.unserved:
-        found = table("Predicates that can't use a filter", report.queries.unserved, UNSERVED, most=most)
-        sections.append(Section("Queries", (found,)))
+        predicates = table("Predicates that can't use a filter", report.queries.unserved, UNSERVED, most=most)
+        sections.append(Section("Queries", (predicates,)))
     if measured:
         sections.append(Section("Figures", (_figures(report.columns, most),)))
     sections.append(Section("Sample", tuple(_facts(report))))
@@ -87,8 +87,8 @@ def _lead(report: AdviseReport, add: Sequence[ColumnAdvice]) -> Line:
     style = Style.WARN if report.failed else Style.PLAIN
     if not add:
         return line("No column needs a new filter." + failed, style)
-    said = answer(report)
-    return line(f"{said[0].upper()}{said[1:]}; {cost(report)}." + failed, style)
+    sentence = answer(report)
+    return line(f"{sentence[0].upper()}{sentence[1:]}; {cost(report)}." + failed, style)
 
 
 def _before_and_after(add: Sequence[ColumnAdvice], report: AdviseReport) -> Chart:
@@ -132,8 +132,8 @@ def _to_add(add: Sequence[ColumnAdvice], report: AdviseReport, most: int) -> Tab
 
 def _to_leave(leave: Sequence[ColumnAdvice], most: int) -> Table:
     def existing(column: ColumnAdvice) -> str:
-        there = column.existing
-        return "none" if there is None or not there.filters else f"{count(there.filters)}: {there.judgement}"
+        filters = column.existing
+        return "none" if filters is None or not filters.filters else f"{count(filters.filters)}: {filters.judgement}"
 
     columns = [*TO_LEAVE, (Head("existing filters"), existing)]
     return table("Columns to leave as they are", leave, columns, most=most)
@@ -141,11 +141,11 @@ def _to_leave(leave: Sequence[ColumnAdvice], most: int) -> Table:
 
 def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
     """Yield the chart of the row groups that a lookup of an absent value skips today and with the new filter."""
-    known = [(column_name(column), column.absent) for column in measured if column.absent is not None]
-    if not known:
+    gains = [(column_name(column), column.absent) for column in measured if column.absent is not None]
+    if not gains:
         return
     rows = []
-    for name, gain in known[: charts.ROWS]:
+    for name, gain in gains[: charts.ROWS]:
         today, then = gain.today.row_groups.estimate, gain.with_filter.row_groups.estimate
         parts = (1 - today, max(today - then, 0.0), min(then, today))
         bar = tuple(zip((tone for tone, _ in _SKIPPED), parts, strict=True))
@@ -165,8 +165,8 @@ def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         "today, that it skips in addition with the new filter, and that it reads in any case.",
         charts.bars(rows, charts.PERCENT, "share of the row groups"),
         legend=tuple(Key(tone, text) for tone, text in _SKIPPED),
-        table=table(title, rows, columns, total=len(known)),
-        note=first_columns(len(rows), len(known)),
+        table=table(title, rows, columns, total=len(gains)),
+        note=first_columns(len(rows), len(gains)),
     )
 
 
@@ -215,10 +215,10 @@ def _read(read: Sequence[ColumnAdvice], total: int) -> Chart:
 
 
 def _saved(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
-    known = [(column, column.saved_bytes) for column in measured if column.saved_bytes is not None]
-    if not known:
+    savings = [(column, column.saved_bytes) for column in measured if column.saved_bytes is not None]
+    if not savings:
         return
-    drawn = known[: charts.ROWS]
+    drawn = savings[: charts.ROWS]
     rows = [
         (column_name(column), (Estimate("accent", saved.estimate, saved.low, saved.high),)) for column, saved in drawn
     ]
@@ -235,8 +235,8 @@ def _saved(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         f"For each of {plural(len(drawn), 'column')} the bytes that one lookup saves, those of the filters "
         "deducted, with a 95 % confidence interval; left of the line at 0 it reads more.",
         charts.estimates(rows, ticks, "bytes saved by a lookup", mark=0),
-        table=table(title, drawn, columns, total=len(known)),
-        note="Lines are 95 % confidence intervals. " + first_columns(len(drawn), len(known)),
+        table=table(title, drawn, columns, total=len(savings)),
+        note="Lines are 95 % confidence intervals. " + first_columns(len(drawn), len(savings)),
     )
 
 

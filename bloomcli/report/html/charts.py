@@ -185,7 +185,7 @@ def estimates(
     mark: float | None = None,
 ) -> Drawing:
     """Draw the estimates of each row below each other, each with its interval; and an upright line at `mark`."""
-    series = max(len(found) for _, found in rows)
+    series = max(len(group) for _, group in rows)
     names = [name for name, _ in rows]
     high = max(_ROW, 12.0 * series + 6)
     drawing, panel = _rows(names, _ends(ticks), right=44, row=high, logarithmic=logarithmic)
@@ -194,12 +194,12 @@ def estimates(
         panel.lines([((mark, -0.5), (mark, len(rows) - 0.5))], "ink", 1.5)
     edges = [((ticks[0][0], y + 0.5), (ticks[-1][0], y + 0.5)) for y in range(len(rows) - 1)]
     panel.lines(edges, "line", 1)
-    for y, (_, found) in enumerate(rows):
-        step = 0.8 / max(len(found), 1)
-        for number, one in enumerate(found):
+    for y, (_, group) in enumerate(rows):
+        step = 0.8 / max(len(group), 1)
+        for number, estimate in enumerate(group):
             at = y - 0.4 + step * (number + 0.5)
-            panel.lines([((one.low, at), (one.high, at))], one.tone, 2)
-            panel.dot((one.value, at), "paper" if one.hollow else one.tone, edge=one.tone)
+            panel.lines([((estimate.low, at), (estimate.high, at))], estimate.tone, 2)
+            panel.dot((estimate.value, at), "paper" if estimate.hollow else estimate.tone, edge=estimate.tone)
     return drawing
 
 
@@ -209,23 +209,23 @@ def curves(panels: Sequence[Curve], xticks: Labels, yticks: Labels, title: str) 
     wide, high, left, between = (WIDTH - 3 * 64 - 16) / 2, 170.0, 64.0, 72.0
     drawing = Drawing(-(-len(panels) // across) * (high + between))
     (first, last), (least, most) = _ends(xticks), _ends(yticks)
-    for number, one in enumerate(panels):
+    for number, curve in enumerate(panels):
         column, row = number % across, number // across
         place = (left + column * (wide + 80), 24 + row * (high + between), wide, high)
         panel = Panel(drawing, place, (first, last), (most, least), log_x=True, log_y=True)
         panel.scale_x(xticks, title)
         panel.scale_y(yticks, grid=True)
-        panel.curve(one.points, "accent", 2)
-        for point in one.points:
+        panel.curve(curve.points, "accent", 2)
+        for point in curve.points:
             panel.dot(point, "accent", radius=2)
-        panel.head(one.name)
-        if one.chosen is not None:
-            x, y = one.chosen
+        panel.head(curve.name)
+        if curve.chosen is not None:
+            x, y = curve.chosen
             panel.lines([((x, least), (x, y)), ((first, y), (x, y))], "ink", 1)
-            panel.dot(one.chosen, "ink", radius=4.5)
+            panel.dot(curve.chosen, "ink", radius=4.5)
             late = x > (first * last) ** 0.5
             aside = (last / first) ** (-0.02 if late else 0.02)
-            panel.write((x * aside, y), one.label, anchor="end" if late else "start", up=12)
+            panel.write((x * aside, y), curve.label, anchor="end" if late else "start", up=12)
     return drawing
 
 
@@ -307,10 +307,10 @@ def signed_sizes(least: float, greatest: float) -> Labels:
 
 def ratios(least: float, greatest: float) -> Labels:
     """Return labels of a logarithmic scale of ratios, which contains 1."""
-    found = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
-    low = max((at for at in found if at <= min(least, 0.5)), default=found[0])
-    high = min((at for at in found if at >= max(greatest, 2)), default=found[-1])
-    return [(at, f"{at:g}") for at in found if low <= at <= high]
+    ticks = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
+    low = max((at for at in ticks if at <= min(least, 0.5)), default=ticks[0])
+    high = min((at for at in ticks if at >= max(greatest, 2)), default=ticks[-1])
+    return [(at, f"{at:g}") for at in ticks if low <= at <= high]
 
 
 def numbers(greatest: float) -> Labels:
@@ -378,11 +378,11 @@ def shares(parts: Iterable[tuple[int, int]], whole: int, slots: int = 350) -> li
             partly[last] += end / step - last
             wholly[first + 1] += 1
             wholly[last] -= 1
-    found = []
+    spans = []
     covering = 0
     for slot in range(slots):
         covering += wholly[slot]
         share = min(partly[slot] + covering, 1.0)
         if share > 0:
-            found.append((slot * step, (slot + 1) * step, share))
-    return found
+            spans.append((slot * step, (slot + 1) * step, share))
+    return spans

@@ -82,7 +82,7 @@ class Panel:
 
     def lines(self, lines: Iterable[tuple[Point, Point]], tone: str, thickness: float) -> None:
         """Draw straight lines of one tone, as one path."""
-        ends = (f"M{self._pair(one)}L{self._pair(other)}" for one, other in lines)
+        ends = (f"M{self._pair(start)}L{self._pair(end)}" for start, end in lines)
         self._path("".join(ends), tone, thickness)
 
     def curve(self, points: Sequence[Point], tone: str, thickness: float) -> None:
@@ -111,10 +111,10 @@ class Panel:
     ) -> None:
         """Write a text at a place in pixels. A text of more than `most` cells is cut."""
         whole = printable(text) or '""'
-        made = self._drawing.add("text", f"f-{tone}", x=x, y=y, font_size=size, text_anchor=anchor)
-        made.text = whole if width(whole) <= most else cut(whole, most)
-        if made.text != whole:
-            ET.SubElement(made, "title").text = whole
+        element = self._drawing.add("text", f"f-{tone}", x=x, y=y, font_size=size, text_anchor=anchor)
+        element.text = whole if width(whole) <= most else cut(whole, most)
+        if element.text != whole:
+            ET.SubElement(element, "title").text = whole
 
     def scale_x(self, labels: Labels, title: str, *, grid: bool = True) -> None:
         """Label the horizontal scale, draw a line at each label, and name the scale."""

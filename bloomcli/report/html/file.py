@@ -42,8 +42,8 @@ def page(report: InspectReport, most: int) -> Page:
     if report.engine_filters:
         columns = [
             *ENGINE_FILTERS,
-            (Head("place"), lambda one: one.place),
-            (Head("problem"), lambda one: Cell(one.problem or "", Style.BAD)),
+            (Head("place"), lambda item: item.place),
+            (Head("problem"), lambda item: Cell(item.problem or "", Style.BAD)),
         ]
         kept = table("Filters that engines keep themselves, for the whole file", report.engine_filters, columns)
         sections.append(Section("Filters that engines keep", (kept,)))
@@ -80,8 +80,8 @@ def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
     word = "stripe" if in_stripes else "row group"
     places = max((report.stripes or 0) if in_stripes else report.row_groups, 1)
     ranges = charts.bins(places)
-    known = [facts.bitset_bytes for facts in report.filters if facts.bitset_bytes]
-    low, high = min(known, default=1), max(known, default=1)
+    sizes = [facts.bitset_bytes for facts in report.filters if facts.bitset_bytes]
+    low, high = min(sizes, default=1), max(sizes, default=1)
     names = list(by_column)[: charts.ROWS]
     cells = [_cells(by_column[name], ranges, (low, high), in_stripes=in_stripes) for name in names]
     several = len(ranges) < places
@@ -114,20 +114,20 @@ def _cells(
 ) -> list[Place]:
     """The cells of a column."""
     cell_of = [number for number, places in enumerate(ranges) for _ in places]
-    found: list[list[FilterFacts]] = [[] for _ in ranges]
+    groups: list[list[FilterFacts]] = [[] for _ in ranges]
 
     def at(facts: FilterFacts) -> int:
         return (facts.stripe or 0) if in_stripes else facts.row_group
 
     for facts in filters:
         if 0 <= at(facts) < len(cell_of):
-            found[cell_of[at(facts)]].append(facts)
+            groups[cell_of[at(facts)]].append(facts)
     cells = []
-    for places, there in zip(ranges, found, strict=True):
-        sizes = [facts.bitset_bytes for facts in there if facts.bitset_bytes]
+    for places, group in zip(ranges, groups, strict=True):
+        sizes = [facts.bitset_bytes for facts in group if facts.bitset_bytes]
         mean = sum(sizes) / len(sizes) if sizes else None
-        broken = any(facts.problem is not None or facts.untrusted is not None for facts in there)
-        cells.append(charts.place(len(set(map(at, there))) / len(places), mean, bounds, broken=broken))
+        broken = any(facts.problem is not None or facts.untrusted is not None for facts in group)
+        cells.append(charts.place(len(set(map(at, group))) / len(places), mean, bounds, broken=broken))
     return cells
 
 
@@ -179,28 +179,28 @@ def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
 
 
 def _figures(by_column: ByColumn) -> Iterator[Part]:
-    fills = {name: [f.fill for f in found if f.fill is not None] for name, found in by_column.items()}
-    rates = {name: [f.fpp for f in found if f.fpp is not None] for name, found in by_column.items()}
+    fills = {name: [f.fill for f in filters if f.fill is not None] for name, filters in by_column.items()}
+    rates = {name: [f.fpp for f in filters if f.fpp is not None] for name, filters in by_column.items()}
     yield from spread_charts("Share of set bits (fill)", fills, logarithmic=False)
     yield from spread_charts("Measured false-positive rate", rates, logarithmic=True)
 
 
 def spread_charts(
-    title: str, found: dict[str, list[float]], *, logarithmic: bool, what: str = "filters"
+    title: str, by_column: dict[str, list[float]], *, logarithmic: bool, what: str = "filters"
 ) -> Iterator[Part]:
     """Yield the chart of the ranges of figures that were found by column; nothing without figures."""
-    known = {name: values for name, values in found.items() if values}
-    if not known:
+    series = {name: values for name, values in by_column.items() if values}
+    if not series:
         return
-    names = list(known)[: charts.ROWS]
+    names = list(series)[: charts.ROWS]
     least = _LEAST_RATE if logarithmic else 0
-    rows = [charts.spread(name, known[name], least) for name in names]
+    rows = [charts.spread(name, series[name], least) for name in names]
     low = min(row.low for row in rows)
     ticks = charts.rates(low, max(*(row.high for row in rows), low * 10)) if logarithmic else charts.PERCENT
-    exact = [charts.spread(name, known[name]) for name in names]
+    exact = [charts.spread(name, series[name]) for name in names]
     columns: Columns[charts.Range] = [
         (Head("column"), lambda row: row.name),
-        figures(what, lambda row: len(known[row.name])),
+        figures(what, lambda row: len(series[row.name])),
         figures("least", lambda row: row.low, rate),
         figures("median", lambda row: row.median, rate),
         figures("greatest", lambda row: row.high, rate),
@@ -210,13 +210,13 @@ def spread_charts(
         if logarithmic and min(r.low for r in exact) < least
         else ""
     )
-    left = first_columns(len(names), len(known))
+    left = first_columns(len(names), len(series))
     yield Chart(
         title,
         f"{title}, for each of {plural(len(names), 'column')}: a line from the least to the greatest, a bar between "
         "the quartiles, a dot at the median.",
         charts.ranges(rows, ticks, title.lower(), logarithmic=logarithmic),
-        table=table(title, exact, columns, total=len(known)),
+        table=table(title, exact, columns, total=len(series)),
         note=f"The dot is the median, the line goes from the least to the greatest.{lowest} {left}",
     )
 

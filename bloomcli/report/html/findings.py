@@ -71,8 +71,8 @@ def _facts(report: GateReport) -> Iterator[Part]:
 def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
     ordered = sorted(by_rule.items(), key=lambda item: -item[1].total())
     rows = [
-        (id_, tuple((tone, float(found[tone])) for tone, _ in _SERIES), count(found.total()))
-        for id_, found in ordered
+        (id_, tuple((tone, float(counts[tone])) for tone, _ in _SERIES), count(counts.total()))
+        for id_, counts in ordered
     ]
 
     def number(tone: str, item: tuple[str, Counter[str]]) -> int:
@@ -84,7 +84,7 @@ def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
         *(figures(text, partial(number, tone)) for tone, text in _SERIES),
     ]
     title = "Findings by rule"
-    most = max(found.total() for found in by_rule.values())
+    most = max(counts.total() for counts in by_rule.values())
     return Chart(
         title,
         f"A bar for each of {count(len(rows))} rules, as long as it has findings: errors, warnings, notes, and those "
@@ -119,7 +119,7 @@ def _hints(findings: Sequence[Finding]) -> Iterator[Table]:
             hints.setdefault(finding.id, {}).setdefault(finding.path, []).append(finding.hint)
     rows = []
     for id_, by_file in hints.items():
-        first = [hint for found in islice(by_file.values(), _FILES_IN_HINT) for hint in found]
+        first = [hint for texts in islice(by_file.values(), _FILES_IN_HINT) for hint in texts]
         common, left = joined(first), len(by_file) - _FILES_IN_HINT
         if common is None:
             others = len(set(chain.from_iterable(by_file.values()))) - 1

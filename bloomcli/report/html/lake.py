@@ -39,8 +39,8 @@ def page(report: DatasetReport, most: int) -> Page:
         )
         sections.append(Section("Coverage", parts))
     if columns:
-        found = table("Columns over all files", columns, over_files(report), most=most)
-        sections.append(Section("Columns", (found,)))
+        column_table = table("Columns over all files", columns, over_files(report), most=most)
+        sections.append(Section("Columns", (column_table,)))
     sections.append(Section("All files", (_files(report, most),)))
     return Page(_title(report), "inspect", _lead(report, filtered), tuple(sections))
 
@@ -118,19 +118,19 @@ def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
 def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]], total: int) -> Chart:
     """The map of files and columns. Also fills `rates` with the worst rate of each file, in the same pass."""
     ranges = charts.bins(max(report.files, 1))
-    found: dict[str, list[list[ColumnFilters]]] = {name: [[] for _ in ranges] for name in names}
+    groups: dict[str, list[list[ColumnFilters]]] = {name: [[] for _ in ranges] for name in names}
     cell = 0
     for number, row in enumerate(report.rows):
         if number >= ranges[cell].stop:
             cell += 1
         for column in row.by_column:
-            if column.column in found:
-                found[column.column][cell].append(column)
+            if column.column in groups:
+                groups[column.column][cell].append(column)
                 if column.max_fpp is not None:
                     rates[column.column].append(column.max_fpp)
-    means = [mean for row in found.values() for one in row if (mean := _mean(one)) is not None]
+    means = [mean for row in groups.values() for group in row if (mean := _mean(group)) is not None]
     low, high = min(means, default=1.0), max(means, default=1.0)
-    cells = [[_place(one, low, high) for one in found[name]] for name in names]
+    cells = [[_place(group, low, high) for group in groups[name]] for name in names]
     legend = [Key(f"q{number}", text) for number, text in charts.level_texts(low, high)]
     legend += [
         Key("half", "cell in part filled: only that part of the row groups has a filter"),

@@ -117,8 +117,8 @@ def table(
 ) -> Table:
     """Return a table of the first `most` items, without columns that have nothing for any item; `total` is the number
     of all items if these are only a part."""
-    name = next((one for one in columns if not one[0].figures), columns[0])
-    ordered = [name, *(one for one in columns if one is not name and not one[0].graphic)]
+    name = next((column for column in columns if not column[0].figures), columns[0])
+    ordered = [name, *(column for column in columns if column is not name and not column[0].graphic)]
     grid = Grid.of(items[:most], [(head._replace(optional=bool(items)), text) for head, text in ordered])
     return Table(caption, grid.heads, tuple(grid.rows), len(items) if total is None else total, chosen, complete)
 

@@ -46,7 +46,7 @@ def page(report: TrialReport, most: int) -> Page:
     sections = [Section("Readers", tuple(_readers(report))), Section("Trial", tuple(_facts(report)))]
     if report.differences:
         sections.append(Section("Differences", tuple(_differences(report, most))))
-    rows = [(reader, found) for reader in report.readers for found in reader.lookups]
+    rows = [(reader, lookups) for reader in report.readers for lookups in reader.lookups]
     if parts := [*_times(rows), *_row_groups(rows)]:
         sections.append(Section("With filters and without", tuple(parts)))
     if rows:
@@ -61,9 +61,9 @@ def _lead(report: TrialReport) -> Line:
         return line(f"{', '.join(wrong)}: other rows with filters than without.", Style.BAD)
     if not ran:
         return line("No reader could be tried.", Style.WARN)
-    said = answer(report)
+    sentence = answer(report)
     text = f"{plural(len(ran), 'reader')} returned the same rows with filters and without."
-    return line(f"{said[0].upper()}{said[1:]}. {text}", Style.GOOD)
+    return line(f"{sentence[0].upper()}{sentence[1:]}. {text}", Style.GOOD)
 
 
 def _facts(report: TrialReport) -> Iterator[Part]:
@@ -102,7 +102,7 @@ def _readers(report: TrialReport) -> Iterator[Part]:
 
 
 def _differences(report: TrialReport, most: int) -> Iterator[Part]:
-    found = [(reader, one) for reader in report.readers for one in reader.differences]
+    pairs = [(reader, difference) for reader in report.readers for difference in reader.differences]
     columns: Columns[tuple[ReaderTrial, RowDifference]] = [
         (Head("reader"), lambda item: item[0].title),
         (Head("file"), lambda item: item[1].path),
@@ -113,15 +113,15 @@ def _differences(report: TrialReport, most: int) -> Iterator[Part]:
         (Head("rule"), lambda item: item[1].rule or "-"),
         (Head("message"), lambda item: Cell(item[1].message, Style.BAD)),
     ]
-    yield table("Lookups that returned other rows with filters", found, columns, most=most)
-    for id_ in dict.fromkeys(one.rule for _, one in found if one.rule in RULES):
+    yield table("Lookups that returned other rows with filters", pairs, columns, most=most)
+    for id_ in dict.fromkeys(difference.rule for _, difference in pairs if difference.rule in RULES):
         if id_ is not None:
             yield Document(f"{id_}: {RULES[id_].title}", rule_page(id_))
 
 
 def _name(row: Row) -> str:
-    reader, found = row
-    return f"{reader.title}, {found.kind}: {column_name(found)}"
+    reader, lookups = row
+    return f"{reader.title}, {lookups.kind}: {column_name(lookups)}"
 
 
 def _times(rows: Sequence[Row]) -> Iterator[Part]:
@@ -194,8 +194,8 @@ def _lookups(rows: Sequence[Row], most: int) -> Table:
     def faulty(number: int, style: Style) -> Cell:
         return Cell(count(number), style if number else Style.PLAIN, number)
 
-    def median(found: Quartiles | None) -> float | None:
-        return None if found is None else found.median
+    def median(quartiles: Quartiles | None) -> float | None:
+        return None if quartiles is None else quartiles.median
 
     columns: Columns[Row] = [
         (Head("reader"), lambda row: row[0].title),

@@ -66,8 +66,8 @@ class Entry(NamedTuple):
 
     def reader(self) -> Reader:
         """Start the reader in this process. Raises ImportError, BloomError, and any exception of the reader."""
-        made: Reader = import_module(f"bloomcli.trials.readers.{self.name}").InstalledReader()
-        return made
+        reader: Reader = import_module(f"bloomcli.trials.readers.{self.name}").InstalledReader()
+        return reader
 
 
 ENTRIES: Final = (
@@ -130,8 +130,8 @@ def named(names: Iterable[str]) -> tuple[Entry, ...]:
     Raises:
         UsageError: a name is unknown; the hint has similar names.
     """
-    found = {entry.name: entry for entry in map(_one, names)}
-    return tuple(found.values()) or ENTRIES
+    entries = {entry.name: entry for entry in map(_one, names)}
+    return tuple(entries.values()) or ENTRIES
 
 
 def _one(name: str) -> Entry:
@@ -139,9 +139,9 @@ def _one(name: str) -> Entry:
     if key in _BY_NAME:
         return _BY_NAME[key]
     near = near_names(key, _BY_NAME, n=2, cutoff=0.5)
-    known = "trial runs " + ", ".join(entry.name for entry in ENTRIES)
+    readers = "trial runs " + ", ".join(entry.name for entry in ENTRIES)
     raise UsageError(
         f"no reader {name!r} to run",
-        hint=f"did you mean {' or '.join(near)}? {known}" if near else f"{known}; of other readers, see `bloom "
+        hint=f"did you mean {' or '.join(near)}? {readers}" if near else f"{readers}; of other readers, see `bloom "
         "validate --readers`",
     )  # fmt: skip

@@ -57,7 +57,7 @@ class InstalledReader(Reader):
 
 def _read(frame: Any) -> ReadMetrics:
     metrics = frame.execution_plan().collect_metrics()
-    scanned = [found.sum_by_name("bytes_scanned") for _, found in metrics]
+    scanned = [metric_set.sum_by_name("bytes_scanned") for _, metric_set in metrics]
     return ReadMetrics(
         row_groups=sum(map(int, _LEFT.findall(repr(metrics)))), bytes=sum(value for value in scanned if value)
     )

@@ -28,14 +28,14 @@ class InstalledReader(Reader):
         """Prepare a filtered data frame."""
         frame = self._frame(lookup)
         column = self._column(lookup, frame)
-        found = frame.where(f"{column} = {self._literal(lookup, frame, column)}")
-        found = found.selectExpr("cast(struct(*) as string) as r" if lookup.whole else "count(*) as r")
+        selection = frame.where(f"{column} = {self._literal(lookup, frame, column)}")
+        selection = selection.selectExpr("cast(struct(*) as string) as r" if lookup.whole else "count(*) as r")
 
         def run() -> Rows:
-            rows = found.collect()
+            rows = selection.collect()
             return [row[0] for row in rows] if lookup.whole else int(rows[0][0])
 
-        return Query(run, lambda: ReadMetrics(rows=_rows_read(found)))
+        return Query(run, lambda: ReadMetrics(rows=_rows_read(selection)))
 
     def _frame(self, lookup: Lookup) -> Any:
         """The data frame of a file, cached so that Spark reads the schema once."""
@@ -81,11 +81,11 @@ def _rows_read(frame: Any) -> int | None:
     leaves = plan.collectLeaves()
     if leaves.length() != 1:
         return None
-    found = leaves.apply(0)
-    if found.getClass().getSimpleName().endswith("QueryStageExec"):
-        inner = found.plan().collectLeaves()
-        found = inner.apply(0) if inner.length() == 1 else found
-    metrics = found.metrics()
+    leaf = leaves.apply(0)
+    if leaf.getClass().getSimpleName().endswith("QueryStageExec"):
+        inner = leaf.plan().collectLeaves()
+        leaf = inner.apply(0) if inner.length() == 1 else leaf
+    metrics = leaf.metrics()
     return int(metrics.apply("numOutputRows").value()) if metrics.contains("numOutputRows") else None
 
 
