@@ -66,7 +66,7 @@ def recorded_choices(values: OptionValues) -> dict[str, str]:
 def _owners(name: str) -> list[tuple[Format, Option]]:
     """The formats that have an option: bloom's own or, if none of them has it, formats of other packages."""
     for records in (own_formats, installed_formats):
-        found = [(record, option) for record in records() if (option := record.option(name)) is not None]
-        if found:
-            return found
+        owners = [(record, option) for record in records() if (option := record.option(name)) is not None]
+        if owners:
+            return owners
     return []

@@ -203,14 +203,16 @@ def of_all_types(units: Iterable[UnitAnswers], others: Mapping[int, str]) -> lis
     value of the column proves nothing.
     """
 
-    def weakened(found: Answer, why: str | None) -> Answer:
-        if why is None or not found.excludes:
-            return found
-        unfiltered = found.presence is Presence.NO_FILTER
-        return Answer(Presence.NO_FILTER if unfiltered else Presence.UNKNOWN, None, why, found.trail)
+    def weakened(unit_answer: Answer, why: str | None) -> Answer:
+        if why is None or not unit_answer.excludes:
+            return unit_answer
+        unfiltered = unit_answer.presence is Presence.NO_FILTER
+        return Answer(Presence.NO_FILTER if unfiltered else Presence.UNKNOWN, None, why, unit_answer.trail)
 
     return [
-        unit._replace(answers=tuple(weakened(found, others.get(unit.row_group)) for found in unit.answers))
+        unit._replace(
+            answers=tuple(weakened(unit_answer, others.get(unit.row_group)) for unit_answer in unit.answers)
+        )
         for unit in units
     ]
 
@@ -234,8 +236,8 @@ class UnitAnswers(NamedTuple):
         absent = Presence.ABSENT  # `Answer.excludes`, for many answers
         return {
             at
-            for at, found in enumerate(self.answers)
-            if found.presence is not absent and not found.excluded_unfiltered
+            for at, unit_answer in enumerate(self.answers)
+            if unit_answer.presence is not absent and not unit_answer.excluded_unfiltered
         }
 
 
@@ -278,9 +280,11 @@ class _Hashes(NamedTuple):
 
 
 def _hashes_of(lookups: Sequence[Lookup]) -> _Hashes:
-    others = [at for at, one in enumerate(lookups) if one.impossible is not None or one.unknowable is not None]
-    hashes = array("Q", (value for one in lookups for value in one.hashes))
-    return _Hashes(hashes.tobytes(), [at for at, one in enumerate(lookups) for _ in one.hashes], others)
+    others = [
+        at for at, lookup in enumerate(lookups) if lookup.impossible is not None or lookup.unknowable is not None
+    ]
+    hashes = array("Q", (value for lookup in lookups for value in lookup.hashes))
+    return _Hashes(hashes.tobytes(), [at for at, lookup in enumerate(lookups) for _ in lookup.hashes], others)
 
 
 def _at_once(facts: UnitFacts, hashed: _Hashes) -> tuple[Answer, ...]:
@@ -290,19 +294,21 @@ def _at_once(facts: UnitFacts, hashed: _Hashes) -> tuple[Answer, ...]:
     if facts.bits is None or not by_filter:
         return one_by_one(facts, explain=False)
     absent = {skip: Answer(Presence.ABSENT, skip) for skip in (None, False, True)}
-    found = [absent[skip] for skip in facts.stats_skip]
+    unit_answers = [absent[skip] for skip in facts.stats_skip]
     hits = memoryview(_positions_in_filter(facts.bits, hashed.hashes, len(hashed.owners))).cast("q")
     for at in {*hashed.others, *(hashed.owners[hit] for hit in hits)}:
         lookup = facts.lookups[at]
-        found[at] = _with_dictionary(facts, lookup, answer(facts, lookup, facts.stats_skip[at], explain=False))
-    return tuple(found)
+        unit_answers[at] = _with_dictionary(facts, lookup, answer(facts, lookup, facts.stats_skip[at], explain=False))
+    return tuple(unit_answers)
 
 
 def with_engine_filters(units: Iterable[UnitAnswers], excluded: Container[int]) -> Iterator[UnitAnswers]:
     """Add the answers of an engine's own filter of the file, which excludes the values at these positions."""
     for unit in units:
-        found = enumerate(unit.answers)
-        yield unit._replace(answers=tuple(one._replace(engine_skip=at in excluded) for at, one in found))
+        pairs = enumerate(unit.answers)
+        yield unit._replace(
+            answers=tuple(unit_answer._replace(engine_skip=at in excluded) for at, unit_answer in pairs)
+        )
 
 
 class RemainingValues(NamedTuple):
@@ -340,24 +346,24 @@ def _positions_in_filter(bits: Bits, hashes: bytes, count: int) -> bytes:
         return positions
     import numpy as np  # only `find` looks many values up
 
-    found = bytearray(count)
+    flags = bytearray(count)
     if check_all is not None:
-        check_all(hashes, count, found)
+        check_all(hashes, count, flags)
     else:  # a filter whose blocks are read one by one
         for at, value in enumerate(memoryview(hashes).cast("Q")):
-            found[at] = bits.check(value)
-    return np.flatnonzero(np.frombuffer(found, np.uint8)).tobytes()
+            flags[at] = bits.check(value)
+    return np.flatnonzero(np.frombuffer(flags, np.uint8)).tobytes()
 
 
-def _with_dictionary(facts: UnitFacts, lookup: Lookup, found: Answer) -> Answer:
+def _with_dictionary(facts: UnitFacts, lookup: Lookup, unit_answer: Answer) -> Answer:
     """Add the dictionary's result to an answer, if it is needed."""
-    settled = found.together is Presence.ABSENT or facts.type_fault is not None or facts.encrypted
+    settled = unit_answer.together is Presence.ABSENT or facts.type_fault is not None or facts.encrypted
     if settled or facts.dictionary_excludes is None or lookup.unknowable is not None or not lookup.hashes:
-        return found
+        return unit_answer
     try:
-        return found._replace(dictionary_skip=facts.dictionary_excludes(lookup))
+        return unit_answer._replace(dictionary_skip=facts.dictionary_excludes(lookup))
     except (CorruptFile, UnsupportedError) as error:
-        return found._replace(reason=found.reason or f"the dictionary can't be read: {error.reason}")
+        return unit_answer._replace(reason=unit_answer.reason or f"the dictionary can't be read: {error.reason}")
 
 
 def answer(facts: UnitFacts, lookup: Lookup, stats_skip: bool | None, *, explain: bool) -> Answer:

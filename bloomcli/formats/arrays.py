@@ -42,8 +42,8 @@ def forms_of(values: pa.Array) -> pa.Array:
         return values.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
     if types.is_decimal(kind):
         validity, data = values.cast(pa.decimal128(38, kind.scale)).buffers()
-        found = pa.Array.from_buffers(pa.binary(DECIMAL_BYTES), len(values), [validity, data], offset=values.offset)
-        return found.cast(pa.large_binary())
+        forms = pa.Array.from_buffers(pa.binary(DECIMAL_BYTES), len(values), [validity, data], offset=values.offset)
+        return forms.cast(pa.large_binary())
     if types.is_date32(kind) or types.is_time32(kind):
         return values.view(pa.int32())
     if types.is_timestamp(kind) or types.is_time64(kind) or types.is_date64(kind):

@@ -86,11 +86,11 @@ class MeasuredColumn(NamedTuple):
 
 def of_columns(parts: Iterable[MeasuredColumn]) -> dict[int, MeasuredColumn]:
     """The values of each column by its ordinal, from those of its parts."""
-    found: dict[int, MeasuredColumn] = {}
+    columns: dict[int, MeasuredColumn] = {}
     for part in parts:
-        before = found.get(part.column)
-        found[part.column] = part if before is None else before.plus(part)
-    return found
+        before = columns.get(part.column)
+        columns[part.column] = part if before is None else before.plus(part)
+    return columns
 
 
 class DeepCheck(NamedTuple):

@@ -199,7 +199,7 @@ class ColumnSearch(ABC):
 
         Raises CorruptFile, UnsupportedError.
         """
-        return ((candidates, found) for candidates in several for found in self.matches_in(wanted, candidates))
+        return ((candidates, matches) for candidates in several for matches in self.matches_in(wanted, candidates))
 
     def matches_in(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates, in order, for a format that searches row groups
@@ -216,7 +216,7 @@ class ColumnSearch(ABC):
         """Announce calls of `matches` and, with `rows`, of `records` for a row group. By default nothing happens."""
 
     @abstractmethod
-    def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    def records(self, rows: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Rows of row groups by their positions, in order: these columns (None: all). Raises CorruptFile."""
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:

@@ -75,7 +75,7 @@ class FilterComparison(Generic[B]):
         if self._has_zero:
             self.allow(bytes(array("Q", self._zeros)))
         windows = _windows(self._stored, self._rebuilt, *([] if self._allowed is None else [self._allowed]))
-        return sum((stored & ~reduce(or_, known)).bit_count() for stored, *known in windows)
+        return sum((stored & ~reduce(or_, masks)).bit_count() for stored, *masks in windows)
 
 
 def _windows(*filters: SplitBlockFilter | KirschMitzenmacherFilter) -> Iterator[list[int]]:

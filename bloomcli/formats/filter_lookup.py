@@ -98,17 +98,17 @@ class FilterLookup:
         chosen = (
             None if row_groups is None else bytes(i in row_groups for i in range(max(row_groups, default=-1) + 1))
         )
-        found = self._query.file(descriptor, source.size, chosen)
-        forms = None if found[6] is None else dict(zip(found[5] or (), map(self._forms, found[6]), strict=True))
-        return self._answer(found)._replace(forms=forms, stamp=(source.size, source.fingerprint.mtime_ns))
+        outcome = self._query.file(descriptor, source.size, chosen)
+        forms = None if outcome[6] is None else dict(zip(outcome[5] or (), map(self._forms, outcome[6]), strict=True))
+        return self._answer(outcome)._replace(forms=forms, stamp=(source.size, source.fingerprint.mtime_ns))
 
-    def _answer(self, found: kernels.Outcome) -> FilterAnswer:
-        possible, (pages, values, size) = found[5], found[8]
+    def _answer(self, outcome: kernels.Outcome) -> FilterAnswer:
+        possible, (pages, values, size) = outcome[5], outcome[8]
 
         def may_match(source: Source) -> bool:
             return self._may_match(source, possible or (), values)
 
-        answer = FilterAnswer(*found[:6], None, found[7], self._format, pages)
+        answer = FilterAnswer(*outcome[:6], None, outcome[7], self._format, pages)
         return answer._replace(whole_bytes=size, may_match=may_match) if pages and self.can_batch else answer
 
     def look_up_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:

@@ -60,7 +60,7 @@ class BuildQueue(Generic[T]):
         self._running: deque[Future[T]] = deque()
         self._lock = threading.Lock()
         self._used = 0
-        self._taken = 0
+        self._taken_bytes = 0
         self._failed = False
         self._threads = Threads(threads, "bloom-decode")
 
@@ -75,8 +75,8 @@ class BuildQueue(Generic[T]):
     def start_jobs(self) -> None:
         """Start the jobs that fit under the ceiling. Results that were taken before must be written and released."""
         with self._lock:
-            self._used -= self._taken
-        self._taken = 0
+            self._used -= self._taken_bytes
+        self._taken_bytes = 0
         while self._next is not None and not self.full:
             job = self._next
             with self._lock:
@@ -107,7 +107,7 @@ class BuildQueue(Generic[T]):
             self.start_jobs()
         future = self._running.popleft()
         result = self._threads.result(future)
-        self._taken += self._result_bytes(result)
+        self._taken_bytes += self._result_bytes(result)
         return result
 
     @property

@@ -63,8 +63,8 @@ class Claims:
         """The bounds that leave coordinates out."""
         wrong = []
         for name, (low, high) in self._axes():
-            found = shapes.extent(_AXES.index(name))
-            if found is None:
+            extent = shapes.extent(_AXES.index(name))
+            if extent is None:
                 continue
             if name == _AXES[_X] and low > high:  # the box crosses the antimeridian
                 if low == shapes.seam and shapes.west > high:
@@ -72,10 +72,10 @@ class Claims:
                         f"the box has x from {low} across the antimeridian to {high}, and an x is {shapes.west}"
                     )
                 continue
-            if found[0] < low:
-                wrong.append(f"{name}min is {low}, and a coordinate is {found[0]}")
-            if found[1] > high:
-                wrong.append(f"{name}max is {high}, and a coordinate is {found[1]}")
+            if extent[0] < low:
+                wrong.append(f"{name}min is {low}, and a coordinate is {extent[0]}")
+            if extent[1] > high:
+                wrong.append(f"{name}max is {high}, and a coordinate is {extent[1]}")
         return wrong
 
     def wrong_in_types(self, shapes: Shapes) -> list[str]:

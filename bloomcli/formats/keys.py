@@ -60,8 +60,8 @@ class Keys:
         if self.footer_key is not None:
             put(self, "footer_key", read_key(self.footer_key, "the footer's key"))
         for name, whose in (("column_keys", "the key of column {}"), ("keys", "the key {}")):
-            given = _mapping(getattr(self, name), name)
-            put(self, name, {each: read_key(key, whose.format(each)) for each, key in given.items()})
+            keys = _mapping(getattr(self, name), name)
+            put(self, name, {each: read_key(key, whose.format(each)) for each, key in keys.items()})
         if self.aad_prefix is not None:
             put(self, "aad_prefix", _bytes_of(self.aad_prefix, "the AAD prefix", text=True))
         put(
@@ -100,14 +100,14 @@ class Keys:
 
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         try:
-            plain = pickle.dumps(fields)
+            plaintext = pickle.dumps(fields)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise UsageError(
                 f"other processes can't get the KMS client: {type(error).__name__}",
                 hint="name its class: module:Class",
             ) from None
         nonce = os.urandom(_NONCE_BYTES)
-        return _unsealed, (nonce + _sealer(seal()).encrypt(nonce, plain, None),)
+        return _unsealed, (nonce + _sealer(seal()).encrypt(nonce, plaintext, None),)
 
     def client(self, instance: str | None = None, url: str | None = None) -> Any:
         """The client of the KMS; None if none is named. `instance` and `url` are those of a file's key material.
@@ -163,17 +163,17 @@ def seal() -> bytes:
     return _seal[0]
 
 
-def use_seal(given: bytes) -> None:
+def use_seal(sender_seal: bytes) -> None:
     """Take the seal of the process that sends keys to this one."""
-    _seal[:] = [given]
+    _seal[:] = [sender_seal]
 
 
 def _seal_of_task() -> bytes | None:
     """The seal that a Spark task got from its driver; None outside of tasks, and without keys."""
     pyspark = sys.modules.get("pyspark")  # a task's process has imported it
     context = None if pyspark is None else pyspark.TaskContext.get()
-    found = None if context is None else context.getLocalProperty(SEAL_PROPERTY)
-    return None if found is None else bytes.fromhex(found)
+    text = None if context is None else context.getLocalProperty(SEAL_PROPERTY)
+    return None if text is None else bytes.fromhex(text)
 
 
 def _sealer(key: bytes) -> Any:
@@ -190,21 +190,21 @@ def _unsealed(sealed: bytes) -> Keys:
 
     for own in filter(None, (_seal_of_task(), *_seal)):
         try:
-            plain = _sealer(own).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
+            plaintext = _sealer(own).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
         except InvalidTag:
             continue
-        return Keys(**pickle.loads(plain))  # noqa: S301  authentic, by the seal
+        return Keys(**pickle.loads(plaintext))  # noqa: S301  authentic, by the seal
     raise UsageError(
         "the keys of encrypted files can't be opened in this process",
         hint="run the action on the frame in the thread that made it",
     )
 
 
-def keys_of(given: object) -> Keys:
+def keys_of(option: object) -> Keys:
     """The keys of a keyword ``keys``: a `Keys`, or a mapping of its fields. Raises UsageError."""
-    if isinstance(given, Keys):
-        return given
-    fields = _mapping(given, "keys")
+    if isinstance(option, Keys):
+        return option
+    fields = _mapping(option, "keys")
     unknown = fields.keys() - Keys.__dataclass_fields__.keys()
     if unknown:
         raise UsageError(
@@ -216,21 +216,21 @@ def keys_of(given: object) -> Keys:
 
 def pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
     """The names and values of an option ``--flag NAME=VALUE`` that repeats. Raises UsageError, without the value."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
         match = _PAIR.fullmatch(text) or _SETTING.fullmatch(text)
         if match is None:
             raise UsageError(f"{flag} takes NAME=VALUE; one of its values has no name or no =")
-        if match[1] in found:
+        if match[1] in values:
             raise UsageError(f"{flag} names {match[1]} twice", hint="give each once")
-        found[match[1]] = match[2]
-    return found
+        values[match[1]] = match[2]
+    return values
 
 
-def _mapping(given: object, name: str) -> dict[str, Any]:
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+def _mapping(option: object, name: str) -> dict[str, Any]:
+    if not isinstance(option, Mapping) or not all(isinstance(key, str) for key in option):
         raise UsageError(f"{name} takes a mapping with names as its keys")
-    return dict(given)
+    return dict(option)
 
 
 def _setting(value: object) -> str:
@@ -240,21 +240,21 @@ def _setting(value: object) -> str:
     return _referred(value, "a setting of the KMS") or value
 
 
-def read_key(given: object, whose: str) -> bytes:
+def read_key(option: object, whose: str) -> bytes:
     """A key of 16, 24 or 32 bytes. `whose` is for errors, which don't show it. Raises UsageError."""
-    key = _bytes_of(given, whose)
+    key = _bytes_of(option, whose)
     if len(key) not in _SIZES:
         raise UsageError(f"{whose} has {counted(len(key), 'byte')}, and a key has 16, 24 or 32")
     return key
 
 
-def _bytes_of(given: object, whose: str, *, text: bool = False) -> bytes:
-    if isinstance(given, bytes | bytearray):
-        return bytes(given)
-    if not isinstance(given, str):
+def _bytes_of(option: object, whose: str, *, text: bool = False) -> bytes:
+    if isinstance(option, bytes | bytearray):
+        return bytes(option)
+    if not isinstance(option, str):
         raise UsageError(f"{whose} is neither bytes nor a text")
-    found = _referred(given, whose) or given
-    form, _, value = found.partition(":")
+    spec = _referred(option, whose) or option
+    form, _, value = spec.partition(":")
     try:
         if form == "hex":
             return bytes.fromhex(value.removeprefix("0x"))
@@ -273,28 +273,28 @@ def _bytes_of(given: object, whose: str, *, text: bool = False) -> bytes:
     )
 
 
-def _referred(given: str, whose: str) -> str | None:
+def _referred(reference: str, whose: str) -> str | None:
     """The text in the variable or the file that is named; None if none is."""
-    if given in {"env:", "@"}:
+    if reference in {"env:", "@"}:
         return None
-    if given.startswith("env:"):
-        found = os.environ.get(given[4:])
-        if found is None:
-            raise UsageError(f"{whose} is in the environment variable {given[4:]}, which isn't set")
-        return found.strip()
-    if given.startswith("@"):
+    if reference.startswith("env:"):
+        variable = os.environ.get(reference[4:])
+        if variable is None:
+            raise UsageError(f"{whose} is in the environment variable {reference[4:]}, which isn't set")
+        return variable.strip()
+    if reference.startswith("@"):
         try:
-            with Path(given[1:]).open("rb") as file:
+            with Path(reference[1:]).open("rb") as file:
                 raw = file.read(_FILE_MOST + 1)
             if len(raw) > _FILE_MOST:
-                raise UsageError(f"{whose}: the file {given[1:]} has more than {_FILE_MOST} bytes")
+                raise UsageError(f"{whose}: the file {reference[1:]} has more than {_FILE_MOST} bytes")
             return raw.decode("utf-8").strip()
         except OSError as error:
-            raise UsageError(f"{whose}: the file {given[1:]} can't be read: {error.strerror}") from None
+            raise UsageError(f"{whose}: the file {reference[1:]} can't be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise UsageError(
-                f"{whose}: the file {given[1:]} isn't text",
-                hint=f"a file has base64: or hex: in front of the key: (printf base64:; base64 -w0 {given[1:]})",
+                f"{whose}: the file {reference[1:]} isn't text",
+                hint=f"a file has base64: or hex: in front of the key: (printf base64:; base64 -w0 {reference[1:]})",
             ) from None
     return None
 

@@ -95,13 +95,13 @@ class LocatedFile(FilterFile):
         self._refuse_unknown_unit(row_group, stripe)
         location = self.filters.location(column.index, row_group, stripe)
         if location is None:
-            one = self.stripes is None
+            single = self.stripes is None
             raise UsageError(
                 f"column {column.path} has no filter in row group {row_group}"
-                if one
+                if single
                 else f"column {column.path} has no filters in stripe {stripe}",
                 path=self.source.path,
-                hint=format_named(self.format).adding(column.path, after=f" adds {'one' if one else 'some'}"),
+                hint=format_named(self.format).adding(column.path, after=f" adds {'one' if single else 'some'}"),
             )
         loaded = self.filters.load(location)
         header, bitset = self.describe.raw(loaded, row_group)
@@ -194,8 +194,8 @@ class LocatedFile(FilterFile):
         yield from self.part("sampling").unit_values(self.filters, columns, unit, rates, least, stop)
 
     def search(self, column: Column) -> ColumnSearch:
-        found: ColumnSearch = self.part("search").Search(self, column)
-        return found
+        search: ColumnSearch = self.part("search").Search(self, column)
+        return search
 
     def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""

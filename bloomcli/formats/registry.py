@@ -71,8 +71,8 @@ def preload(paths: Iterable[str], *, writing: bool) -> None:
 def hash_for_index(texts: pa.LargeBinaryArray, column: Column) -> HashedValues:
     """Hash values for looking them up in an index's column. Raises LiteralError."""
     record = next(record for record in own_formats() if record.indexed_values is not None)
-    found: HashedValues = _load(record.indexed_values or "")(texts, column)
-    return found
+    hashes: HashedValues = _load(record.indexed_values or "")(texts, column)
+    return hashes
 
 
 def open_file(source: Source, names: ColumnNames | None = None, keys: Keys | None = None) -> FilterFile:
@@ -103,17 +103,17 @@ def _open_file(source: Source, keys: Keys | None) -> FilterFile:
             hint="a writer that was stopped leaves such a file; get it from its source again",
         )
     for records in (own_formats, installed_formats):
-        found = _by_magic(source, records())
-        if found is not None:
-            record, magic = found
+        match = _by_magic(source, records())
+        if match is not None:
+            record, magic = match
             return _open_by(source, record, magic, records(), keys)
         for record in records():
             if record.detector is not None and _load(record.detector)(source):
                 return _open(record, source, keys)
-    known = [record for record in formats() if record.magics]
-    titles = [record.title for record in known]
+    magic_formats = [record for record in formats() if record.magics]
+    titles = [record.title for record in magic_formats]
     raise UnknownFormat(
-        f"no {enumerated(titles, 'or')} file: {_missing(known)}",
+        f"no {enumerated(titles, 'or')} file: {_missing(magic_formats)}",
         path=source.path,
         offset=max(source.size - 4, 0),
         hint=f"bloom reads {enumerated(titles, 'and')} files",
@@ -172,9 +172,9 @@ def _at(source: Source, records: Iterable[Format], *, at_end: bool) -> tuple[For
 def _cut_off(source: Source, record: Format) -> CorruptFile:
     last = next(magic for magic in record.magics if magic.alone)
     start = max(source.size + last.at, 0)
-    found = source.read_at(start, min(len(last.data), source.size))
+    tail = source.read_at(start, min(len(last.data), source.size))
     return CorruptFile(
-        f"a {record.title} file that was cut off: it ends in {found!r}, not {last.data!r}",
+        f"a {record.title} file that was cut off: it ends in {tail!r}, not {last.data!r}",
         path=source.path,
         offset=start,
         hint="a writer that was stopped leaves such a file; get it from its source again",
@@ -190,7 +190,7 @@ def _missing(records: Iterable[Format]) -> str:
     by_ends: dict[str, list[str]] = {}
     for data, where in ends.items():
         by_ends.setdefault(" or ".join(sorted(where, reverse=True)), []).append(repr(data))
-    return ", ".join(f"no {enumerated(found, 'or')} at its {where}" for where, found in by_ends.items())
+    return ", ".join(f"no {enumerated(magics, 'or')} at its {where}" for where, magics in by_ends.items())
 
 
 ENTRY_POINTS: Final = "bloomcli.formats"
@@ -201,9 +201,9 @@ ENTRY_POINTS: Final = "bloomcli.formats"
 def own_formats() -> tuple[Format, ...]:
     """The formats of the folders next to this module, by the folders' names."""
     home = Path(__file__).parent
-    folders = sorted(found.parent.name for found in home.glob("*/format.py"))
-    found = (import_module(f"{__package__}.{folder}.format").FORMATS for folder in folders)
-    return tuple(chain.from_iterable(found))
+    folders = sorted(file.parent.name for file in home.glob("*/format.py"))
+    records = (import_module(f"{__package__}.{folder}.format").FORMATS for folder in folders)
+    return tuple(chain.from_iterable(records))
 
 
 @cache
@@ -214,7 +214,7 @@ def installed_formats() -> tuple[Format, ...]:
     """
     from importlib.metadata import entry_points
 
-    found: list[Format] = []
+    all_records: list[Format] = []
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         try:
             records = tuple(point.load())
@@ -228,8 +228,8 @@ def installed_formats() -> tuple[Format, ...]:
                 f"the format {point.name!r}, which another package adds as {point.value}, is not a tuple of formats",
                 hint="install a release of that package for this release of bloom, or uninstall it",
             )
-        found.extend(records)
-    return tuple(found)
+        all_records.extend(records)
+    return tuple(all_records)
 
 
 def formats() -> Iterator[Format]:

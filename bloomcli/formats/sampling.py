@@ -95,8 +95,8 @@ class SplitBlockBuilder:
 
     def finished(self) -> list[BuiltFilter]:
         """A filter for each rate."""
-        found = [self._bits.folded_to(rate, least=self._least) for rate in self._rates]
-        return [BuiltFilter(bits, bits.nbytes, bits.fpp) for bits in found]
+        filters = [self._bits.folded_to(rate, least=self._least) for rate in self._rates]
+        return [BuiltFilter(bits, bits.nbytes, bits.fpp) for bits in filters]
 
 
 class KirschMitzenmacherBuilder:

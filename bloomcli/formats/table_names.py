@@ -70,7 +70,7 @@ def find_columns(
             offset=offset,
             hint="set the table property schema.name-mapping.default",
         )
-    found: dict[str, FileColumn] = {}
+    columns: dict[str, FileColumn] = {}
     wide: dict[int, str] = {}
     for leaf in leaves:
         name = by_id.get(leaf.field_id) if leaf.field_id is not None else None
@@ -80,31 +80,31 @@ def find_columns(
                 name = None  # the table finds the column by its field id, which no or another leaf has
         if name is None:
             continue
-        other = found.setdefault(name.path, leaf)
+        other = columns.setdefault(name.path, leaf)
         if other is not leaf:
             raise _ambiguous(name, other, leaf, path, offset)
         if name.wide is not None:
             wide[leaf.ordinal] = name.wide
-    missing = [n for n in names.columns if n.path not in found and not (with_ids and n.field_id in groups)]
-    paths = {leaf.ordinal: name for name, leaf in found.items()}
+    missing = [n for n in names.columns if n.path not in columns and not (with_ids and n.field_id in groups)]
+    paths = {leaf.ordinal: name for name, leaf in columns.items()}
     return TableColumns(paths, tuple(n.path for n in missing), wide)
 
 
 def other_path(path: str, names: ColumnNames) -> str:
     """The path to show for a column of a file that the table doesn't have."""
-    taken = {name.path for name in names.columns}
+    paths = {name.path for name in names.columns}
     shown = path + _NOT_IN_TABLE
-    while shown in taken:
+    while shown in paths:
         shown += _NOT_IN_TABLE
     return shown
 
 
 def why_missing(columns: Sequence[str]) -> str:
     """The message about columns of the table that the file doesn't have."""
-    one = len(columns) == 1
+    single = len(columns) == 1
     return (
-        f"the file doesn't have the table's column{'' if one else 's'} {', '.join(columns)}: it was written before"
-        f" {'the column was' if one else 'they were'} added, or without {'it' if one else 'them'}"
+        f"the file doesn't have the table's column{'' if single else 's'} {', '.join(columns)}: it was written before"
+        f" {'the column was' if single else 'they were'} added, or without {'it' if single else 'them'}"
     )
 
 
@@ -130,19 +130,19 @@ def _index(names: ColumnNames, path: str) -> tuple[dict[int, ColumnName], dict[s
 
 
 def _ambiguous(
-    name: ColumnName, one: FileColumn, other: FileColumn, path: str, offset: int
+    name: ColumnName, leaf: FileColumn, other: FileColumn, path: str, offset: int
 ) -> CorruptFile | UnsupportedError:
     """The error about two columns of the file that are the same column of the table."""
-    columns = f"the file's columns {one.path} and {other.path}"
-    if one.field_id is not None and one.field_id == other.field_id == name.field_id:
+    pair = f"the file's columns {leaf.path} and {other.path}"
+    if leaf.field_id is not None and leaf.field_id == other.field_id == name.field_id:
         return CorruptFile(
-            f"{columns} have the same field id, {one.field_id}: which of them is the table's {name.path} isn't known",
+            f"{pair} have the same field id, {leaf.field_id}: which of them is the table's {name.path} isn't known",
             path=path,
             offset=offset,
             hint="the footer is damaged; get the file from its source again",
         )
     return UnsupportedError(
-        f"{columns} have names of the same column of the table, {name.path}: which of them it is isn't known",
+        f"{pair} have names of the same column of the table, {name.path}: which of them it is isn't known",
         path=path,
         offset=offset,
     )

@@ -134,11 +134,11 @@ class WantedValues:
     def likely_forms(self, parts: Sequence[pa.Array]) -> pa.Int64Array:
         """The positions of forms that may be one of these values, by a filter of the values: few, if the values were
         left by `likely`. `parts`: the values, as for `likely`."""
-        there = [part.drop_null() for part in parts if part.null_count < len(part)]
+        arrays = [part.drop_null() for part in parts if part.null_count < len(part)]
         if not self.hashes:
             return self.every
-        found = _filter_of(b"".join(map(xxh64_of, there)))
-        return as_int64s(found.find_hashes(self.hashes, len(self.forms)))
+        filter_ = _filter_of(b"".join(map(xxh64_of, arrays)))
+        return as_int64s(filter_.find_hashes(self.hashes, len(self.forms)))
 
     @cached_property
     def _filter(self) -> SplitBlockFilter:
@@ -148,9 +148,9 @@ class WantedValues:
 def _filter_of(hashes: bytes) -> SplitBlockFilter:
     """A filter of hashes with 16 bits for each, which has a rate of one in a thousand."""
     count = len(hashes) // 8
-    found = SplitBlockFilter.empty(32 * (count // 16 + 1))
-    found.insert_hashes(hashes, count)
-    return found
+    filter_ = SplitBlockFilter.empty(32 * (count // 16 + 1))
+    filter_.insert_hashes(hashes, count)
+    return filter_
 
 
 def without_blanks(texts: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
@@ -216,21 +216,21 @@ def wanted(
             continue
         for form in [_boolean_form(literal, column, path)] if boolean else forms_of(literal):
             sharing.add(form, forms.setdefault(form, (at, literal.order_key))[0], at)
-    found = [(key, at, form) for form, (at, key) in forms.items()]
-    ordered = all(key is not None for key, *_ in found)
+    entries = [(key, at, form) for form, (at, key) in forms.items()]
+    ordered = all(key is not None for key, *_ in entries)
     if ordered:
-        found.sort(key=itemgetter(0))
-    number, ordered_forms = _NUMBERS.get(column.physical), [form for *_, form in found]
+        entries.sort(key=itemgetter(0))
+    number, ordered_forms = _NUMBERS.get(column.physical), [form for *_, form in entries]
     if number is None:
         stored: pa.Array = binaries(ordered_forms)
     else:
-        stored = pa.Array.from_buffers(number, len(found), [None, pa.py_buffer(b"".join(ordered_forms))])
+        stored = pa.Array.from_buffers(number, len(entries), [None, pa.py_buffer(b"".join(ordered_forms))])
     return WantedValues(
         texts,
         stored,
-        int64s(at for _, at, _ in found),
+        int64s(at for _, at, _ in entries),
         b"" if boolean else hashes_of(stored),
-        [key for key, *_ in found] if ordered else None,
+        [key for key, *_ in entries] if ordered else None,
         nan,
         None if many and not boolean else tuple(literals),  # of booleans, there are no hashes to look up together
         sharing.by_position([*ordered_forms, None]),
@@ -273,19 +273,19 @@ class _Sharing:
 
     def __init__(self, literals: Sequence[Literal]) -> None:
         self._literals = literals
-        self._found: dict[object, dict[str, int]] = {}
+        self._texts: dict[object, dict[str, int]] = {}
 
     def add(self, form: object, owner: int, at: int) -> None:
         """Note a value that has a form. Nothing happens if it is written as the form's owner, or as one before."""
         text = self._literals[at].text
         if text != self._literals[owner].text:
-            self._found.setdefault(form, {}).setdefault(text, at)
+            self._texts.setdefault(form, {}).setdefault(text, at)
 
     def by_position(self, forms: Sequence[object]) -> dict[int, list[int]]:
         """The values by the positions of forms."""
-        if not self._found:
+        if not self._texts:
             return {}
-        return {at: list(self._found[form].values()) for at, form in enumerate(forms) if form in self._found}
+        return {at: list(self._texts[form].values()) for at, form in enumerate(forms) if form in self._texts}
 
 
 def _sharing(forms: pa.Array, owners: pa.Int64Array, texts: pa.LargeBinaryArray) -> dict[int, list[int]]:
@@ -303,7 +303,7 @@ def _sharing(forms: pa.Array, owners: pa.Int64Array, texts: pa.LargeBinaryArray)
         last = before
         if text != texts[owners[first].as_py()].as_py():
             sharing.setdefault(first, {}).setdefault(text, owner)
-    return {at: list(found.values()) for at, found in sharing.items()}
+    return {at: list(by_text.values()) for at, by_text in sharing.items()}
 
 
 def _hex_made_negative(texts: pa.LargeBinaryArray, numbers: pa.Array) -> bool:

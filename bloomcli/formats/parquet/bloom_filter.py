@@ -332,9 +332,9 @@ class Filters:
 
     def locations(self, columns: set[int] | None, units: Container[int] | None = None) -> Iterator[ColumnChunk]:
         """Yield the chunks with a filter, in row-group then schema order; of all row groups or of `units`."""
-        for key, _, found in self.footer.filtered(columns):
+        for key, _, metadata in self.footer.filtered(columns):
             if units is None or key.row_group in units:
-                yield self.footer.chunk(key, found)
+                yield self.footer.chunk(key, metadata)
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of the filters of these columns (None: all), to read them ahead.
@@ -342,7 +342,7 @@ class Filters:
         If the length isn't written, the range ends at the next filter at the latest; if it is impossible, after the
         header.
         """
-        filters = [(offset, found.bloom_filter_length) for _, offset, found in self.footer.filtered(columns)]
+        filters = [(offset, metadata.bloom_filter_length) for _, offset, metadata in self.footer.filtered(columns)]
         starts = sorted(offset for offset, _ in filters)
         for offset, length in filters:
             if length is None:
@@ -356,8 +356,8 @@ class Filters:
 
     def headers(self, columns: set[int] | None, *, unwritten: bool = False) -> Iterator[tuple[int, int]]:
         """Yield the ranges of these filters' headers; with `unwritten`, only if the metadata have no length."""
-        for _, offset, found in self.footer.filtered(columns):
-            if not (unwritten and found.bloom_filter_length is not None):
+        for _, offset, metadata in self.footer.filtered(columns):
+            if not (unwritten and metadata.bloom_filter_length is not None):
                 yield offset, parquet_limits.FILTER_HEADER_MAX_BYTES
 
     def header(self, key: ChunkKey) -> tuple[int, int]:
@@ -457,12 +457,12 @@ class Filters:
         if chunk.bloom_filter_offset is None:
             return None, None
         try:
-            found = load(chunk)
+            filter_ = load(chunk)
         except FilterProblem as problem:
             return None, problem.reason
-        if not found.header.draft and any(statistics.lost(chunk, found.bits)):
+        if not filter_.header.draft and any(statistics.lost(chunk, filter_.bits)):
             return None, WRONG
-        return found, None
+        return filter_, None
 
     def load_for(self, chunk: ColumnChunk, hashes: int) -> ProbedFilter:
         """Read as much of a chunk's filter as a lookup of `hashes` hashes needs: single blocks, if that is less.
@@ -484,7 +484,7 @@ class Filters:
 
     def will_look_up(self, lookups: Callable[[], Iterable[tuple[ColumnChunk, Sequence[int]]]]) -> None:
         """Announce the lookups that follow, with `load_for`: each chunk with its hashes."""
-        self.source.will_read(found for chunk, hashes in lookups() for found in self._ranges_for(chunk, hashes))
+        self.source.will_read(r for chunk, hashes in lookups() for r in self._ranges_for(chunk, hashes))
         self.source.will_read(r for chunk, hashes in lookups() for r in self._blocks(chunk, hashes))
 
     @cached_property
@@ -492,12 +492,12 @@ class Filters:
         """The lengths of filters for which the metadata have none, by the filters' offsets, as far as they can be
         inferred: writers of such files store bitsets whose size is a power of two, so that filter and header end
         where the next filter or the footer begins. A wrong length only causes a needless read."""
-        filters = [(offset, found.bloom_filter_length) for _, offset, found in self.footer.filtered(None)]
+        filters = [(offset, metadata.bloom_filter_length) for _, offset, metadata in self.footer.filtered(None)]
         starts = sorted({offset for offset, _ in filters})
         lengths = {start: end - start for start, end in pairwise((*starts, self.footer.start))}
         unwritten = (offset for offset, length in filters if length is None)
-        found = ((offset, lengths[offset], bitset_bytes_in(lengths[offset])) for offset in unwritten)
-        return {offset: length for offset, length, size in found if size and not size & (size - 1)}
+        sizes = ((offset, lengths[offset], bitset_bytes_in(lengths[offset])) for offset in unwritten)
+        return {offset: length for offset, length, size in sizes if size and not size & (size - 1)}
 
     def _ranges_for(self, chunk: ColumnChunk, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of each range that `load_for` reads; only the header if the length isn't
@@ -552,8 +552,8 @@ class Filters:
         """The lengths of the filters for which the metadata have none, from their headers as far as they can be
         read."""
         self.source.will_read(self.headers(None, unwritten=True))
-        unwritten = (one for one in self.footer.filtered(None) if one[2].bloom_filter_length is None)
-        headers = ((key, self.header_of(self.footer.chunk(key, found))) for key, _, found in unwritten)
+        unwritten = (entry for entry in self.footer.filtered(None) if entry[2].bloom_filter_length is None)
+        headers = ((key, self.header_of(self.footer.chunk(key, metadata))) for key, _, metadata in unwritten)
         return {key: header.length for key, header in headers if header is not None}
 
     def gives_away(self, key: ChunkKey) -> bool:

@@ -231,7 +231,7 @@ def _sorted_together(filters: Filters, chunks: Iterable[ColumnChunk]) -> Iterato
     """Yield the chunks, those of a row group's sorting columns together, the first sorting column last: the rows are
     compared by all of them."""
     for group, some in groupby(chunks, lambda chunk: chunk.row_group):
-        by = [one.column for one in proof.sorting_columns(filters.footer, group)]
+        by = [sorting.column for sorting in proof.sorting_columns(filters.footer, group)]
         together = []
         for chunk in some:
             if chunk.column.index in by:
@@ -280,38 +280,38 @@ def _deep_one(filters: Filters, chunk: ColumnChunk, stop: Stop, orders: dict[int
     if chunk.bloom_filter_offset is not None:
         with suppress(FilterProblem):  # `unusable` reports it
             loaded = filters.load(chunk)
-    found = DeepCheck(values=0)
+    check = DeepCheck(values=0)
     if chunk.encrypted:
-        return found if chunk.bloom_filter_offset is not None else _unread(chunk, "they are encrypted")
+        return check if chunk.bloom_filter_offset is not None else _unread(chunk, "they are encrypted")
     if loaded is not None and chunk.column.physical == "BOOLEAN":
-        found, loaded = _deep_boolean(chunk, loaded), None
+        check, loaded = _deep_boolean(chunk, loaded), None
     damaged = page_headers(filters, chunk)
     if damaged is not None:
-        return found._replace(proof=() if chunk.bloom_filter_offset is not None else (damaged,))
+        return check._replace(proof=() if chunk.bloom_filter_offset is not None else (damaged,))
     measure = proof.measure_of(filters.footer, chunk)
     try:
         if loaded is not None:
-            found = _compared(_ChunkCheck(filters, chunk, loaded, stop), measure)
+            check = _compared(_ChunkCheck(filters, chunk, loaded, stop), measure)
         else:
             count = sum(page.count for page in values_of(filters, chunk, measure, stop))
-            found = found._replace(values=count)
+            check = check._replace(values=count)
     except BadChecksum as error:
         damaged = _finding(chunk, "page-checksum", error.reason, offset=error.offset or 0, hint=_DAMAGED)
-        return found._replace(proof=(damaged,))
+        return check._replace(proof=(damaged,))
     except UnsupportedError as error:
         if loaded is not None:
             raise
         return _unread(chunk, error.reason, *proof.contradictions(filters, chunk))
     except CorruptFile:
         # a num_values that is too high makes the pages of other chunks seem to be this one's
-        known = [fault for fault in proof.contradictions(filters, chunk) if fault.structure == proof.ROWS]
-        if not known:
+        row_faults = [fault for fault in proof.contradictions(filters, chunk) if fault.structure == proof.ROWS]
+        if not row_faults:
             raise
-        return found._replace(proof=tuple(fault.finding(chunk) for fault in known))
+        return check._replace(proof=tuple(fault.finding(chunk) for fault in row_faults))
     if measure.order is not None:
         orders[chunk.column.index] = measure.order
     faults = proof.faults(filters, chunk, measure, stop, orders)
-    return found._replace(proof=tuple(fault.finding(chunk) for fault in faults), measured=measure.of_column())
+    return check._replace(proof=tuple(fault.finding(chunk) for fault in faults), measured=measure.of_column())
 
 
 def _unread(chunk: ColumnChunk, why: str, *faults: proof.Fault) -> DeepCheck:
@@ -343,8 +343,8 @@ def _compared(work: _ChunkCheck, measure: Measure) -> DeepCheck:
         stray = rebuilt.stray_bits(_normal_forms(work))
     if stray and loaded.bits.nbytes & (loaded.bits.nbytes - 1):
         stray = _stray_but_folded(work, rebuilt)
-    found = finding("filter-stray-bits", stray_bits_message(stray)) if stray else None
-    return DeepCheck(values=rebuilt.count, finding=found, negative_zero=zero)
+    stray_bits = finding("filter-stray-bits", stray_bits_message(stray)) if stray else None
+    return DeepCheck(values=rebuilt.count, finding=stray_bits, negative_zero=zero)
 
 
 def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
@@ -387,10 +387,10 @@ def _entries(work: _ChunkCheck) -> bytearray:
 
 def _normal_forms(work: _ChunkCheck) -> bytes:
     """The hashes of the normal forms of a chunk's intervals, which DuckDB also inserts."""
-    found: set[int] = set()
+    hashes: set[int] = set()
     for page in work.pages():
-        found.update(memoryview(page.interval_hashes()).cast("Q"))
-    return array("Q", found).tobytes()
+        hashes.update(memoryview(page.interval_hashes()).cast("Q"))
+    return array("Q", hashes).tobytes()
 
 
 def without_normal_forms(filters: Filters, column: Column) -> Iterator[int]:

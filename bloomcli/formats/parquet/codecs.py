@@ -52,8 +52,8 @@ def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
     if size == 0:
         return b""
     try:
-        if codec == "ZSTD" and (found := _zstd_frame(packed, size)) is not None:
-            return found
+        if codec == "ZSTD" and (data := _zstd_frame(packed, size)) is not None:
+            return data
         out = bytearray(size)
         count = _decompressor(codec)(packed, out)
     except Exception as error:  # noqa: BLE001  the library's errors aren't documented
@@ -73,8 +73,8 @@ def _zstd_frame(packed: memoryview, size: int) -> bytes | None:
     decompressor = getattr(_OF_THREAD, "zstd", None)
     if decompressor is None:  # one for each thread: creating it allocates memory
         decompressor = _OF_THREAD.zstd = zstandard.ZstdDecompressor()
-    found: bytes = decompressor.decompress(packed, max_output_size=size)
-    return found
+    data: bytes = decompressor.decompress(packed, max_output_size=size)
+    return data
 
 
 def _streamed(page: PageBytes) -> Iterator[Buffer]:
@@ -137,8 +137,8 @@ _Decompressor = Callable[[memoryview, bytearray | memoryview], int]
 def _decompressor(codec: str) -> _Decompressor:
     import cramjam
 
-    found: _Decompressor = _hadoop_lz4 if codec == "LZ4" else attrgetter(_CODECS[codec])(cramjam)
-    return found
+    decompressor: _Decompressor = _hadoop_lz4 if codec == "LZ4" else attrgetter(_CODECS[codec])(cramjam)
+    return decompressor
 
 
 class Feed:

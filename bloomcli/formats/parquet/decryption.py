@@ -87,8 +87,8 @@ def open_encrypted(
         algorithm, ring, cipher = _signed(footer, keys)
         metadata = footer.top.binary("footer_signing_key_metadata")
     else:
-        algorithm, ring, cipher, plain, metadata = _decrypted(source.path, start, stored, keys)
-        footer = Footer(source.path, source.size, start, plain)
+        algorithm, ring, cipher, plaintext, metadata = _decrypted(source.path, start, stored, keys)
+        footer = Footer(source.path, source.size, start, plaintext)
     encryption = Encryption(
         algorithm=algorithm,
         plaintext_footer=plaintext_footer,
@@ -156,12 +156,12 @@ def _decrypted(
     algorithm = algorithm_of(crypto, keys)
     cipher = Cipher(key, algorithm)
     try:
-        plain = cipher.decrypt(raw[crypto.end :], Kind.FOOTER)
+        plaintext = cipher.decrypt(raw[crypto.end :], Kind.FOOTER)
     except WrongModule as error:
         raise CorruptFile(
             f"the footer can't be decrypted: {error}", path=path, offset=start + crypto.end, hint=_CHANGED
         ) from None
-    return algorithm, ring, cipher, plain, metadata
+    return algorithm, ring, cipher, plaintext, metadata
 
 
 def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Footer:
@@ -179,12 +179,14 @@ def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Foot
         metadata = None if own is None else own.binary("key_metadata")
         encryption.key_ids.setdefault(path, encryption.footer_key_id if own is None else ring.wanted(metadata))
         footer_cipher = encryption.footer_cipher
-        found = footer_cipher.key if own is None and footer_cipher is not None else ring.column_key(path, metadata)
-        if found is None:
+        column_key = (
+            footer_cipher.key if own is None and footer_cipher is not None else ring.column_key(path, metadata)
+        )
+        if column_key is None:
             encryption.closed[key.column] = path
             continue
         ordinal = footer.group_struct(key.row_group).integer("ordinal")
-        cipher = Cipher(found, encryption.algorithm, (key.row_group if ordinal is None else ordinal, key.column))
+        cipher = Cipher(column_key, encryption.algorithm, (key.row_group if ordinal is None else ordinal, key.column))
         encryption.ciphers[key] = cipher
     return with_plain_columns(footer, encryption)
 
@@ -204,13 +206,13 @@ def with_plain_columns(footer: Footer, encryption: Encryption) -> Footer:
             chunk = footer.chunk_struct(key)
             parts += footer.raw[at : chunk.start], _plain_chunk(chunk, cipher, _path_of(footer, key))
             at = chunk.end
-    plain = (
+    plain_footer = (
         footer
         if not parts
         else Footer(footer.path, footer.file_bytes, footer.start, b"".join([*parts, footer.raw[at:]]))
     )
-    plain.encryption = encryption
-    return plain
+    plain_footer.encryption = encryption
+    return plain_footer
 
 
 _ABOUT_ENCRYPTION: Final = 8
@@ -220,12 +222,12 @@ _ABOUT_ENCRYPTION: Final = 8
 def _plain_chunk(chunk: Struct, cipher: Cipher, column: str) -> bytes:
     """A ColumnChunk with its metadata in plain text, and without the fields about encryption and unknown ones. Raises
     CorruptFile."""
-    known = {number: span for number, span in chunk.spans.items() if 0 < number < _ABOUT_ENCRYPTION}
-    fields = {number: (kind, chunk.data[start:end]) for number, (kind, _, start, end) in known.items()}
+    spans = {number: span for number, span in chunk.spans.items() if 0 < number < _ABOUT_ENCRYPTION}
+    fields = {number: (kind, chunk.data[start:end]) for number, (kind, _, start, end) in spans.items()}
     module = chunk.binary("encrypted_column_metadata")
     if module is not None:
         try:
-            plain = cipher.decrypt(module, Kind.COLUMN_METADATA)
+            plaintext = cipher.decrypt(module, Kind.COLUMN_METADATA)
         except WrongModule as error:
             raise CorruptFile(
                 f"the metadata of a chunk of column {column} can't be decrypted: {error}",
@@ -236,14 +238,14 @@ def _plain_chunk(chunk: Struct, cipher: Cipher, column: str) -> bytes:
             ) from None
         fields[spec.field_ids("ColumnChunk")["meta_data"]] = (
             spec.STRUCT,
-            _trimmed(plain, "ColumnMetaData", chunk.location),
+            _trimmed(plaintext, "ColumnMetaData", chunk.location),
         )
     return spec.struct(fields)
 
 
-def _trimmed(plain: bytes, name: str, location: Location) -> bytes:
+def _trimmed(plaintext: bytes, name: str, location: Location) -> bytes:
     """A decrypted structure without the bytes after it."""
-    return plain[: Struct(name, plain, 0, location).end]
+    return plaintext[: Struct(name, plaintext, 0, location).end]
 
 
 _FILLER: Final = 1000
@@ -295,9 +297,9 @@ _Plain = tuple[bytes, bytes]
 """Plain bytes: of the Thrift structure that is filled up, and of what follows it."""
 
 
-def _cut(plain: _Plain, start: int, stop: int) -> tuple[memoryview, memoryview]:
+def _cut(plaintext: _Plain, start: int, stop: int) -> tuple[memoryview, memoryview]:
     """A range of plain bytes, in two parts."""
-    head, body = memoryview(plain[0]), memoryview(plain[1])
+    head, body = memoryview(plaintext[0]), memoryview(plaintext[1])
     return head[start:stop], body[max(start - len(head), 0) : max(stop - len(head), 0)]
 
 
@@ -349,7 +351,7 @@ class PlainSource(CountingSource):
         super().__init__(original)
         self.original = original
         self._footer = footer
-        self._found: list[_Region] | None = None
+        self._all_regions: list[_Region] | None = None
         self._starts: list[int] = []
         self._kept: OrderedDict[int, _Plain] = OrderedDict()
         self._kept_bytes = 0
@@ -384,16 +386,16 @@ class PlainSource(CountingSource):
 
     def _regions(self) -> list[_Region]:
         with self._mutex:
-            if self._found is None:
+            if self._all_regions is None:
                 footer, encryption = self._footer, self._footer.encryption
                 ciphers = {} if encryption is None else encryption.ciphers
-                self._found = [
-                    _Region(*one, ciphers[one.key], footer.columns[one.key.column].path)
-                    for one in regions(footer, self._unwritten)
-                    if one.key in ciphers
+                self._all_regions = [
+                    _Region(*region, ciphers[region.key], footer.columns[region.key.column].path)
+                    for region in regions(footer, self._unwritten)
+                    if region.key in ciphers
                 ]
-                self._starts = [one.start for one in self._found]
-            return self._found
+                self._starts = [region.start for region in self._all_regions]
+            return self._all_regions
 
     def _unwritten(self, key: ChunkKey) -> int | None:
         """The length of a filter for which the metadata have none: that of its two modules."""
@@ -406,11 +408,11 @@ class PlainSource(CountingSource):
 
     def _region(self, at: int) -> _Region | None:
         """The region in which an offset lies."""
-        found = self._regions()
+        all_regions = self._regions()
         for index in range(bisect_right(self._starts, at) - 1, -1, -1):
-            if found[index].end > at:
-                return found[index]
-            if found[index].kind == PAGES:
+            if all_regions[index].end > at:
+                return all_regions[index]
+            if all_regions[index].kind == PAGES:
                 break
         return None
 
@@ -432,24 +434,24 @@ class PlainSource(CountingSource):
             if start <= page.start and at <= stop and page.start not in self._kept:  # read once, as a rule
                 parts += self._page(region, page, header, window)
                 continue
-            plain = self._once(page.start, partial(self._page, region, page, header, window))
-            parts += _cut(plain, max(start - page.start, 0), stop - page.start)
+            plaintext = self._once(page.start, partial(self._page, region, page, header, window))
+            parts += _cut(plaintext, max(start - page.start, 0), stop - page.start)
         return b"".join(parts)
 
-    def _once(self, at: int, made: Callable[[], _Plain]) -> _Plain:
+    def _once(self, at: int, decrypt: Callable[[], _Plain]) -> _Plain:
         """Plain bytes by their offset, kept for the next reads: large pages and filters are read in parts."""
         with self._mutex:
             if at in self._kept:
                 self._kept.move_to_end(at)
                 return self._kept[at]
-        plain = made()
+        plaintext = decrypt()
         with self._mutex:
             if at not in self._kept:
-                self._kept[at] = plain
-                self._kept_bytes += sum(map(len, plain))
+                self._kept[at] = plaintext
+                self._kept_bytes += sum(map(len, plaintext))
             while len(self._kept) > 1 and self._kept_bytes > _KEPT_BYTES:
                 self._kept_bytes -= sum(map(len, self._kept.popitem(last=False)[1]))
-        return plain
+        return plaintext
 
     def _decrypt(
         self, region: _Region, module: bytes | memoryview, at: int, kind: Kind, page: int | None = None
@@ -499,39 +501,39 @@ class PlainSource(CountingSource):
     def _page_at(self, region: _Region, at: int, window: _Window) -> tuple[_Page, PageHeader | None]:
         """The page in which an offset lies."""
         with self._mutex:
-            known = region.pages
-            index = len(known) - 1
-            if known and known[index].start > at:
-                index = bisect_right(known, at, key=lambda page: page.start) - 1
-            if index >= 0 and known[index].end > at:
-                return known[index], None
+            pages = region.pages
+            index = len(pages) - 1
+            if pages and pages[index].start > at:
+                index = bisect_right(pages, at, key=lambda page: page.start) - 1
+            if index >= 0 and pages[index].end > at:
+                return pages[index], None
             if region.places is None:
                 region.places = []
-                if index < 0 or at > known[index].end:  # not the next page: the pages between are skipped
+                if index < 0 or at > pages[index].end:  # not the next page: the pages between are skipped
                     region.places = self._places(region)
             place = bisect_right(region.places, (at, 1 << 16)) - 1
-            if place >= 0 and (index < 0 or region.places[place][0] >= known[index].end):
+            if place >= 0 and (index < 0 or region.places[place][0] >= pages[index].end):
                 page, header = self._measured(region, *region.places[place], window)
                 if page.end > at:
-                    known.insert(index + 1, page)
+                    pages.insert(index + 1, page)
                     return page, header
-            position = known[index].end if index >= 0 else region.start
-            last = known[index].ordinal if index >= 0 else None  # only the first page can be the dictionary
+            position = pages[index].end if index >= 0 else region.start
+            last = pages[index].ordinal if index >= 0 else None  # only the first page can be the dictionary
             number = 0 if last is None else last + 1
             while True:
                 page, header = self._measured(region, position, number, window)
                 index += 1
-                known.insert(index, page)
+                pages.insert(index, page)
                 if page.end > at:
                     return page, header
                 position, number = page.end, number + (page.ordinal is not None)
 
     def _places(self, region: _Region) -> list[tuple[int, int]]:
         try:
-            found = offset_index(self, self._footer, region.key)
+            index = offset_index(self, self._footer, region.key)
         except (CorruptFile, UnsupportedError):  # reading it reports it
             return []
-        located = () if found is None else found.page_locations or ()
+        located = () if index is None else index.page_locations or ()
         places: list[tuple[int, int]] = []
         at = self._footer.metadata(region.key).data_page_offset
         for number, (offset, size, _) in enumerate(located):
@@ -574,10 +576,10 @@ class PlainSource(CountingSource):
                     return header
         return self._parsed(region, self._decrypt(region, module, at, Kind.DATA_PAGE_HEADER, number), at)
 
-    def _parsed(self, region: _Region, plain: bytes, at: int) -> PageHeader:
+    def _parsed(self, region: _Region, plaintext: bytes, at: int) -> PageHeader:
         location = Location(self.path, at, region.field)
         try:
-            header = parse(plain, 0, len(plain))
+            header = parse(plaintext, 0, len(plaintext))
         except kernels.CompactError as error:
             raise location.fault(error.reason, error.offset) from None
         header.location = location
@@ -604,14 +606,14 @@ class PlainSource(CountingSource):
                 raise self._fault(region, "the page changed while it was read", page.start)
         levels = self._plain_levels(header, body)
         kind = Kind.DICTIONARY_PAGE if is_dictionary else Kind.DATA_PAGE
-        plain = bytes(body[:levels]) + self._decrypt(region, body[levels:], page.body, kind, page.ordinal)
+        plaintext = bytes(body[:levels]) + self._decrypt(region, body[levels:], page.body, kind, page.ordinal)
         crc = header.crc
         if crc is not None:  # parquet-java and Arrow compute it of the encrypted bytes
-            if all(crc & 0xFFFFFFFF != zlib.crc32(each) for each in (body, plain)):
+            if all(crc & 0xFFFFFFFF != zlib.crc32(each) for each in (body, plaintext)):
                 raise BadChecksum(BAD_CHECKSUM, path=self.path, offset=page.start, field=region.field, hint=_CHANGED)
-            crc = zlib.crc32(plain)
+            crc = zlib.crc32(plaintext)
             crc -= crc >> 31 << 32
-        return _filled(header.repacked(len(plain), crc), len(raw) - len(plain)), plain
+        return _filled(header.repacked(len(plaintext), crc), len(raw) - len(plaintext)), plaintext
 
     @staticmethod
     def _plain_levels(header: PageHeader, body: memoryview) -> int:

@@ -59,12 +59,12 @@ def examined_facts(filters: Filters, key: ChunkKey, offset: int, metadata: Chunk
     ends = (low, metadata.is_min_value_exact), (high, metadata.is_max_value_exact)
     certain = [bound for bound, exact in ends if bound is not None and kernels.is_certain(bound, exact, kind, width)]
     try:
-        found = kernels.sbbf_examine(filters.source.read_at(offset, length), certain)
+        examination = kernels.sbbf_examine(filters.source.read_at(offset, length), certain)
     except FilterProblem:  # of an encrypted file
         return None
-    if found is None:
+    if examination is None:
         return None
-    header_bytes, bitset_bytes, figures, wrong = found
+    header_bytes, bitset_bytes, figures, wrong = examination
     values = max((metadata.num_values or 0) - (nulls or 0), 0)
     header = FilterHeader(bitset_bytes, header_bytes, "BLOCK", "XXHASH", "UNCOMPRESSED")
     return _facts(column, key.row_group, values, offset, header, figures, WRONG if wrong else None)
@@ -193,17 +193,17 @@ def _encodings(masks: Sequence[int]) -> tuple[str, ...]:
     together = 0
     for mask in masks:
         together |= mask
-    found = [spec.enum_name("Encoding", number) for number in spec.encodings_in(together)]
-    return (*found, "unknown") if together >> spec.OTHER_ENCODINGS else tuple(found)
+    names = [spec.enum_name("Encoding", number) for number in spec.encodings_in(together)]
+    return (*names, "unknown") if together >> spec.OTHER_ENCODINGS else tuple(names)
 
 
 def _dictionary_bytes(chunks: Sequence[ChunkMetadata]) -> int | None:
-    found = (
+    dictionaries = (
         first_page(chunk.data_page_offset, chunk.dictionary_page_offset)[1]
         for chunk in chunks
         if chunk.data_page_offset
     )
-    sizes = [size for size in found if size is not None]
+    sizes = [size for size in dictionaries if size is not None]
     return sum(sizes) if sizes else None
 
 
@@ -211,7 +211,7 @@ def _distinct(
     values: Sequence[int | None], nulls: Sequence[int | None], distinct: Sequence[int | None]
 ) -> int | None:
     """The largest number of distinct values in a row group; None if a row group has no valid number."""
-    for all_values, null, found in zip(values, nulls, distinct, strict=True):
-        if all_values is None or found is None or not 0 <= found <= all_values - (null or 0):
+    for all_values, null, count in zip(values, nulls, distinct, strict=True):
+        if all_values is None or count is None or not 0 <= count <= all_values - (null or 0):
             return None
     return max((d for d in distinct if d is not None), default=None)

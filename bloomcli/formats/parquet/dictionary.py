@@ -33,17 +33,17 @@ def lookup_of(filters: Filters, chunk: ColumnChunk, budget: ReadBudget) -> Dicti
     @cache
     def read() -> DictionaryEntries | CorruptFile | UnsupportedError | None:
         try:
-            found = _entries(filters.source, chunk, filters.footer.start, budget)
+            entries = _entries(filters.source, chunk, filters.footer.start, budget)
         except (CorruptFile, UnsupportedError) as error:
             return error
         # a dictionary without its chunk's bounds is wrong, or the bounds are
-        return None if found is None or any(statistics.lost(chunk, found)) else found
+        return None if entries is None or any(statistics.lost(chunk, entries)) else entries
 
     def excludes(lookup: Lookup) -> bool | None:
-        found = read()
-        if isinstance(found, CorruptFile | UnsupportedError):  # raised for each value
-            raise found
-        return None if found is None else not any(found.check(kernels.xxh64(form)) for form in lookup.encodings)
+        entries = read()
+        if isinstance(entries, CorruptFile | UnsupportedError):  # raised for each value
+            raise entries
+        return None if entries is None else not any(entries.check(kernels.xxh64(form)) for form in lookup.encodings)
 
     return excludes
 
@@ -72,8 +72,10 @@ def _entries(source: Source, chunk: ColumnChunk, data_end: int, budget: ReadBudg
     page = read_page(reader, lambda _: False)
     if page is None or not (chunk.only_dictionary_encoded or _all_encoded(source, chunk, data_end)):
         return None
-    found = ChunkHasher(chunk, Stop()).dictionary(page)
-    return DictionaryEntries(found.hashes[: found.count * 8], zero_hashes(chunk.column) if found.has_zero else ())
+    dictionary = ChunkHasher(chunk, Stop()).dictionary(page)
+    return DictionaryEntries(
+        dictionary.hashes[: dictionary.count * 8], zero_hashes(chunk.column) if dictionary.has_zero else ()
+    )
 
 
 def _all_encoded(source: Source, chunk: ColumnChunk, data_end: int) -> bool:

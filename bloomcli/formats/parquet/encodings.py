@@ -171,8 +171,8 @@ def _fixed(values: Buffer, width: int, count: int, bounds: _Bounds, *, every: bo
         if bounds.alone:
             return Slice(bytearray(), 0, fixed=values)
     hashes = bytearray(count * 8)
-    found = kernels.hash_plain_fixed(values, width, count, hashes, every)
-    return Slice(_cut(hashes, found), found, fixed=values, every=every)
+    hash_count = kernels.hash_plain_fixed(values, width, count, hashes, every)
+    return Slice(_cut(hashes, hash_count), hash_count, fixed=values, every=every)
 
 
 def _plain_binary(page: Page, feed: Feed, bounds: _Bounds) -> Iterator[Slice]:
@@ -182,12 +182,12 @@ def _plain_binary(page: Page, feed: Feed, bounds: _Bounds) -> Iterator[Slice]:
         limit = min(left, most, feed.left // _PREFIX + 1)
         hashes = bytearray(limit * 8)
         start = feed.position
-        taken, count, feed.position = kernels.hash_plain_binary(
+        value_count, count, feed.position = kernels.hash_plain_binary(
             feed.data, start, feed.final, hashes, limit, left, page.dictionary, bounds
         )
-        if taken:
+        if value_count:
             yield Slice(_cut(hashes, count), count, data=feed.data, start=start, every=page.dictionary)
-            left -= taken
+            left -= value_count
         elif feed.left < _PREFIX:
             feed.more(_PREFIX - feed.left)
         else:

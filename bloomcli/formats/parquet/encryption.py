@@ -125,14 +125,14 @@ class Cipher:
             raise WrongModule("the key or the AAD prefix is another one, or the bytes were changed") from None
 
     def encrypt(
-        self, plain: bytes | bytearray, kind: Kind, page: int | None = None, nonce: bytes | None = None
+        self, plaintext: bytes | bytearray, kind: Kind, page: int | None = None, nonce: bytes | None = None
     ) -> bytes:
         """A whole module with these plain bytes, and a nonce of its own unless one is given."""
         nonce = nonce or urandom(NONCE_BYTES)
         if kind in self._by_ctr:
-            data = self._counted(nonce, plain)
+            data = self._counted(nonce, plaintext)
         else:
-            data = self._aes.encrypt(nonce, plain, self._aad_of(kind, page))
+            data = self._aes.encrypt(nonce, plaintext, self._aad_of(kind, page))
         return b"".join((struct.pack("<I", NONCE_BYTES + len(data)), nonce, data))
 
     def signature(self, footer: bytes, nonce: bytes | None = None) -> bytes:
@@ -177,25 +177,25 @@ def algorithm_of(holder: Struct, keys: Keys) -> Algorithm:
     name = union.member()
     if name is None:
         raise UnsupportedError("the file is encrypted by an unknown algorithm", path=holder.location.path)
-    found = union.struct(name, "AesGcm")
-    assert found is not None  # noqa: S101  `member` saw a structure
-    unique = found.binary("aad_file_unique")
+    aes_gcm = union.struct(name, "AesGcm")
+    assert aes_gcm is not None  # noqa: S101  `member` saw a structure
+    unique = aes_gcm.binary("aad_file_unique")
     if unique is None:
         return Algorithm(name, None)
-    prefix = found.binary("aad_prefix")
-    given = keys.aad_prefix if isinstance(keys.aad_prefix, bytes) else None
-    if prefix is not None and given is not None and prefix != given:
+    prefix = aes_gcm.binary("aad_prefix")
+    user_prefix = keys.aad_prefix if isinstance(keys.aad_prefix, bytes) else None
+    if prefix is not None and user_prefix is not None and prefix != user_prefix:
         raise UsageError(
             "the file stores another AAD prefix than the one that is given: it may be another file of the same keys",
             path=holder.location.path,
         )
-    if prefix is None and given is None and found.truth("supply_aad_prefix"):
+    if prefix is None and user_prefix is None and aes_gcm.truth("supply_aad_prefix"):
         raise UsageError(
             "the file doesn't store its AAD prefix",
             path=holder.location.path,
             hint="give it: --aad-prefix text:WORDS, hex:DIGITS or base64:TEXT",
         )
-    return Algorithm(name, (prefix or given or b"") + unique)
+    return Algorithm(name, (prefix or user_prefix or b"") + unique)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,20 +289,20 @@ class KeyRing:
 
     def footer_key(self, metadata: bytes | None) -> bytes | None:
         """The footer's key; None if it isn't known. Raises as `_wrapped`."""
-        given = self._keys.footer_key
-        return given if isinstance(given, bytes) else self._by_metadata(metadata)
+        key = self._keys.footer_key
+        return key if isinstance(key, bytes) else self._by_metadata(metadata)
 
     def column_key(self, path: str, metadata: bytes | None) -> bytes | None:
         """A column's key; None if it isn't known. Raises as `_wrapped`."""
-        given = self._keys.column_keys.get(path)
-        return given if isinstance(given, bytes) else self._by_metadata(metadata)
+        key = self._keys.column_keys.get(path)
+        return key if isinstance(key, bytes) else self._by_metadata(metadata)
 
     def _by_metadata(self, metadata: bytes | None) -> bytes | None:
         if not metadata:
             return None
-        given = self._keys.keys.get(metadata.decode("utf-8", "backslashreplace"))
-        if isinstance(given, bytes):
-            return given
+        key = self._keys.keys.get(metadata.decode("utf-8", "backslashreplace"))
+        if isinstance(key, bytes):
+            return key
         if metadata not in self._unwrapped:
             material = self._material(metadata)
             self._unwrapped[metadata] = None if material is None else self._wrapped(material)
@@ -312,11 +312,11 @@ class KeyRing:
         """The id by which ``--key`` gives the key that a file names; None if the file names none that is text."""
         material = _json(metadata) if metadata else None
         try:
-            found = None if material is None or metadata is None else self._material(metadata)
+            key_material = None if material is None or metadata is None else self._material(metadata)
         except BloomError:
-            found = None
-        name = metadata if found is None else _word(found, "masterKeyID")
-        if not name or (material is not None and found is None):
+            key_material = None
+        name = metadata if key_material is None else _word(key_material, "masterKeyID")
+        if not name or (material is not None and key_material is None):
             return None
         text = name if isinstance(name, str) else name.decode("utf-8", "replace")
         return text if text.isprintable() else None
@@ -326,12 +326,12 @@ class KeyRing:
 
         Raises CorruptFile, and what reading that file raises.
         """
-        found = _json(metadata)
-        if found is None or found.get("keyMaterialType") != _MATERIAL:
+        material = _json(metadata)
+        if material is None or material.get("keyMaterialType") != _MATERIAL:
             return None
-        if found.get("internalStorage") is not False:
-            return found
-        reference = _word(found, "keyReference")
+        if material.get("internalStorage") is not False:
+            return material
+        reference = _word(material, "keyReference")
         if self._external is None:
             with open_source(material_path(self._path)) as source:
                 if source.size > _MATERIAL_MOST:
@@ -370,34 +370,34 @@ class KeyRing:
 
     def _by_master(self, master: str, wrapped: str) -> bytes | None:
         """A key that a master key wraps: by the given master key, or by the KMS."""
-        given = self._keys.keys.get(master)
-        if isinstance(given, bytes):
+        master_key = self._keys.keys.get(master)
+        if isinstance(master_key, bytes):
             local = _json(wrapped)  # LocalWrapKmsClient
             inner = wrapped if local is None else str(local.get("encryptedKey", ""))
-            return self._opened(inner, given, master.encode())
+            return self._opened(inner, master_key, master.encode())
         if self._instance not in self._clients:
             self._clients[self._instance] = self._keys.client(*self._instance)
         client = self._clients[self._instance]
         if client is None:
             return None
         try:
-            found = client.unwrap_key(wrapped, master)
+            key = client.unwrap_key(wrapped, master)
         except Exception as error:  # noqa: BLE001  the class is the user's
             raise UsageError(
                 f"the KMS doesn't unwrap a key by the master key {master}: {type(error).__name__}", path=self._path
             ) from None
-        if not isinstance(found, bytes) or len(found) not in (16, 24, 32):
+        if not isinstance(key, bytes) or len(key) not in (16, 24, 32):
             raise UsageError(f"the KMS returns no key for the master key {master}", path=self._path)
-        return found
+        return key
 
     def _opened(self, wrapped: str, key: bytes, aad: bytes) -> bytes:
         try:
-            found = Cipher(key, Algorithm("AES_GCM_V1", None)).opened(self._decoded(wrapped), aad)
+            unwrapped_key = Cipher(key, Algorithm("AES_GCM_V1", None)).opened(self._decoded(wrapped), aad)
         except WrongModule as error:
             raise self._fault(str(error)) from None
-        if len(found) not in (16, 24, 32):
-            raise self._fault(f"a wrapped key has {counted(len(found), 'byte')}")
-        return found
+        if len(unwrapped_key) not in (16, 24, 32):
+            raise self._fault(f"a wrapped key has {counted(len(unwrapped_key), 'byte')}")
+        return unwrapped_key
 
     def _decoded(self, text: str) -> bytes:
         try:
@@ -423,12 +423,12 @@ def material_path(path: str) -> str:
 def _json(text: bytes | str) -> dict[str, Any] | None:
     """A JSON object; None for anything else."""
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _word(material: Mapping[str, Any], name: str) -> str | None:
-    found = material.get(name)
-    return found if isinstance(found, str) else None
+    word = material.get(name)
+    return word if isinstance(word, str) else None

@@ -101,15 +101,15 @@ class ParquetFile(LocatedFile):
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
         """How the file is encrypted, its calendar, and the footer's extension."""
-        encryption, found = self.footer.encryption, extension_of(self.footer)
+        encryption, extension = self.footer.encryption, extension_of(self.footer)
         details = () if encryption is None else encryption.details()
         if any((pair.binary("key") or b"").startswith(_LEGACY) for pair in self.footer.key_values()):
             details += (
                 ("calendar", "Spark's legacy mode: it reads old dates and times as others than those stored"),
             )
-        if found is None:
+        if extension is None:
             return details
-        return *details, ("footer extension", f"field 32767, {plural(found.bytes, 'byte')}")
+        return *details, ("footer extension", f"field 32767, {plural(extension.bytes, 'byte')}")
 
     @property
     def columns(self) -> Sequence[Column]:
@@ -123,12 +123,12 @@ class ParquetFile(LocatedFile):
 
     def footer_entries(self) -> Mapping[str, FooterEntry]:
         """The writer's own keys and values."""
-        found = {}
+        entries = {}
         for pair in self.footer.key_values():
             key, value, span = pair.text("key"), pair.binary("value"), pair.span("value")
             if key is not None and value is not None and span is not None:
-                found[key] = FooterEntry(value, self.footer.start + span.end - len(value))
-        return found
+                entries[key] = FooterEntry(value, self.footer.start + span.end - len(value))
+        return entries
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The page headers of the column's chunks."""
@@ -156,11 +156,11 @@ class ParquetFile(LocatedFile):
         """`facts`, each with the ordinal of its column."""
         self.source.will_read(self.filters.ranges(columns))
         for key, offset, metadata in self.footer.filtered(columns):
-            found = describe.examined_facts(self.filters, key, offset, metadata)
-            if found is None:
+            facts = describe.examined_facts(self.filters, key, offset, metadata)
+            if facts is None:
                 yield from self.facts_of(self.footer.chunk(key, metadata))
             else:
-                yield key.column, found
+                yield key.column, facts
 
     @property
     def unchangeable(self) -> UnsupportedError | None:
@@ -214,12 +214,12 @@ class ParquetFile(LocatedFile):
         from bloomcli.rules.reader_table import ALP, ENCRYPTED_COLUMN, VARIANT_FIELD
 
         keys = self.footer.chunk_keys({column.index}) if column.physical in {"FLOAT", "DOUBLE"} else ()
-        there = {
+        flags = {
             ENCRYPTED_COLUMN: self.is_encrypted(column),
             ALP: self.footer.encoded_by(ALP, keys),
             VARIANT_FIELD: column.variant_path is not None,
         }
-        return frozenset(name for name, found in there.items() if found)
+        return frozenset(name for name, flag in flags.items() if flag)
 
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
@@ -235,9 +235,9 @@ class ParquetFile(LocatedFile):
 
         self.filters.will_look_up(lambda: ((c, [*hashed, *statistics.hashes(c)]) for c in chunks()))
         for chunk in chunks():
-            found, problem = self._usable(chunk, len(hashed))
-            draft = found is not None and found.header.draft
-            yield self._unit(chunk, found, problem)._replace(
+            filter_, problem = self._usable(chunk, len(hashed))
+            draft = filter_ is not None and filter_.header.draft
+            yield self._unit(chunk, filter_, problem)._replace(
                 lookups=lookups_of(literals, column, draft=True) if draft else lookups,
                 stats_skip=exclusions(literals, chunk.min_value, chunk.max_value, chunk.column),
                 dictionary_excludes=(
@@ -255,15 +255,15 @@ class ParquetFile(LocatedFile):
         """
         if column.untyped is None:
             return {}
-        found, name = {}, self.columns[column.untyped].path
+        reasons, name = {}, self.columns[column.untyped].path
         chunks = zip(self.filters.chunks_of(column.index), self.filters.chunks_of(column.untyped), strict=True)
         for typed, chunk in chunks:
             others = statistics.non_null_values(chunk)
             if chunk.encrypted or chunk.null_count is None or chunk.num_values != typed.num_values:
-                found[chunk.row_group] = f"{name} may have values of other types"
+                reasons[chunk.row_group] = f"{name} may have values of other types"
             elif others and not chunk.min_value == chunk.max_value == _VARIANT_NULL:
-                found[chunk.row_group] = f"{name} has {plural(others, 'value')} of other types"
-        return found
+                reasons[chunk.row_group] = f"{name} has {plural(others, 'value')} of other types"
+        return reasons
 
     def page_reads(self, column: Column, unit: int, stop: Stop) -> tuple[int, int] | None:
         """The bytes that a lookup reads without and with a page index."""
@@ -271,7 +271,7 @@ class ParquetFile(LocatedFile):
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
         """As `Filters.usable`, for the lookup of `hashes` hashes."""
-        return self.filters.usable(chunk, lambda one: self.filters.load_for(one, hashes + statistics.MOST))
+        return self.filters.usable(chunk, lambda c: self.filters.load_for(c, hashes + statistics.MOST))
 
     def search(self, column: Column) -> ColumnSearch:
         """The search for rows with values of a column, by filters, statistics, dictionaries and the page index."""
@@ -289,12 +289,12 @@ class ParquetFile(LocatedFile):
 
     def unit_of(self, chunk: ColumnChunk, hashes: int) -> UnitFacts:
         """The facts of a chunk, without lookups: `hashes` hashes are looked up in batches later."""
-        found, problem = self._usable(chunk, hashes)
-        if found is not None and found.header.draft:  # it has another hash function
-            found = None
-        return self._unit(chunk, found, problem)
+        filter_, problem = self._usable(chunk, hashes)
+        if filter_ is not None and filter_.header.draft:  # it has another hash function
+            filter_ = None
+        return self._unit(chunk, filter_, problem)
 
-    def _unit(self, chunk: ColumnChunk, found: ProbedFilter | None, problem: str | None) -> UnitFacts:
+    def _unit(self, chunk: ColumnChunk, filter_: ProbedFilter | None, problem: str | None) -> UnitFacts:
         return UnitFacts(
             row_group=chunk.row_group,
             rows=self.footer.row_group(chunk.row_group).rows,
@@ -302,7 +302,7 @@ class ParquetFile(LocatedFile):
             row_group_bytes=self.footer.row_group_bytes(chunk.row_group),
             contents=self._contents(chunk),
             encrypted=chunk.encrypted and not chunk.num_values,  # its metadata are encrypted too
-            bits=None if found is None else found.bits,
+            bits=None if filter_ is None else filter_.bits,
             problem=problem,
         )
 
@@ -317,9 +317,9 @@ class ParquetFile(LocatedFile):
         """The offset of the first page of each row group's first column, where engines take a row group to start."""
         firsts = [self.footer.metadata(key) for key in self.footer.chunk_keys({0})]
         return [
-            first_page(one.data_page_offset, one.dictionary_page_offset)[0]
-            for one in firsts
-            if one.data_page_offset is not None
+            first_page(metadata.data_page_offset, metadata.dictionary_page_offset)[0]
+            for metadata in firsts
+            if metadata.data_page_offset is not None
         ]
 
     def total_bytes(self) -> int:
@@ -332,11 +332,11 @@ class ParquetFile(LocatedFile):
         check = self.part("check")
         self.source.will_read(self.ranges_to_examine(columns))
         for key in self.footer.chunk_keys(columns):
-            found = self.footer.metadata(key)
-            offset, length = found.bloom_filter_offset, found.bloom_filter_length
+            metadata = self.footer.metadata(key)
+            offset, length = metadata.bloom_filter_offset, metadata.bloom_filter_length
             if offset is None and length is None:
                 continue
-            chunk = self.footer.chunk(key, found)
+            chunk = self.footer.chunk(key, metadata)
             if chunk.bloom_filter_offset is None:
                 yield from check.without_location(chunk, offset, length)
                 continue

@@ -123,7 +123,7 @@ class Footer:
     @cached_property
     def for_arrow(self) -> bytes:
         """`raw` for Arrow, which returns ENUM columns as binary: they are text here."""
-        return with_enums_as_text(self.top) if any(one.logical == "ENUM" for one in self.columns) else self.raw
+        return with_enums_as_text(self.top) if any(column.logical == "ENUM" for column in self.columns) else self.raw
 
     @cached_property
     def created_by(self) -> str | None:
@@ -187,8 +187,8 @@ class Footer:
 
     def row_group(self, index: int) -> RowGroup:
         """One row group's sizes, and the positions of its chunks' metadata; walked once for all columns."""
-        found = self._row_groups.get(index)
-        if found is None:
+        row_group = self._row_groups.get(index)
+        if row_group is None:
             group = self.group_struct(index)
             starts = group.list_starts("columns")
             self._chunks_walked += len(starts)
@@ -196,10 +196,10 @@ class Footer:
                 raise group.location.too_many(
                     "the column chunks of all row groups", parquet_limits.CHUNKS_MAX, group.start, "columns"
                 )
-            found = self._row_groups[index] = RowGroup(
+            row_group = self._row_groups[index] = RowGroup(
                 group.required_int("num_rows"), tuple(starts[:-1]), group.integer("total_compressed_size")
             )
-        return found
+        return row_group
 
     def check_groups(self) -> None:
         """Raise CorruptFile if a row group doesn't have a chunk for each leaf column."""
@@ -232,10 +232,10 @@ class Footer:
     def filtered(self, columns: set[int] | None) -> Iterator[tuple[ChunkKey, int, ChunkMetadata]]:
         """Yield the chunks of these columns (None: all) that have a filter: key, the filter's offset, metadata."""
         for key in self.chunk_keys(columns):
-            found = self.metadata(key)
-            offset = filter_offset(found)
+            metadata = self.metadata(key)
+            offset = filter_offset(metadata)
             if offset is not None:
-                yield key, offset, found
+                yield key, offset, metadata
 
     def chunk_struct(self, key: ChunkKey) -> Struct:
         """One ColumnChunk, walked, to change its bytes or to name a fault in them."""
@@ -256,12 +256,12 @@ class Footer:
     def metadata(self, key: ChunkKey) -> ChunkMetadata:
         """The metadata of a column chunk as they are in the footer. Raises CorruptFile."""
         try:
-            found = ChunkMetadata(self.raw, self._start_of(key), parquet_limits.THRIFT_MAX_DEPTH)
+            metadata = ChunkMetadata(self.raw, self._start_of(key), parquet_limits.THRIFT_MAX_DEPTH)
         except kernels.CompactError as error:
             raise self._location_of(key).fault(error.reason, error.offset, error.field) from None
-        if found.encrypted and not self.signed:
+        if metadata.encrypted and not self.signed:
             raise self._unsigned(key)
-        return found
+        return metadata
 
     def check_signed(self) -> None:
         """Raise CorruptFile if a chunk of the first row group is encrypted, and the footer isn't signed."""
@@ -280,9 +280,9 @@ class Footer:
             hint=UNSIGNED_HINT,
         )
 
-    def _required(self, key: ChunkKey, found: ChunkMetadata, field: _Required, minimum: int = 0) -> int:
+    def _required(self, key: ChunkKey, metadata: ChunkMetadata, field: _Required, minimum: int = 0) -> int:
         """An integer of a chunk's metadata. Raises CorruptFile if it is missing or less than `minimum`."""
-        value: int | None = getattr(found, field)
+        value: int | None = getattr(metadata, field)
         return (
             self.meta_struct(key).required_int(field, minimum=minimum) if value is None or value < minimum else value
         )
@@ -295,25 +295,25 @@ class Footer:
             raise outer.location.fault("the column chunk has no metadata", outer.start, "meta_data")
         return meta
 
-    def extents(self, key: ChunkKey, found: ChunkMetadata) -> tuple[range | None, tuple[int, int | None] | None]:
+    def extents(self, key: ChunkKey, metadata: ChunkMetadata) -> tuple[range | None, tuple[int, int | None] | None]:
         """(bytes of the pages, (offset, length) of the filter) of a chunk. Checks nothing else."""
-        if not found.has_metadata or found.file_path:
-            self.chunk(key, found)  # raises, unless the chunk is encrypted
+        if not metadata.has_metadata or metadata.file_path:
+            self.chunk(key, metadata)  # raises, unless the chunk is encrypted
             return None, None
-        size = self._required(key, found, "total_compressed_size")
-        start = self._required(key, found, "data_page_offset", _ANY)
-        start, _ = first_page(start, found.dictionary_page_offset)
-        pages = range(start, start + size) if size or self._required(key, found, "num_values") else None
-        offset = filter_offset(found)
-        return pages, None if offset is None else (offset, found.bloom_filter_length)
+        size = self._required(key, metadata, "total_compressed_size")
+        start = self._required(key, metadata, "data_page_offset", _ANY)
+        start, _ = first_page(start, metadata.dictionary_page_offset)
+        pages = range(start, start + size) if size or self._required(key, metadata, "num_values") else None
+        offset = filter_offset(metadata)
+        return pages, None if offset is None else (offset, metadata.bloom_filter_length)
 
-    def index_extents(self, key: ChunkKey, found: ChunkMetadata) -> list[tuple[str, int, int]]:
+    def index_extents(self, key: ChunkKey, metadata: ChunkMetadata) -> list[tuple[str, int, int]]:
         """(`COLUMN_INDEX` or `OFFSET_INDEX`, offset, length) of a chunk's page indexes. Raises CorruptFile on bad
         ranges."""
         extents = []
         for index, offset, length in (
-            (COLUMN_INDEX, found.column_index_offset, found.column_index_length),
-            (OFFSET_INDEX, found.offset_index_offset, found.offset_index_length),
+            (COLUMN_INDEX, metadata.column_index_offset, metadata.column_index_length),
+            (OFFSET_INDEX, metadata.offset_index_offset, metadata.offset_index_length),
         ):
             if offset and length:
                 if not (len(spec.MAGIC) <= offset <= self.start and 0 < length <= self.start - offset):
@@ -326,21 +326,21 @@ class Footer:
                 extents.append((index, offset, length))
         return extents
 
-    def chunk(self, key: ChunkKey, found: ChunkMetadata | None = None) -> ColumnChunk:
-        """The metadata of a column chunk that filters need, checked. `found`: as in the footer, if already decoded.
+    def chunk(self, key: ChunkKey, metadata: ChunkMetadata | None = None) -> ColumnChunk:
+        """The metadata of a column chunk that filters need, checked. `metadata`: as in the footer, if decoded before.
 
         Raises CorruptFile, UnsupportedError.
         """
-        if found is None:
-            found = self.metadata(key)
+        if metadata is None:
+            metadata = self.metadata(key)
         if len(self.columns) != self.column_count:
             raise self._location_of(key).fault(
                 f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)}",
                 self._start_of(key),
             )
         column = self.columns[key.column]
-        if not found.has_metadata:
-            if not found.encrypted:
+        if not metadata.has_metadata:
+            if not metadata.encrypted:
                 self.meta_struct(key)  # raises
             return ColumnChunk(
                 row_group=key.row_group,
@@ -356,73 +356,73 @@ class Footer:
                 encrypted=True,
                 key_hint=self._key_hint(column),
             )
-        if found.file_path:  # an empty path is none, as Arrow and parquet-java see it
+        if metadata.file_path:  # an empty path is none, as Arrow and parquet-java see it
             raise UnsupportedError(
-                f"the data lies in another file, {found.file_path.decode('utf-8', 'backslashreplace')!r}",
+                f"the data lies in another file, {metadata.file_path.decode('utf-8', 'backslashreplace')!r}",
                 path=self.path,
                 offset=self.start + self._start_of(key),
                 field=self._location_of(key).field + ".file_path",
                 hint="this is a summary file such as _metadata; give the data files themselves",
             )
-        physical = spec.enum_name("Type", self._required(key, found, "type"))
+        physical = spec.enum_name("Type", self._required(key, metadata, "type"))
         if physical != column.physical:
             meta = self.meta_struct(key)
             raise meta.location.fault(
                 f"the chunk is {physical}, the schema says {column.physical}", meta.start, "type"
             )
-        return self._chunk(key, found, column)
+        return self._chunk(key, metadata, column)
 
-    def is_sound(self, key: ChunkKey, found: ChunkMetadata) -> bool:
+    def is_sound(self, key: ChunkKey, metadata: ChunkMetadata) -> bool:
         """Whether a chunk has all that parquet.thrift requires, and is neither encrypted nor in another file."""
         if len(self.columns) != self.column_count:
             return False
-        return found.sound(spec.ENUMS["Type"].get(self.columns[key.column].physical, -1), parquet_limits.LIST_MAX)
+        return metadata.sound(spec.ENUMS["Type"].get(self.columns[key.column].physical, -1), parquet_limits.LIST_MAX)
 
-    def check(self, key: ChunkKey, found: ChunkMetadata) -> None:
+    def check(self, key: ChunkKey, metadata: ChunkMetadata) -> None:
         """Raise CorruptFile, UnsupportedError for a chunk because of which readers refuse its column, or the file."""
-        if self.is_sound(key, found):
+        if self.is_sound(key, metadata):
             return
-        self.chunk(key, found)
-        for field in ("encodings", "path_in_schema") if found.has_metadata else ():
+        self.chunk(key, metadata)
+        for field in ("encodings", "path_in_schema") if metadata.has_metadata else ():
             meta = self.meta_struct(key)
             if meta.span(field) is None:
                 raise meta.location.fault(f"ColumnMetaData has no {field}", meta.start, field)
 
-    def _chunk(self, key: ChunkKey, found: ChunkMetadata, column: Column) -> ColumnChunk:
-        pages = self._required(key, found, "data_page_offset", _ANY)
-        start, dictionary_bytes = first_page(pages, found.dictionary_page_offset)
-        nulls, low, high = self.statistics(key, found, column)
+    def _chunk(self, key: ChunkKey, metadata: ChunkMetadata, column: Column) -> ColumnChunk:
+        pages = self._required(key, metadata, "data_page_offset", _ANY)
+        start, dictionary_bytes = first_page(pages, metadata.dictionary_page_offset)
+        nulls, low, high = self.statistics(key, metadata, column)
         trust = self.trust(column)
         exact = trust.exact
         return ColumnChunk(
             row_group=key.row_group,
             column=column,
-            num_values=self._required(key, found, "num_values"),
+            num_values=self._required(key, metadata, "num_values"),
             null_count=nulls,
-            compressed_bytes=self._required(key, found, "total_compressed_size"),
-            uncompressed_bytes=self._required(key, found, "total_uncompressed_size"),
-            codec=spec.enum_name("CompressionCodec", self._required(key, found, "codec")),
+            compressed_bytes=self._required(key, metadata, "total_compressed_size"),
+            uncompressed_bytes=self._required(key, metadata, "total_uncompressed_size"),
+            codec=spec.enum_name("CompressionCodec", self._required(key, metadata, "codec")),
             data_offset=start,
             dictionary_bytes=dictionary_bytes,
-            bloom_filter_offset=filter_offset(found),
-            bloom_filter_length=found.bloom_filter_length,
+            bloom_filter_offset=filter_offset(metadata),
+            bloom_filter_length=metadata.bloom_filter_length,
             min_value=low,
             max_value=high,
-            min_exact=found.is_min_value_exact if exact else False,
-            max_exact=found.is_max_value_exact if exact else False,
-            only_dictionary_encoded=self.only_dictionary(key, found),
-            encodings_known=found.has_encoding_stats,
-            encrypted=found.encrypted,
-            key_hint=self._key_hint(column) if found.encrypted else None,
+            min_exact=metadata.is_min_value_exact if exact else False,
+            max_exact=metadata.is_max_value_exact if exact else False,
+            only_dictionary_encoded=self.only_dictionary(key, metadata),
+            encodings_known=metadata.has_encoding_stats,
+            encrypted=metadata.encrypted,
+            key_hint=self._key_hint(column) if metadata.encrypted else None,
             wide_deltas=not trust.deltas,
         )
 
     def _key_hint(self, column: Column) -> str:
         return key_hint(None, column.path) if self.encryption is None else self.encryption.hint(column.path)
 
-    def only_dictionary(self, key: ChunkKey, found: ChunkMetadata) -> bool:
+    def only_dictionary(self, key: ChunkKey, metadata: ChunkMetadata) -> bool:
         """Whether a chunk's encoding statistics exist and say that every data page is dictionary-encoded."""
-        only = found.only_dictionary_encoded(parquet_limits.LIST_MAX)
+        only = metadata.only_dictionary_encoded(parquet_limits.LIST_MAX)
         if only is None:
             meta = self.meta_struct(key)
             location = meta.location.at("encoding_stats")
@@ -445,10 +445,10 @@ class Footer:
 
     def trust(self, column: Column) -> Trust:
         """Which statistics of a column are believed: not those that the file's writer gets wrong."""
-        found = self._trust.get(column.index)
-        if found is None:
+        trust = self._trust.get(column.index)
+        if trust is None:
             wrong = {fault.part for fault in faults(self.created_by) if fault.columns(column)}
-            found = self._trust[column.index] = Trust(
+            trust = self._trust[column.index] = Trust(
                 ordered=Part.BOUNDS not in wrong and self.order(column) in _ORDERS,
                 deprecated=Part.BOUNDS not in wrong and column.physical in _INTEGER_BOUNDS and column.signed,
                 exact=Part.EXACT_BOUNDS not in wrong,
@@ -457,7 +457,7 @@ class Footer:
                 page_bounds=Part.PAGE_BOUNDS not in wrong,
                 deltas=Part.DELTAS not in wrong,
             )
-        return found
+        return trust
 
     def counts_values(self, chunk: ColumnChunk) -> bool:
         """Whether the null count says that a chunk has values, and its writer isn't known to leave nulls out."""
@@ -466,25 +466,25 @@ class Footer:
         return not has_fault(self.created_by, Part.NULL_COUNT, chunk.column)
 
     def statistics(
-        self, key: ChunkKey, found: ChunkMetadata, column: Column
+        self, key: ChunkKey, metadata: ChunkMetadata, column: Column
     ) -> tuple[int | None, bytes | None, bytes | None]:
         """(null count, minimum, maximum) of a chunk, without those that can't be trusted: they contradict each other,
         their order isn't defined, or the file's writer gets them wrong. Raises CorruptFile."""
-        if (fault := found.statistics_fault) is not None:
+        if (fault := metadata.statistics_fault) is not None:
             raise self._location_of(key).fault(fault.reason, fault.offset, "meta_data.statistics")
         trust = self.trust(column)
-        low, high = found.bounds(trust.ordered, trust.deprecated)
-        nulls = found.null_count
+        low, high = metadata.bounds(trust.ordered, trust.deprecated)
+        nulls = metadata.null_count
         if not column.max_definition_level:
             nulls = 0
         elif nulls is not None and (
-            statistics.in_counts(found.num_values, nulls, bounds=low is not None or high is not None) is not None
+            statistics.in_counts(metadata.num_values, nulls, bounds=low is not None or high is not None) is not None
             or (nulls and not trust.null_count)
         ):
             nulls = None
         if statistics.has_nan(low, high, column):
             return nulls, None, None
-        return nulls, low, statistics.upper_bound(high, column, found.is_max_value_exact)
+        return nulls, low, statistics.upper_bound(high, column, metadata.is_max_value_exact)
 
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which a reader can skip."""
@@ -494,10 +494,10 @@ class Footer:
         )
 
 
-def filter_offset(found: ChunkMetadata) -> int | None:
+def filter_offset(metadata: ChunkMetadata) -> int | None:
     """The offset of a chunk's filter; None without one. Writers without filters have written 0 and less
     (PARQUET-1979)."""
-    offset = found.bloom_filter_offset
+    offset = metadata.bloom_filter_offset
     return offset if offset is not None and offset > 0 else None
 
 
@@ -533,20 +533,20 @@ def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list
 
     A filter whose size isn't known at all is left out. `unwritten` returns a filter's size if the metadata have none.
     """
-    found: list[Region] = []
+    ranges: list[Region] = []
     for key in footer.chunk_keys():
         chunk = footer.metadata(key)
         pages, claim = footer.extents(key, chunk)
         if pages is not None:
-            found.append(Region(pages.start, pages.stop, PAGES, key))
+            ranges.append(Region(pages.start, pages.stop, PAGES, key))
         if claim is not None:
             start, length = claim
             size = unwritten(key) if length is None else length
             if size is not None and size > 0:
-                found.append(Region(start, start + size, FILTER, key))
+                ranges.append(Region(start, start + size, FILTER, key))
         for kind, offset, length in footer.index_extents(key, chunk):
-            found.append(Region(offset, offset + length, kind, key))
-    return sorted(found)
+            ranges.append(Region(offset, offset + length, kind, key))
+    return sorted(ranges)
 
 
 def read_tail(source: Source) -> Tail:
@@ -627,25 +627,25 @@ def extension_of(footer: Footer) -> Extension | None:
 
 def extension_remarks(footer: Footer, what: str) -> tuple[str, ...]:
     """The remark on new filters or page indexes in a file whose FileMetaData have an extension."""
-    found = extension_of(footer)
-    if found is None:
+    extension = extension_of(footer)
+    if extension is None:
         return ()
     return (
-        f"the footer has {found.text}, such as FlatBuffers metadata: a reader that uses it in place of the footer "
-        f"doesn't see the new {what}",
+        f"the footer has {extension.text}, such as FlatBuffers metadata: a reader that uses it in place of the "
+        f"footer doesn't see the new {what}",
     )
 
 
 def refuse_extensions(footer: Footer) -> None:
     """Raise UnsupportedError if a structure on the path to the filters has an extension: then none can be cut out."""
-    found = next(_extensions(footer), None)
-    if found is not None:
+    extension = next(_extensions(footer), None)
+    if extension is not None:
         raise UnsupportedError(
-            f"the footer has {found.text}, such as FlatBuffers metadata: it may say where filters and page indexes "
-            "lie, and would be wrong once filters are taken out or replaced",
+            f"the footer has {extension.text}, such as FlatBuffers metadata: it may say where filters and page "
+            "indexes lie, and would be wrong once filters are taken out or replaced",
             path=footer.path,
-            offset=found.offset,
-            field=f"{found.path}.32767" if found.path else "32767",
+            offset=extension.offset,
+            field=f"{extension.path}.32767" if extension.path else "32767",
             hint="`bloom add` without --replace and `bloom repair` with --add change only chunks that have none; for "
             "the others, write the file again without the extension",
         )
@@ -654,13 +654,13 @@ def refuse_extensions(footer: Footer) -> None:
 def _extensions(footer: Footer) -> Iterator[Extension]:
     """Yield the extensions of the footer's structures: FileMetaData, row groups, chunks and their metadata."""
     for struct in (footer.top, *map(footer.group_struct, range(footer.row_group_count))):
-        if (found := _extension(struct, footer)) is not None:
-            yield found
+        if (extension := _extension(struct, footer)) is not None:
+            yield extension
     for key in footer.chunk_keys():
         chunk = footer.chunk_struct(key)
         for part in (chunk, chunk.struct("meta_data", "ColumnMetaData")):
-            if part is not None and (found := _extension(part, footer)) is not None:
-                yield found
+            if part is not None and (extension := _extension(part, footer)) is not None:
+                yield extension
 
 
 def _extension(struct: Struct, footer: Footer) -> Extension | None:

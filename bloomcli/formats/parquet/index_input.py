@@ -68,22 +68,22 @@ def _row_group(filters: Filters, chunk: ColumnChunk, rows: int, fpp: float, stop
     if not chunk.num_values:
         return none
     usable, problem = filters.usable(chunk, filters.load)
-    found = None if usable is None or usable.header.draft else usable.bits
+    filter_ = None if usable is None or usable.header.draft else usable.bits
     wrong = problem == WRONG
     only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
-    if found is not None:
-        return none._replace(bits=found.folded_to(fpp).bitset, contradicted=only_nulls and any(found.bitset))
+    if filter_ is not None:
+        return none._replace(bits=filter_.folded_to(fpp).bitset, contradicted=only_nulls and any(filter_.bitset))
     none = none._replace(contradicted=wrong)
     if only_nulls:
         return none
     if chunk.encrypted or not codecs.supported(chunk.codec):
         return none._replace(possible=True)
-    made, decoded = _made(filters, chunk, fpp, stop)
-    lost = any(statistics.lost(chunk, made))
-    return none._replace(bits=made.folded_to(fpp).bitset, decoded=decoded, contradicted=wrong or lost)
+    new_filter, decoded = _build(filters, chunk, fpp, stop)
+    lost = any(statistics.lost(chunk, new_filter))
+    return none._replace(bits=new_filter.folded_to(fpp).bitset, decoded=decoded, contradicted=wrong or lost)
 
 
-def _made(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tuple[SplitBlockFilter, int]:
+def _build(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tuple[SplitBlockFilter, int]:
     """Make a filter built from the values. Also returns the number of compressed bytes that were decoded."""
     bits = SplitBlockFilter.empty(sizing.upper_bound_bytes(non_null_values(chunk), fpp))
     zero, end = False, chunk.data_offset
@@ -113,9 +113,9 @@ def end_ranges(source: Source, footer: Footer, columns: Collection[int]) -> Sequ
         return ()
     if end[1] <= source.tail_bytes and not _has_large_row_group(source, footer):
         return ()
-    found = united([*_index_ranges(footer, columns), end])
-    few = len(found) <= _RANGES_MOST and sum(length for _, length in found) <= INDEX_END_MAX_BYTES
-    return found if few and sum(found[-1]) == source.size else (end,)
+    ranges = united([*_index_ranges(footer, columns), end])
+    few = len(ranges) <= _RANGES_MOST and sum(length for _, length in ranges) <= INDEX_END_MAX_BYTES
+    return ranges if few and sum(ranges[-1]) == source.size else (end,)
 
 
 def _has_large_row_group(source: Source, footer: Footer) -> bool:
@@ -129,12 +129,12 @@ def _has_large_row_group(source: Source, footer: Footer) -> bool:
 
 def _index_ranges(footer: Footer, columns: Collection[int]) -> Iterable[Range]:
     """The ranges of the page indexes; none if the metadata are damaged."""
-    found = []
+    ranges = []
     try:
         for key in footer.chunk_keys():
             for kind, offset, length in footer.index_extents(key, footer.metadata(key)):
                 if kind == OFFSET_INDEX or key.column in columns:
-                    found.append((offset, length))
+                    ranges.append((offset, length))
     except BloomError:
         return []
-    return found
+    return ranges

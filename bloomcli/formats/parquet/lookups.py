@@ -67,13 +67,13 @@ def lookups_of(literals: Sequence[Literal], column: Column, *, draft: bool = Fal
 def _lookups(literals: tuple[Literal, ...], column: Column, draft: bool) -> Sequence[Lookup]:
     forms = [stored_forms(literal, column) for literal in literals]
     every = [form for some in forms for form in some]
-    found = iter(map(draft_hash, every) if draft else _hashes(every))
+    hashes = iter(map(draft_hash, every) if draft else _hashes(every))
     return [
         Lookup(
             literal.impossible,
             literal.unknowable,
             encodings,
-            tuple(islice(found, len(encodings))),
+            tuple(islice(hashes, len(encodings))),
             without_filter=literal.unknowable,
         )
         for literal, encodings in zip(literals, forms, strict=True)
@@ -83,9 +83,9 @@ def _lookups(literals: tuple[Literal, ...], column: Column, draft: bool) -> Sequ
 def _hashes(forms: Sequence[bytes]) -> Sequence[int]:
     """The XXH64 of each form."""
     offsets = array("q", accumulate(map(len, forms), initial=0)).tobytes()
-    found = bytearray(8 * len(forms))
-    kernels.hash_binary(offsets, b"".join(forms), len(forms), found)
-    return memoryview(found).cast("Q")
+    hashes = bytearray(8 * len(forms))
+    kernels.hash_binary(offsets, b"".join(forms), len(forms), hashes)
+    return memoryview(hashes).cast("Q")
 
 
 def hashed_values(texts: pa.LargeBinaryArray, column: Column) -> HashedValues:
@@ -107,6 +107,6 @@ def hashed_values(texts: pa.LargeBinaryArray, column: Column) -> HashedValues:
         column = replace(column, logical="STRING")
     if padded:
         texts = wanted_values.without_blanks(texts)
-    found = wanted_values.wanted(texts, column, lambda literal: stored_forms(literal, column), "")
-    booleans = len(found.forms) > 0 and not found.hashes
-    return HashedValues(found.hashes, unhashed=booleans or found.nan is not None)
+    wanted = wanted_values.wanted(texts, column, lambda literal: stored_forms(literal, column), "")
+    booleans = len(wanted.forms) > 0 and not wanted.hashes
+    return HashedValues(wanted.hashes, unhashed=booleans or wanted.nan is not None)

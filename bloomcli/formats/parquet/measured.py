@@ -133,7 +133,7 @@ class Measure:
         if column.physical == "BOOLEAN":
             self._entries = kernels.Entries(self.bounds, 2)
             self._entries.add(b"\0\1", 0, 2)
-        self._seen = bytearray()
+        self._marks = bytearray()
         self._unseen = 0
         self._one_form = False
         """Each entry of the dictionary differs from the others."""
@@ -177,7 +177,7 @@ class Measure:
     def dictionary(self, page: HashedPage) -> None:
         """Keep a dictionary's entries."""
         self._entries = kernels.Entries(self.bounds, page.count)
-        self._seen, self._unseen = bytearray(page.count), page.count
+        self._marks, self._unseen = bytearray(page.count), page.count
         part = page.part
         if page.count:
             data, start = (part.data, part.start) if part.fixed is None else (part.fixed, 0)
@@ -189,7 +189,7 @@ class Measure:
         """Add the entries that a page uses. Raises CorruptFile."""
         if self._entries is None:
             raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
-        self._unseen = mark(page, self._seen, self._unseen, stop, self._entries)
+        self._unseen = mark(page, self._marks, self._unseen, stop, self._entries)
 
     @property
     def takes_values(self) -> bool:
@@ -216,7 +216,7 @@ class Measure:
             run, data = b"", data[4:]  # after their length
         else:
             raise unread(page.encoding, page.location)
-        self._seen, self._unseen = bytearray(2), 2
+        self._marks, self._unseen = bytearray(2), 2
         self.indices(page._replace(body=Body(b"".join((b"\1", run, data)), stop), start=0), stop)
 
     def start_page(self, page: Page) -> None:
@@ -263,11 +263,11 @@ class Measure:
     def finish(self) -> None:
         """All pages were added."""
         if self.shapes is not None and self._geometries is not None:
-            for value in compress(_each(self._geometries), self._seen):
+            for value in compress(_each(self._geometries), self._marks):
                 self.shapes.add(value)
             self._geometries = None
         if self._one_form and all(page.has_dictionary_indices or page.only_nulls for page in self.pages):
-            self.distinct = len(self._seen) - self._unseen
+            self.distinct = len(self._marks) - self._unseen
         self._entries = None
 
 
@@ -294,9 +294,9 @@ def values_of(
         if page.dictionary:
             if has_dictionary:
                 raise page.location.fault("a second dictionary page", 0)
-            has_dictionary, found = True, hasher.dictionary(page)
-            measure.dictionary(found)
-            yield found
+            has_dictionary, hashed_page = True, hasher.dictionary(page)
+            measure.dictionary(hashed_page)
+            yield hashed_page
             continue
         measure.start_page(page)
         if not page.non_null:
@@ -306,9 +306,9 @@ def values_of(
         elif page.encoding in DICTIONARY_ENCODINGS:
             measure.indices(page, stop)
         else:
-            for found in hasher.pages(page, measure.bounds):
-                measure.geometries(found)
-                yield found
+            for hashed_page in hasher.pages(page, measure.bounds):
+                measure.geometries(hashed_page)
+                yield hashed_page
         measure.page(page)
     measure.finish()
 

@@ -129,7 +129,7 @@ class DecodedValues(NamedTuple):
     def take(self, positions: pa.Int64Array) -> DecodedValues:
         """The values at ascending positions."""
         numbers = numbers_of(positions)
-        ends = [one._replace(end=bisect_left(numbers, one.end)) for one in self.ends]
+        ends = [end._replace(end=bisect_left(numbers, end.end)) for end in self.ends]
         return DecodedValues(self.values.take(positions), self.rows.take(positions), ends)
 
 
@@ -245,7 +245,7 @@ def decoded(
     """
     parts = ((at, part) for at, chosen in enumerate(chunks) for part in _together(source, data_end, chosen))
     most = _CHUNKS_TOGETHER, _TOGETHER_BYTES, _VALUES_TOGETHER
-    for some in runs(parts, lambda one: (1, one[1].memory, one[1].values), most):
+    for some in runs(parts, lambda pair: (1, pair[1].memory, pair[1].values), most):
         yield from _decode(some, typed, unit)
 
 
@@ -288,13 +288,13 @@ def runs(
 def _some_at_a_time(reader: ChunkReader, pages: Iterable[tuple[RawPage, tuple[int, int]]]) -> Iterator[ChunkPages]:
     """Yield pages with their rows, those together that are decoded together."""
     dictionary = None
-    for some in runs(pages, lambda one: (one[0].size, one[0].values), (_TOGETHER_BYTES, _VALUES_TOGETHER)):
-        found = ChunkPages(reader, dictionary)
+    for some in runs(pages, lambda pair: (pair[0].size, pair[0].values), (_TOGETHER_BYTES, _VALUES_TOGETHER)):
+        chunk_pages = ChunkPages(reader, dictionary)
         for page, rows in some:
-            found.add(page, rows)
-        dictionary = found.dictionary
-        if found.pages:
-            yield found
+            chunk_pages.add(page, rows)
+        dictionary = chunk_pages.dictionary
+        if chunk_pages.pages:
+            yield chunk_pages
 
 
 def _in_order(pages: Iterable[RawPage]) -> Iterator[tuple[RawPage, tuple[int, int]]]:
@@ -313,7 +313,7 @@ def joined(parts: Iterable[DecodedValues], values: int) -> Iterator[list[Decoded
 
 def _whole(reader: ChunkReader, pages: Iterable[RawPage], rows: int) -> Iterator[ChunkPages]:
     """Yield all pages of a repeated column without an offset index, where a row can continue on the next page."""
-    found = ChunkPages(reader)
+    chunk_pages = ChunkPages(reader)
     size = 0
     for page in pages:
         size += page.size
@@ -324,18 +324,18 @@ def _whole(reader: ChunkReader, pages: Iterable[RawPage], rows: int) -> Iterator
                 field=reader.field,
                 hint="rewrite the file with an offset index, or with smaller row groups",
             )
-        found.add_any(page, rows)
-    if found.pages:
-        yield found
+        chunk_pages.add_any(page, rows)
+    if chunk_pages.pages:
+        yield chunk_pages
 
 
 def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[tuple[RawPage, tuple[int, int]]]:
     """Yield the chunk's dictionary and these pages."""
     if (extent := page_index.dictionary_extent(reader.chunk, places)) is not None:
         reader.position, reader.window = extent
-        found = _next(reader)
-        if found is not None and found.is_dictionary:
-            yield found, (0, 0)
+        dictionary = _next(reader)
+        if dictionary is not None and dictionary.is_dictionary:
+            yield dictionary, (0, 0)
     for place in places:
         reader.position, reader.window = place.offset, place.length
         page = _next(reader)
@@ -346,25 +346,25 @@ def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[t
 def _pages(reader: ChunkReader) -> Iterator[RawPage]:
     """Yield all pages of the chunk. Raises CorruptFile if their number of values differs from the metadata's, or if
     there are several dictionaries: readers disagree about which one applies."""
-    seen, most, dictionaries = 0, reader.chunk.num_values, 0
+    value_count, most, dictionaries = 0, reader.chunk.num_values, 0
     end = reader.chunk.data_offset + reader.chunk.compressed_bytes
-    while seen < most:
+    while value_count < most:
         beyond = reader.position >= end  # old writers' sizes leave a dictionary's header out
         try:
             page = _next(reader)
         except CorruptFile:
             if beyond:
-                raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {most}") from None
+                raise reader.fault(f"the pages have {counted(value_count, 'value')}, the metadata {most}") from None
             raise
         if page is None:
             continue
         dictionaries += page.is_dictionary
         if dictionaries > 1:
             raise reader.fault("the chunk has more than one dictionary page", page.offset)
-        seen += page.values
+        value_count += page.values
         yield page
-    if seen != most:
-        raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {most}")
+    if value_count != most:
+        raise reader.fault(f"the pages have {counted(value_count, 'value')}, the metadata {most}")
 
 
 def _next(reader: ChunkReader) -> RawPage | None:
@@ -413,8 +413,8 @@ def _plain(reader: ChunkReader, at: int) -> RawPage:
     page = read_page(reader, lambda _: False)
     assert page is not None  # noqa: S101  it is a data page
     column, nulls = reader.chunk.column, page.num_values - page.non_null
-    found = page.histogram(column, repetition=True)
-    if found is None:
+    histogram = page.histogram(column, repetition=True)
+    if histogram is None:
         raise reader.fault(f"a page in {page.encoding} whose repetition levels have a deprecated encoding", at)
     repetition, definition = (
         b"" if levels is None else bytes(memoryview(levels.body.whole())[levels.start : levels.end])
@@ -425,7 +425,7 @@ def _plain(reader: ChunkReader, at: int) -> RawPage:
     head = {
         "num_values": page.num_values,
         "num_nulls": nulls,
-        "num_rows": found[0],
+        "num_rows": histogram[0],
         "encoding": "PLAIN",
         "definition_levels_byte_length": len(definition),
         "repetition_levels_byte_length": len(repetition),
@@ -456,9 +456,9 @@ def in_plain(
         chunks = []
         for key in some:
             reader = ChunkReader(source, footer.chunk(key), footer.start, checked=True)
-            found = ChunkPages(reader)
+            chunk_pages = ChunkPages(reader)
             for page in _pages(reader):
-                found.add_any(page, footer.row_group(key.row_group).rows)
+                chunk_pages.add_any(page, footer.row_group(key.row_group).rows)
                 size += len(page.data)
                 if size > parquet_limits.ROWS_FILE_MAX_BYTES:
                     raise UnsupportedError(
@@ -468,7 +468,7 @@ def in_plain(
                         field=reader.field,
                         hint="--select names other columns to show",
                     )
-            chunks.append(found)
+            chunks.append(chunk_pages)
         groups.append(chunks)
     file = pa.BufferReader(file_of(groups, footer))
     return pq.ParquetFile(file, page_checksum_verification=True, coerce_int96_timestamp_unit=unit)
@@ -503,13 +503,13 @@ def _decode(
             yield from _values(batches, groups[first:end], nested=typed is None)
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if end - first > 1:  # one of the chunks is damaged: its own error says where
-                for one in groups:
-                    for _ in _decode([one], typed, unit):
+                for group in groups:
+                    for _ in _decode([group], typed, unit):
                         pass
             if isinstance(error, BloomError):
                 raise
-            said = " ".join(str(error).split())[:200]
-            raise reader.fault(f"the column's pages can't be decoded: {said}", reader.chunk.data_offset) from None
+            reason = " ".join(str(error).split())[:200]
+            raise reader.fault(f"the column's pages can't be decoded: {reason}", reader.chunk.data_offset) from None
 
 
 def _values(
@@ -522,7 +522,7 @@ def _values(
     first, count, at, begun = 0, len(places), 0, -1
     for batch in batches:
         after = first + batch.num_rows
-        values, found = batch.column(0), places.slice(first, batch.num_rows)
+        values, positions = batch.column(0), places.slice(first, batch.num_rows)
         parts: list[ChunkEnd] = []
         while first < after and at < len(groups):
             first = min(ends[at], after)
@@ -532,9 +532,9 @@ def _values(
             at += first == ends[at]
         first = after
         if nested:
-            values, found = _leaves(values, found)
+            values, positions = _leaves(values, positions)
             parts = [part._replace(end=len(values)) for part in parts] if len(groups) == 1 else parts
-        yield DecodedValues(values, found, parts)
+        yield DecodedValues(values, positions, parts)
     if first != count:
         reader = groups[0][1].reader
         raise reader.fault(f"the column's pages have {counted(first, 'row')} instead of {count}")
@@ -582,12 +582,12 @@ def file_of(groups: Sequence[Sequence[ChunkPages]], typed: Footer | None) -> byt
 
 def _row_group(group: Sequence[ChunkPages], typed: Footer | None, begin: int) -> bytes:
     """The metadata of a row group whose pages begin at an offset of the new file."""
-    found, total = {}, 0
+    columns, total = {}, 0
     for some in group:
         packed = sum(len(page.data) for page in some.every)
-        found[some.chunk.column.index] = _column_chunk(some, typed, begin + total, packed)
+        columns[some.chunk.column.index] = _column_chunk(some, typed, begin + total, packed)
         total += packed
-    chunks = [*found.values()] if typed is None else [found.get(at, _UNREAD) for at in range(typed.column_count)]
+    chunks = [*columns.values()] if typed is None else [columns.get(at, _UNREAD) for at in range(typed.column_count)]
     return encoded("RowGroup", {"columns": chunks, "total_byte_size": total, "num_rows": group[0].row_count})
 
 
@@ -621,7 +621,7 @@ def _schema(physical: str, length: int | None, repeated: int, defined: int) -> b
         *({"repetition_type": group, "name": _NAME, "num_children": 1} for group in groups),
         {"type": physical, "type_length": length, "repetition_type": leaf, "name": _NAME},
     ]
-    return listed(STRUCT, [encoded("SchemaElement", one) for one in elements])
+    return listed(STRUCT, [encoded("SchemaElement", element) for element in elements])
 
 
 def _type(column: Column) -> tuple[str, int | None]:

@@ -75,22 +75,22 @@ def _read(
         raise location.unsupported(f"the {words} has {plural(length, 'byte')}; at most {most:,} are read")
     most = parquet_limits.INDEX_MAX_ELEMENTS
     try:
-        found = kind(source.read_at(offset, length), parquet_limits.THRIFT_MAX_DEPTH, most)
+        index = kind(source.read_at(offset, length), parquet_limits.THRIFT_MAX_DEPTH, most)
     except kernels.CompactLimit:
         reason = f"the {words} has more than {plural(most, 'element')}; at most {most:,} are read"
         raise location.unsupported(reason) from None
     except kernels.CompactError as error:
         raise location.fault(f"the {words} can't be read: {error.reason}", error.offset, error.field) from None
-    if getattr(found, required) is None:
+    if getattr(index, required) is None:
         raise location.fault(f"the {words} can't be read: it has no {required}", 0, required)
-    return found
+    return index
 
 
 def _extents(footer: Footer, key: ChunkKey) -> dict[str, tuple[int, int]]:
     """The offset and length of a chunk's indexes, by name; none if it is encrypted. Raises CorruptFile."""
     metadata = footer.metadata(key)
-    found = [] if metadata.encrypted else footer.index_extents(key, metadata)
-    return {kind: (offset, length) for kind, offset, length in found}
+    extents = [] if metadata.encrypted else footer.index_extents(key, metadata)
+    return {kind: (offset, length) for kind, offset, length in extents}
 
 
 def ranges(footer: Footer, key: ChunkKey, *names: str) -> list[tuple[int, int]]:
@@ -100,8 +100,8 @@ def ranges(footer: Footer, key: ChunkKey, *names: str) -> list[tuple[int, int]]:
         extents = _extents(footer, key)
     except CorruptFile:
         return []
-    found = (extents[name] for name in names if name in extents)
-    return [(offset, length) for offset, length in found if length <= parquet_limits.INDEX_MAX_BYTES]
+    pairs = (extents[name] for name in names if name in extents)
+    return [(offset, length) for offset, length in pairs if length <= parquet_limits.INDEX_MAX_BYTES]
 
 
 HasWithin = Callable[[Any, Any], bool]
@@ -166,7 +166,7 @@ def pages_in(
     """The data pages of a chunk that have values (`empty`: all), by their headers, and the number of their rows; None
     if one begins within a row. Of repeated columns, the repetition levels are read. Raises CorruptFile,
     UnsupportedError."""
-    found: list[PagePlace] = []
+    places: list[PagePlace] = []
     first, before = 0, None
     reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW, stop)
     for at, count in data_pages(reader):
@@ -177,24 +177,24 @@ def pages_in(
             page = read_page(reader, lambda _: False)
             counted_here = None if page is None else page.rows(chunk.column)
             if counted_here is None:
-                return found, None
+                return places, None
             reader.position, rows = after, counted_here
         if count or empty:
-            found.append(PagePlace(at, after - at, first, rows, before))
+            places.append(PagePlace(at, after - at, first, rows, before))
         first += rows
-    return found, first
+    return places, first
 
 
 def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
     """All pages of a chunk of a column that isn't repeated, from their headers instead of an offset index; None if
     they contradict the row group."""
     try:
-        found, counted_here = pages_in(source, chunk, data_end)
+        places, counted_here = pages_in(source, chunk, data_end)
     except (CorruptFile, UnsupportedError):
         return None
-    end = found[-1].offset + found[-1].length if found else chunk.data_offset
+    end = places[-1].offset + places[-1].length if places else chunk.data_offset
     complete = end == chunk.data_offset + chunk.compressed_bytes
-    return found if complete and counted_here == rows == chunk.num_values else None
+    return places if complete and counted_here == rows == chunk.num_values else None
 
 
 def dictionary_extent(chunk: ColumnChunk, places: Sequence[PagePlace]) -> tuple[int, int] | None:
@@ -222,23 +222,23 @@ def agree(source: Source, chunk: ColumnChunk, data_end: int, places: Sequence[Pa
 
 def with_rows(pages: Sequence[PagePlace], rows: Sequence[int]) -> list[PagePlace]:
     """The pages with any of these rows, which ascend."""
-    found = []
+    places = []
     for page in pages:
         at = bisect_left(rows, page.first_row)
         if at < len(rows) and rows[at] < page.first_row + page.rows:
-            found.append(page)
-    return found
+            places.append(page)
+    return places
 
 
 def with_ranges(pages: Sequence[PagePlace], rows: Sequence[range]) -> list[PagePlace]:
     """The pages with rows of any of these ranges, which ascend and don't overlap."""
-    found, at = [], 0
+    places, at = [], 0
     for page in pages:
         while at < len(rows) and rows[at].stop <= page.first_row:
             at += 1
         if at < len(rows) and rows[at].start < page.first_row + page.rows:
-            found.append(page)
-    return found
+            places.append(page)
+    return places
 
 
 def worth(pages: Sequence[PagePlace], chunk: ColumnChunk) -> bool:
@@ -346,23 +346,23 @@ class PageBounds:
         return None
 
     def _in_bounds(self, order: int | None, stored: Sequence[tuple[bytes, bytes]], chunk: ColumnChunk) -> str | None:
-        known = [pair for pair, null in zip(self.bounds, self.only_nulls, strict=True) if not null]
-        if any(low is not None and high is not None and low > high for low, high in known):
+        bounds = [pair for pair, null in zip(self.bounds, self.only_nulls, strict=True) if not null]
+        if any(low is not None and high is not None and low > high for low, high in bounds):
             return "a page's minimum is above its maximum"
-        for ends in zip(*known, strict=True):
+        for ends in zip(*bounds, strict=True):
             if (order == ASCENDING and _falls(ends)) or (order == _DESCENDING and _falls(reversed(ends))):
                 return "the pages' bounds don't have the order that the index states"
-        if not known or chunk.encrypted:
+        if not bounds or chunk.encrypted:
             return None
         written = [pair for pair, null in zip(stored, self.only_nulls, strict=True) if not null]
         fixed = all(_is_whole(bound, chunk.column) for pair in written for bound in pair)
         low, high = _decoded(chunk.min_value, chunk.max_value, chunk.column)
-        lows, highs = ([bound for bound in ends if bound is not None] for ends in zip(*known, strict=True))
-        if low is not None and len(lows) == len(known) and chunk.min_exact is not False:
+        lows, highs = ([bound for bound in ends if bound is not None] for ends in zip(*bounds, strict=True))
+        if low is not None and len(lows) == len(bounds) and chunk.min_exact is not False:
             least = min(lows)
             if least > low or (fixed and least != low):
                 return "the pages' minima don't reach the row group's minimum"
-        if high is not None and len(highs) == len(known):
+        if high is not None and len(highs) == len(bounds):
             most = max(highs)
             if (chunk.max_exact is not False and most < high) or (fixed and most != high):
                 return "the pages' maxima don't reach the row group's maximum"
@@ -512,8 +512,8 @@ def _headers_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Iterator[
         yield _damaged(chunk, chunk.data_offset, error.reason)
         return
     end = min(chunk.data_offset + chunk.compressed_bytes, footer.start)
-    seen = 0
-    while reader.position < end or seen < chunk.num_values:
+    value_count = 0
+    while reader.position < end or value_count < chunk.num_values:
         at = reader.position
         try:
             header = reader.header()
@@ -526,11 +526,13 @@ def _headers_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Iterator[
             return
         reader.position += packed
         if page.kind.startswith("DATA_PAGE"):
-            seen += max(page.values or 0, 0)
+            value_count += max(page.values or 0, 0)
         yield page
-    if seen != chunk.num_values:
+    if value_count != chunk.num_values:
         yield _damaged(
-            chunk, reader.position, f"the pages have {plural(seen, 'value')}, the metadata {chunk.num_values:,}"
+            chunk,
+            reader.position,
+            f"the pages have {plural(value_count, 'value')}, the metadata {chunk.num_values:,}",
         )
 
 

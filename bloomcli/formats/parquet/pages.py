@@ -77,8 +77,8 @@ class PageHeader(kernels.PageHeader):
     @property
     def head_field(self) -> str | None:
         """The name of the structure for the page's type; None if the IDL has none."""
-        found = _HEADS.get(self.kind)
-        return None if found is None else found[0]
+        head = _HEADS.get(self.kind)
+        return None if head is None else head[0]
 
     def encoding_name(self) -> str:
         """The encoding of the page's values. Raises CorruptFile if it is missing, and UnsupportedError for a
@@ -91,8 +91,8 @@ class PageHeader(kernels.PageHeader):
 
     def head(self) -> Struct | None:
         """The structure for the page's type, walked; None if the header or the IDL has none."""
-        found = _HEADS.get(self.kind)
-        return None if found is None or not self.has_head else self._walked().struct(*found)
+        head = _HEADS.get(self.kind)
+        return None if head is None or not self.has_head else self._walked().struct(*head)
 
     def _walked(self) -> Struct:
         return Struct("PageHeader", self.data[self.start : self.end], 0, self.location)
@@ -149,9 +149,9 @@ class Levels(NamedTuple):
         levels = kernels.Levels(values, self.highest, counted, marks)
         try:
             while True:
-                there = min(feed.left, self.end - feed.at)
-                last = there == self.end - feed.at or feed.final
-                feed.position = levels.feed(feed.data, feed.position, feed.position + there, last)
+                size = min(feed.left, self.end - feed.at)
+                last = size == self.end - feed.at or feed.final
+                feed.position = levels.feed(feed.data, feed.position, feed.position + size, last)
                 if last or levels.left == 0:
                     return levels.hits
                 feed.more()
@@ -191,8 +191,8 @@ class Page(NamedTuple):
             return self.num_values - self.non_null, self.non_null
         if levels is None:
             return None
-        found = [levels.number(self.num_values, self.location, counted=level) for level in range(highest)]
-        return (*found, self.num_values - sum(found))
+        counts = [levels.number(self.num_values, self.location, counted=level) for level in range(highest)]
+        return (*counts, self.num_values - sum(counts))
 
     def defined(self) -> bytearray:
         """Of a data page of a column without lists: a 1 for each row that has a value. Raises CorruptFile."""
@@ -210,8 +210,8 @@ class Page(NamedTuple):
     def rows(self, column: Column) -> int | None:
         """The number of rows of a data page; None for a page of a repeated column that doesn't begin with a row, or
         whose repetition levels aren't there. Raises CorruptFile."""
-        found = self.histogram(column, repetition=True)
-        return found[0] if found is not None and self.begins_row(column) else None
+        histogram = self.histogram(column, repetition=True)
+        return histogram[0] if histogram is not None and self.begins_row(column) else None
 
 
 def chunk_range(chunk: ColumnChunk) -> tuple[int, int]:
@@ -283,8 +283,8 @@ class ChunkReader:
         Raises CorruptFile: also for a header without the structure for its type.
         """
         location = Location(self.source.path, self.position, self.field)
-        there = self._base + len(self._window) - self.position
-        size = min(there, HEADER_WINDOW) if self._base <= self.position and there > 0 else HEADER_WINDOW
+        rest = self._base + len(self._window) - self.position
+        size = min(rest, HEADER_WINDOW) if self._base <= self.position and rest > 0 else HEADER_WINDOW
         while True:
             room = min(size, self.end - self.position)
             skip = self._skip(room)
@@ -359,10 +359,10 @@ def read_pages(
     """
     refuse_encrypted(source, chunk)
     reader = ChunkReader(source, chunk, data_end, window, stop, checked=checked)
-    seen, end = 0, chunk.data_offset + chunk.compressed_bytes
-    while seen < chunk.num_values or (whole and reader.position < end):
+    value_count, end = 0, chunk.data_offset + chunk.compressed_bytes
+    while value_count < chunk.num_values or (whole and reader.position < end):
         reader.stop.check()
-        complete = seen >= chunk.num_values
+        complete = value_count >= chunk.num_values
         try:
             page = read_page(reader, skip)
         except CorruptFile:
@@ -377,10 +377,10 @@ def read_pages(
                 raise reader.fault("a page with a negative number of values")
             if not (page.num_values or whole):
                 continue
-            seen += page.num_values
-            if seen > chunk.num_values and not complete:
+            value_count += page.num_values
+            if value_count > chunk.num_values and not complete:
                 raise reader.fault(
-                    f"the pages hold {counted(seen, 'value')} or more, the metadata says {chunk.num_values}"
+                    f"the pages hold {counted(value_count, 'value')} or more, the metadata says {chunk.num_values}"
                 )
         yield page
 
@@ -389,13 +389,13 @@ def data_pages(reader: ChunkReader, *, counted_here: bool = False) -> Iterator[t
     """Yield the offset and the number of values of each data page, from the headers alone. The reader is after the
     page. Raises CorruptFile: also for pages that have other numbers of values together than the metadata say, unless
     the values are `counted_here`: then the pages have to fill the chunk."""
-    chunk, seen = reader.chunk, 0
+    chunk, value_count = reader.chunk, 0
     end = chunk.data_offset + chunk.compressed_bytes
-    while reader.position < end if counted_here else seen < chunk.num_values:
+    while reader.position < end if counted_here else value_count < chunk.num_values:
         reader.stop.check()
         at = reader.position
         if at >= end:
-            raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {chunk.num_values}")
+            raise reader.fault(f"the pages have {counted(value_count, 'value')}, the metadata {chunk.num_values}")
         header = reader.header()
         packed = header.required("compressed_page_size")
         reader.position += header.size
@@ -406,9 +406,9 @@ def data_pages(reader: ChunkReader, *, counted_here: bool = False) -> Iterator[t
         if header.kind == "DICTIONARY_PAGE" or header.head_field is None:
             continue
         count = header.required_of_head("num_values")
-        seen += count
-        if count < 0 or (seen > chunk.num_values and not counted_here) or reader.position > end:
-            raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {chunk.num_values}", at)
+        value_count += count
+        if count < 0 or (value_count > chunk.num_values and not counted_here) or reader.position > end:
+            raise reader.fault(f"the pages have {counted(value_count, 'value')}, the metadata {chunk.num_values}", at)
         yield at, count
 
 

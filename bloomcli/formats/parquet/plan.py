@@ -198,12 +198,12 @@ class Change(Plan):
         """Yield the next filter, as `put` does."""
         yield from self.put(Part(FILTER, key), [write_header(bits.nbytes, self.variant), bits.bitset], early=early)
 
-    def put(self, part: Part, plain: Sequence[bytes | bytearray], *, early: bool = False) -> Pieces:
+    def put(self, part: Part, plaintext: Sequence[bytes | bytearray], *, early: bool = False) -> Pieces:
         """Yield the next part: a filter's header and bits, or a page index. With `early`, the body isn't complete
         yet, and the part is placed after it."""
-        stored = sealing.sealed(self.filters.footer, part, plain)
+        stored = sealing.sealed(self.filters.footer, part, plaintext)
         at = self.bytes_to_copy + self._new_bytes
-        self._new[part] = _Digest(sum(map(len, stored)), kernels.xxh64(plain[-1]))
+        self._new[part] = _Digest(sum(map(len, stored)), kernels.xxh64(plaintext[-1]))
         self._new_bytes += self._new[part].bytes
         for data in stored:
             yield PlacedBytes(at, data) if early else data
@@ -248,8 +248,8 @@ class Change(Plan):
                 key = part.key
                 if part.kind != FILTER:
                     where = (part.kind, offset, new[part].bytes)
-                    found = where in again.index_extents(key, again.metadata(key))
-                    if not found or sealing.digest(footer, part, written.read_at(*where[1:])) != new[part].digest:
+                    match = where in again.index_extents(key, again.metadata(key))
+                    if not match or sealing.digest(footer, part, written.read_at(*where[1:])) != new[part].digest:
                         raise WriteError(
                             f"the {part.kind.replace('_', ' ')} at {offset} isn't the one that was built"
                         )
@@ -285,9 +285,9 @@ def refuse_damaged_footer(source: Source, footer: Footer, removed: AbstractSet[C
 
 
 def _look_at(source: Source, footer: Footer, key: ChunkKey, removed: AbstractSet[ChunkKey]) -> None:
-    found = footer.metadata(key)
-    pages, claim = footer.extents(key, found)
-    footer.index_extents(key, found)
+    metadata = footer.metadata(key)
+    pages, claim = footer.extents(key, metadata)
+    footer.index_extents(key, metadata)
     if pages is not None and pages.stop > footer.start:
         meta = footer.meta_struct(key)
         raise CorruptFile(
@@ -299,7 +299,7 @@ def _look_at(source: Source, footer: Footer, key: ChunkKey, removed: AbstractSet
             field=f"{meta.location.field}.total_compressed_size",
             hint=_HINT,
         )
-    footer.check(key, found)
+    footer.check(key, metadata)
     if claim is not None and key not in removed:
         _refuse_filter(source, footer, key, *claim)
 
@@ -500,12 +500,12 @@ class AddPlan(Change):
         yield from self.finish(changes, decoded, queue.remarks)
 
     def _job(self, chunk: ColumnChunk, tick: Tick) -> Job[_BuiltFilter]:
-        def one() -> _BuiltFilter:
+        def build() -> _BuiltFilter:
             built = self._build_one(chunk)
             tick(_bytes_to_read(chunk))
             return built
 
-        return Job(self._memory(chunk), one)
+        return Job(self._memory(chunk), build)
 
     def _memory(self, chunk: ColumnChunk) -> int:
         """The maximum memory, in bytes, for building a chunk's filter: filter, first fold, kept hashes, decoding."""

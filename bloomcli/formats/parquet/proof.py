@@ -129,7 +129,7 @@ def measure_of(footer: Footer, chunk: ColumnChunk) -> Measure:
     return Measure(
         chunk,
         footer.order(chunk.column),
-        tracked=any(one.column == chunk.column.index for one in by),
+        tracked=any(sorting.column == chunk.column.index for sorting in by),
         distinct=footer.metadata(chunk.key).distinct_count is not None,
         shapes=None if claimed is None else claimed.shapes(),
     )
@@ -226,22 +226,22 @@ class _Metadata:
         if one_value or (self.column.physical in _SIGNED and self.column.signed):
             fields += [("min", ""), ("max", "")]
         for field, exact in fields:
-            found = self.statistics.binary(field)
-            if found is not None:
-                yield field, found, self.statistics.truth(exact) if exact else None
+            bound = self.statistics.binary(field)
+            if bound is not None:
+                yield field, bound, self.statistics.truth(exact) if exact else None
 
     def contradictions(self) -> Iterator[Fault]:
         """Yield what the metadata alone show to be wrong."""
         yield from self.indexes
-        found = {field: self.key_of(value) for field, value, _ in self.bounds()}
+        keys = {field: self.key_of(value) for field, value, _ in self.bounds()}
         for low, high in (("min_value", "max_value"), ("min", "max")):
-            least, most = found.get(low), found.get(high)
+            least, most = keys.get(low), keys.get(high)
             if least is not None and most is not None and least > most:
                 yield self.fault(_BOUNDS, STATISTICS, f"{low} is above {high}")
         for reason in () if self.claimed is None else self.claimed.contradictions():
             yield self.fault(_BOUNDS, GEOSPATIAL, reason)
         nulls = None if self.statistics is None else self.statistics.integer("null_count")
-        why = statistics.in_counts(self.chunk.num_values, nulls, bounds=bool(found))
+        why = statistics.in_counts(self.chunk.num_values, nulls, bounds=bool(keys))
         if nulls and not self.column.max_definition_level:
             why = f"null_count is {nulls}, and the column can't be null"
         if why is not None:
@@ -386,8 +386,8 @@ class _Proof(_Metadata):
 
     def _key_of_value(self, value: bytes) -> Any:
         """The key of a value that is there. A decimal without bytes is compared as 0, as DuckDB reads it."""
-        found = self.key_of(value)
-        return 0 if found is None else found
+        key = self.key_of(value)
+        return 0 if key is None else key
 
     def _possible_nulls(self, stored: int, nulls: int, values: int) -> bool:
         """Whether a null count can be right. Writers count empty lists and nulls around a repeated leaf
@@ -429,16 +429,16 @@ class _Proof(_Metadata):
             return
         order = self.measured.order
         if order is None:
-            found = compared(self.filters, self.chunk, self.orders, self.stop)
+            comparison = compared(self.filters, self.chunk, self.orders, self.stop)
         elif order.falls if by[0].falling else order.rises:
-            found = compared(self.filters, self.chunk, {**self.orders, self.key.column: order}, self.stop)
+            comparison = compared(self.filters, self.chunk, {**self.orders, self.key.column: order}, self.stop)
         else:
             yield self.fault(_ORDER, SORTING, f"the rows aren't in the {by[0].order} order of the column")
             return
-        if found.wrong is not None:
-            yield self.fault(_ORDER, SORTING, found.wrong)._replace(proven=found.proven)
-        if found.unknown is not None:
-            yield self.fault(_NOT_COMPARED, SORTING, found.unknown)
+        if comparison.wrong is not None:
+            yield self.fault(_ORDER, SORTING, comparison.wrong)._replace(proven=comparison.proven)
+        if comparison.unknown is not None:
+            yield self.fault(_NOT_COMPARED, SORTING, comparison.unknown)
 
     def _listed(self, count: int) -> Sequence[MeasuredPage] | None:
         """The pages that an index of `count` pages describes: writers leave pages without values out, or don't."""
@@ -501,11 +501,11 @@ class _Proof(_Metadata):
         yield from self._in_page_counts(index, nulls, pages)
         if self.measured.ordered and self.ordered:
             yield from self._in_page_bounds(index, [*zip(nulls, lows, highs, pages, strict=True)])
-        for name, levels, found in (
+        for name, levels, histograms in (
             ("repetition", index.repetition_level_histograms, [page.repetition for page in pages]),
             ("definition", index.definition_level_histograms, [page.definition for page in pages]),
         ):
-            if _differ(levels, found):
+            if _differ(levels, histograms):
                 yield self.fault(_SIZES, COLUMN_INDEX, f"the column index has another histogram of {name} levels")
 
     def _in_page_counts(
@@ -522,9 +522,9 @@ class _Proof(_Metadata):
                 # readers refuse a bound without bytes in a page that isn't said to have only nulls
                 refused = self.column.physical != "BYTE_ARRAY" and not (index.min_values or [b""])[number]
                 (wrong if refused else harmless)[number] = f"page {number} has only nulls, and isn't said to"
-            found = None if index.null_counts is None else index.null_counts[number]
-            if found is not None and not self._possible_nulls(found, page.nulls, page.values):
-                nulls = counted(found, "null")
+            null_count = None if index.null_counts is None else index.null_counts[number]
+            if null_count is not None and not self._possible_nulls(null_count, page.nulls, page.values):
+                nulls = counted(null_count, "null")
                 wrong.setdefault(number, f"page {number} is said to have {nulls}, and has {page.nulls}")
             nans = None if index.nan_counts is None else index.nan_counts[number]
             if nans is not None and floats and nans != page.nans:
@@ -555,10 +555,10 @@ class _Proof(_Metadata):
         yield from self._of_pages(_PAGE_BOUNDS, COLUMN_INDEX, wrong, len(pages))
 
     def _in_sizes(self) -> Iterator[Fault]:
-        found = self.meta.struct("size_statistics", "SizeStatistics")
-        if found is None:
+        sizes = self.meta.struct("size_statistics", "SizeStatistics")
+        if sizes is None:
             return
-        size = found.integer("unencoded_byte_array_data_bytes")
+        size = sizes.integer("unencoded_byte_array_data_bytes")
         if size is not None and size != self.measured.plain_bytes:
             yield self.fault(
                 _SIZES,
@@ -568,21 +568,21 @@ class _Proof(_Metadata):
         for name in ("repetition", "definition"):
             levels = [getattr(page, name) for page in self.measured.pages]
             together = None if None in levels else tuple(map(sum, zip(*levels, strict=True)))
-            if _differ(found.integers(f"{name}_level_histogram", I64), [together]):
+            if _differ(sizes.integers(f"{name}_level_histogram", I64), [together]):
                 yield self.fault(_SIZES, SIZES, f"the histogram of {name} levels is another one")
 
 
 def _unordered(bounds: Iterable[Any], *, falling: bool) -> bool:
     """Whether a bound is on the wrong side of the one before it, NaN left out."""
-    known = [bound for bound in bounds if bound is not None]
-    return any((after > before) if falling else (after < before) for before, after in pairwise(known))
+    keys = [bound for bound in bounds if bound is not None]
+    return any((after > before) if falling else (after < before) for before, after in pairwise(keys))
 
 
-def _differ(stored: Sequence[int] | None, found: Sequence[tuple[int, ...] | None]) -> bool:
+def _differ(stored: Sequence[int] | None, histograms: Sequence[tuple[int, ...] | None]) -> bool:
     """Whether a stored histogram, if there is one, differs from what was counted, if everything was."""
-    if not stored or None in found:
+    if not stored or None in histograms:
         return False
-    return list(stored) != [count for levels in found if levels is not None for count in levels]
+    return list(stored) != [count for levels in histograms if levels is not None for count in levels]
 
 
 class SortingColumn(NamedTuple):
@@ -617,21 +617,21 @@ def sorting_columns(footer: Footer, row_group: int) -> Sequence[SortingColumn]:
     group = footer.group_struct(row_group)
     starts = group.list_starts("sorting_columns")[: parquet_limits.SORTED_BY_MOST + 2]
     where = group.location.at("sorting_columns")
-    found = []
+    columns = []
     for start, end in pairwise(starts):
-        one = Struct("SortingColumn", footer.raw, start, where)
-        flags = bool(one.truth("descending")), bool(one.truth("nulls_first"))
-        found.append(SortingColumn(one.integer("column_idx"), *flags, footer.raw[start:end]))
-    return found
+        sorting = Struct("SortingColumn", footer.raw, start, where)
+        flags = bool(sorting.truth("descending")), bool(sorting.truth("nulls_first"))
+        columns.append(SortingColumn(sorting.integer("column_idx"), *flags, footer.raw[start:end]))
+    return columns
 
 
-def compared(filters: Filters, first: ColumnChunk, known: Mapping[int, kernels.Bounds], stop: Stop) -> ComparedRows:
+def compared(filters: Filters, first: ColumnChunk, orders: Mapping[int, kernels.Bounds], stop: Stop) -> ComparedRows:
     """Compare a row group's rows by all its sorting columns.
 
     Args:
         filters: the file's filters.
         first: the chunk of the first sorting column.
-        known: the order of rows in columns that are measured. The others are decoded.
+        orders: the order of rows in columns that are measured. The others are decoded.
         stop: ends the decoding.
 
     Raises:
@@ -641,26 +641,26 @@ def compared(filters: Filters, first: ColumnChunk, known: Mapping[int, kernels.B
     footer = filters.footer
     by, wrong, unknown = sorting_columns(footer, first.row_group), None, None
     columns: list[kernels.Bounds] = []
-    for one in by:
-        if one.column is None or not 0 <= one.column < len(footer.columns):
-            there = counted(len(footer.columns), "column")
-            wrong = f"the rows can't be sorted by column {one.column}: the file has {there}"
+    for sorting in by:
+        if sorting.column is None or not 0 <= sorting.column < len(footer.columns):
+            column_count = counted(len(footer.columns), "column")
+            wrong = f"the rows can't be sorted by column {sorting.column}: the file has {column_count}"
             break
         try:
-            columns.append(_order_in(filters, first.row_group, one.column, known, len(columns), stop))
+            columns.append(_order_in(filters, first.row_group, sorting.column, orders, len(columns), stop))
         except (CorruptFile, UnsupportedError) as error:
-            path = footer.columns[one.column].path
+            path = footer.columns[sorting.column].path
             unknown = f"the order of the rows isn't compared from the sorting column {path} on: {error.reason}"
             break
     used = by[: len(columns)]
     proven, fault = kernels.compared_rows(
         columns,
-        [one.falling for one in used],
-        [one.nulls_first for one in used],
+        [sorting.falling for sorting in used],
+        [sorting.nulls_first for sorting in used],
         footer.row_group(first.row_group).rows,
     )
     if fault:
-        *equal, path = [footer.columns[one.column or 0].path for one in by[: proven + 1]]
+        *equal, path = [footer.columns[sorting.column or 0].path for sorting in by[: proven + 1]]
         whose, which = f"the rows with equal values in {', '.join(equal)}" if equal else "the rows", used[proven]
         if fault == kernels.ROWS_OUT_OF_ORDER:
             wrong = f"{whose} aren't in the {which.order} order of {path}"
@@ -670,31 +670,31 @@ def compared(filters: Filters, first: ColumnChunk, known: Mapping[int, kernels.B
 
 
 def _order_in(
-    filters: Filters, row_group: int, column: int, known: Mapping[int, kernels.Bounds], before: int, stop: Stop
+    filters: Filters, row_group: int, column: int, orders: Mapping[int, kernels.Bounds], before: int, stop: Stop
 ) -> kernels.Bounds:
     """The order of a row group's rows in a column, the sorting column after `before` others. Raises CorruptFile;
     UnsupportedError if there is none."""
     footer = filters.footer
-    one, rows = footer.columns[column], footer.row_group(row_group).rows
+    leaf, rows = footer.columns[column], footer.row_group(row_group).rows
     why = None
-    if one.max_repetition_level:
+    if leaf.max_repetition_level:
         why = "the format defines no order of lists"
-    elif order_of(one, footer.order(one)) == kernels.NO_ORDER:
+    elif order_of(leaf, footer.order(leaf)) == kernels.NO_ORDER:
         why = "its type has no defined order"
     elif before == parquet_limits.SORTED_BY_MOST:
         why = f"rows are compared by at most {before} columns"
     elif rows > parquet_limits.ORDERED_ROWS_MOST:
         why = f"row groups of at most {parquet_limits.ORDERED_ROWS_MOST} rows are compared"
     if why is None:
-        found = known.get(column)
-        if found is None:
+        order = orders.get(column)
+        if order is None:
             (key,) = footer.chunk_keys({column}, row_group)
             chunk = footer.chunk(key)
             filters.source.will_read([chunk_range(chunk)])
-            found = measured(filters, chunk, Measure(chunk, footer.order(one), tracked=True), stop).order
-        if found is not None and found.rows >= rows and not found.unknown:
-            return found
+            order = measured(filters, chunk, Measure(chunk, footer.order(leaf), tracked=True), stop).order
+        if order is not None and order.rows >= rows and not order.unknown:
+            return order
         why = "it has fewer values than the row group has rows"
-        if found is None or found.unknown:
+        if order is None or order.unknown:
             why = "a value is too long to be compared"
     raise UnsupportedError(why, path=filters.source.path)

@@ -101,14 +101,14 @@ class RequestPlan:
         """
         if not self._source.request_bytes:
             return
-        found = {
+        chunks = {
             key.column: (key, self._filters.footer.chunk(key))
             for key in self._filters.footer.chunk_keys(chosen | {column}, candidates.row_group)
         }
-        every = [_extent(chunk) for _, chunk in found.values()]
+        every = [_extent(chunk) for _, chunk in chunks.values()]
         indexes = [
             extent
-            for ordinal, (key, _) in found.items()
+            for ordinal, (key, _) in chunks.items()
             for extent in page_index.ranges(
                 self._filters.footer,
                 key,
@@ -116,17 +116,17 @@ class RequestPlan:
                 *((COLUMN_INDEX,) if ordinal == column else ()),
             )
         ]
-        there = not self._source.estimate(indexes).requests
-        if not indexes or (not there and self._bytes(every) <= self._source.request_bytes):
+        in_memory = not self._source.estimate(indexes).requests
+        if not indexes or (not in_memory and self._bytes(every) <= self._source.request_bytes):
             self._whole.add(candidates.row_group)
-            own = [_extent(found[column][1])]
+            own = [_extent(chunks[column][1])]
             self._source.will_read(every if self._worth(every, own) else own)
             return
         self._source.will_read(indexes)
-        own, rows = self._own(*found[column], candidates, has_within)
+        own, rows = self._own(*chunks[column], candidates, has_within)
         others = [
             extent
-            for ordinal, (_, chunk) in found.items()
+            for ordinal, (_, chunk) in chunks.items()
             if ordinal in chosen
             for extent in self._with_rows(chunk, rows if ordinal in paged else None)
         ]
@@ -225,12 +225,12 @@ def _without_view(kind: pa.DataType) -> pa.DataType:
 def _with_leaves(kind: Any, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
     """The type with each type in it that has no fields replaced by `leaf`, and views of lists by lists."""
 
-    def field(one: pa.Field) -> pa.Field:
-        return one.with_type(_with_leaves(one.type, leaf))
+    def field(child: pa.Field) -> pa.Field:
+        return child.with_type(_with_leaves(child.type, leaf))
 
     types = pa.types
     if types.is_struct(kind):
-        return pa.struct([field(one) for one in kind])
+        return pa.struct([field(child) for child in kind])
     if types.is_map(kind):
         return pa.map_(field(kind.key_field), field(kind.item_field), keys_sorted=kind.keys_sorted)
     if types.is_fixed_size_list(kind):
@@ -273,8 +273,8 @@ def _positions(rows: Iterable[int], places: pa.Int64Array) -> Iterator[int]:
         yield at
 
 
-def _numbers(found: Iterable[tuple[int, pa.Int64Array]]) -> Iterator[tuple[int, memoryview]]:
-    return ((row_group, numbers_of(rows)) for row_group, rows in found)
+def _numbers(positions: Iterable[tuple[int, pa.Int64Array]]) -> Iterator[tuple[int, memoryview]]:
+    return ((row_group, numbers_of(rows)) for row_group, rows in positions)
 
 
 class _Rows(NamedTuple):
@@ -289,14 +289,14 @@ class _Rows(NamedTuple):
 
 def _slice(groups: Sequence[_Rows], first: int, count: int) -> list[_Rows]:
     """Rows `first` to `first` + `count` of the rows of several row groups."""
-    found = []
+    parts = []
     for group in groups:
         some = group.rows[first : first + count]
         if len(some):
-            found.append(group._replace(rows=some))
+            parts.append(group._replace(rows=some))
         count -= len(some)
         first = max(first - len(group.rows), 0)
-    return found
+    return parts
 
 
 _DAYS: Final = (2333938, 2547238)
@@ -308,8 +308,8 @@ def _int96(values: pa.FixedSizeBinaryArray) -> tuple[np.ndarray[Any, Any], np.nd
     import numpy as np  # few files have such a column
 
     data = b"".join(values.drop_null().to_pylist())
-    found = np.frombuffer(data, np.dtype([("nanos", "<i8"), ("day", "<i4")]))
-    return found["day"], found["nanos"]
+    timestamps = np.frombuffer(data, np.dtype([("nanos", "<i8"), ("day", "<i4")]))
+    return timestamps["day"], timestamps["nanos"]
 
 
 def _instant(kind: pa.DataType) -> pa.DataType:
@@ -342,35 +342,35 @@ class Records:
         return {c.index for c in self._file.columns if columns is None or c.path in columns}
 
     def read(
-        self, found: Sequence[tuple[int, pa.Int64Array]], columns: Sequence[str] | None
+        self, positions: Sequence[tuple[int, pa.Int64Array]], columns: Sequence[str] | None
     ) -> Iterator[pa.RecordBatch]:
         """Read rows of row groups, with these columns (None: all).
 
         Args:
-            found: the numbers of one or more row groups, and the ascending positions of rows in each.
+            positions: the numbers of one or more row groups, and the ascending positions of rows in each.
             columns: the paths of the columns.
 
         Raises:
             CorruptFile, UnsupportedError: the rows can't be read.
         """
         chosen = self.chosen(columns)
-        with self._faults(f"the rows of row group {found[0][0]}"):
-            self._choose_unit(found, chosen)
-            groups = (_Rows(number, rows, self._paged(number, chosen, rows)) for number, rows in _numbers(found))
+        with self._faults(f"the rows of row group {positions[0][0]}"):
+            self._choose_unit(positions, chosen)
+            groups = (_Rows(number, rows, self._paged(number, chosen, rows)) for number, rows in _numbers(positions))
             for ordinals, some in groupby(groups, lambda group: frozenset(group.paged)):
                 batches = self._alike(list(some), chosen - ordinals)
                 for batch in batches:  # in nanoseconds, they need no zone: the type is that of INT96 alone
                     yield batch if self._unit is None else batch.cast(self.with_instants(batch.schema))
 
-    def _choose_unit(self, found: Sequence[tuple[int, pa.Int64Array]], columns: set[int]) -> None:
+    def _choose_unit(self, positions: Sequence[tuple[int, pa.Int64Array]], columns: set[int]) -> None:
         """Read INT96 timestamps in microseconds if a row has one that nanoseconds can't hold, such as 9999-12-31.
 
         Raises UnsupportedError if another one has nanoseconds, which microseconds would cut.
         """
         footer = self._filters.footer
         cut: set[str] = set()
-        for column in (one for one in self._int96 if one.index in columns):
-            for number, rows in found:
+        for column in (leaf for leaf in self._int96 if leaf.index in columns):
+            for number, rows in positions:
                 (chunk,) = self._chunks(number, {column.index})
                 every = ChosenPages(chunk, footer.row_group(number).rows, None)
                 for part in page_decoder.decoded(self._file.source, footer.start, [every]):
@@ -394,17 +394,21 @@ class Records:
 
         A column with fields of INT96 and of other timestamps, which no writer makes, keeps its type.
         """
-        names = {one.path.partition(".")[0] for one in self._int96} | {one.path for one in self._int96}
+        names = {column.path.partition(".")[0] for column in self._int96} | {column.path for column in self._int96}
         others = {
-            one.path.partition(".")[0] for one in self._file.columns if one.unit is not None and "." in one.path
+            column.path.partition(".")[0]
+            for column in self._file.columns
+            if column.unit is not None and "." in column.path
         }
         wanted = names - others
-        fields = [(one, _with_leaves(one.type, _instant) if one.name in wanted else one.type) for one in schema]
-        return pa.schema([one.with_type(kind) for one, kind in fields])
+        fields = [
+            (field, _with_leaves(field.type, _instant) if field.name in wanted else field.type) for field in schema
+        ]
+        return pa.schema([field.with_type(kind) for field, kind in fields])
 
     @cached_property
     def _int96(self) -> Sequence[Column]:
-        return [one for one in self._file.columns if one.physical == "INT96"]
+        return [column for column in self._file.columns if column.physical == "INT96"]
 
     def _alike(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
         """Read rows of row groups whose paged columns are the same. These other columns are read whole."""
@@ -442,10 +446,10 @@ class Records:
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if isinstance(error, BloomError):
                 raise
-            said = " ".join(str(error).split())[:200]
+            reason = " ".join(str(error).split())[:200]
             path = self._file.source.path
             raise CorruptFile(
-                f"{what} can't be read: {said}", path=path, hint="--select names the columns to read"
+                f"{what} can't be read: {reason}", path=path, hint="--select names the columns to read"
             ) from None
 
     def _chunks(self, row_group: int, columns: set[int]) -> list[ColumnChunk]:
@@ -468,11 +472,11 @@ class Records:
     def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, ChosenPages]:
         """The chunks of which only some pages are read, by the ordinals of their columns."""
         footer = self._filters.footer
-        found: dict[int, ChosenPages] = {}
+        paged: dict[int, ChosenPages] = {}
         count, local = footer.row_group(row_group).rows, not self._file.source.request_bytes
         some_rows = local and len(rows) * _OF_ROWS <= count
         if self._plan.whole(row_group):
-            return found
+            return paged
         columns = chosen & self.flat
         if some_rows and count <= _SMALL_ROWS:
             columns = {index for index in columns if footer.columns[index].physical not in _FIXED}
@@ -486,8 +490,8 @@ class Records:
                 pages = page_index.pages_by_headers(self._file.source, chunk, footer.start, count)
             some = page_index.with_rows(pages or (), rows)
             if pages is not None and (some_rows or page_index.worth(some, chunk)):
-                found[key.column] = ChosenPages(chunk, count, some, by_headers)
-        return found
+                paged[key.column] = ChosenPages(chunk, count, some, by_headers)
+        return paged
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -522,23 +526,23 @@ class Records:
             some = _slice(groups, at, step)
             rows = _count(some)
             try:
-                found = {index: self._values(some, index) for index in paged}
+                arrays = {index: self._values(some, index) for index in paged}
             except _TooManyBytes:
                 step = max(step // 8, 1)
                 continue
-            yield self._batch(found, None if others is None else others.slice(at, rows))
+            yield self._batch(arrays, None if others is None else others.slice(at, rows))
             at += rows
 
-    def _batch(self, paged: Mapping[int, pa.Array], others: pa.RecordBatch | None) -> pa.RecordBatch:
+    def _batch(self, arrays: Mapping[int, pa.Array], others: pa.RecordBatch | None) -> pa.RecordBatch:
         """A batch with the columns in the file's order."""
-        columns = {self._paths[index]: [array] for index, array in paged.items()}
+        columns = {self._paths[index]: [array] for index, array in arrays.items()}
         if others is not None:
             for name, column in zip(others.schema.names, others.columns, strict=True):  # names can be equal
                 columns.setdefault(name, []).append(column)
         fields = [field for field in self.reader.schema_arrow if field.name in columns]
-        found = [columns[field.name].pop(0) for field in fields]
-        kinds = [field.with_type(array.type) for field, array in zip(fields, found, strict=True)]
-        return pa.RecordBatch.from_arrays(found, schema=pa.schema(kinds))
+        ordered_arrays = [columns[field.name].pop(0) for field in fields]
+        kinds = [field.with_type(array.type) for field, array in zip(fields, ordered_arrays, strict=True)]
+        return pa.RecordBatch.from_arrays(ordered_arrays, schema=pa.schema(kinds))
 
     def _values(self, groups: Sequence[_Rows], column: int) -> pa.Array:
         """The values of a column in some rows, decoded by pages. Raises TooManyBytes for several rows."""
@@ -612,8 +616,8 @@ class Records:
         for batch in batches:
             end = bisect_left(rows, first + batch.num_rows, at)
             if end > at:
-                found = batch if self.schema == self.reader.schema_arrow else without_views(batch)
-                yield found.take(int64s(row - first for row in rows[at:end]))
+                output = batch if self.schema == self.reader.schema_arrow else without_views(batch)
+                yield output.take(int64s(row - first for row in rows[at:end]))
             first, at = first + batch.num_rows, end
             if at == len(rows):
                 return

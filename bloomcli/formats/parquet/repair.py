@@ -111,22 +111,22 @@ def _chunks(footer: Footer) -> Iterator[ChunkMetadata]:
     return map(footer.metadata, footer.chunk_keys())
 
 
-def _depends(found: ChunkMetadata) -> bool:
+def _depends(metadata: ChunkMetadata) -> bool:
     """Whether a chunk has bounds whose meaning depends on the column's order, or may have some that are encrypted."""
-    return found.encrypted or bool(found.column_index_offset) or found.bounds(True, False) != (None, None)
+    return metadata.encrypted or bool(metadata.column_index_offset) or metadata.bounds(True, False) != (None, None)
 
 
-def stored(found: ChunkMetadata) -> set[str]:
+def stored(metadata: ChunkMetadata) -> set[str]:
     """The page indexes that a chunk has."""
-    known = {COLUMN_INDEX: found.column_index_offset, OFFSET_INDEX: found.offset_index_offset}
-    return {kind for kind, offset in known.items() if offset}
+    offsets = {COLUMN_INDEX: metadata.column_index_offset, OFFSET_INDEX: metadata.offset_index_offset}
+    return {kind for kind, offset in offsets.items() if offset}
 
 
-def lacks_statistics(found: ChunkMetadata, *, bounds: bool) -> bool:
+def lacks_statistics(metadata: ChunkMetadata, *, bounds: bool) -> bool:
     """Whether a chunk has no null count or, if it can have `bounds`, no minimum or maximum."""
-    if found.null_count is None:
+    if metadata.null_count is None:
         return True
-    return bounds and found.null_count != found.num_values and None in found.bounds(True, False)
+    return bounds and metadata.null_count != metadata.num_values and None in metadata.bounds(True, False)
 
 
 def rows_change(row_group: int | None, stated: int, rows: int | None) -> StructureChange:
@@ -192,7 +192,7 @@ class Maker:
         self._filters = filters
         self._orders = orders
         self.chunk, self.key = chunk, chunk.key
-        self.found = filters.footer.metadata(self.key)
+        self.metadata = filters.footer.metadata(self.key)
         self.structures = structures
         self._stop = stop
         self._column = chunk.column
@@ -224,7 +224,7 @@ class Maker:
     def may_lack(self) -> bool:
         """Whether none of the structures that are added may have a right value: those that an earlier repair left out
         are missing still."""
-        if STATISTICS in self.structures and self.found.null_count is None:
+        if STATISTICS in self.structures and self.metadata.null_count is None:
             return False
         if OFFSET_INDEX in self.structures and not self._column.max_repetition_level:
             return False  # a row begins with each value, and so with each page
@@ -259,23 +259,23 @@ class Maker:
         chunk = self.chunk
         rows = self._filters.footer.row_group(chunk.row_group).rows
         try:
-            found = self.measured
+            measure = self.measured
         except CorruptFile:  # perhaps of a page that isn't the chunk's
             counted_here = values_in(self._filters, chunk, self._stop)
             if counted_here in {None, chunk.num_values}:
                 raise
         else:
-            if found.values == chunk.num_values and found.rows in {None, rows}:
+            if measure.values == chunk.num_values and measure.rows in {None, rows}:
                 return
             counted_here = values_in(self._filters, chunk, self._stop)
         if counted_here is None or counted_here == chunk.num_values:
             return
         right = replace(chunk, num_values=counted_here)
-        found = self._measured(right)
-        if (found.values, found.rows) != (counted_here, rows):
+        measure = self._measured(right)
+        if (measure.values, measure.rows) != (counted_here, rows):
             return
         self.chunk = right
-        self.measured = found
+        self.measured = measure
         self.values["num_values"] = counted_here
         problem = f"num_values is {chunk.num_values}, and the pages have {counted(counted_here, 'value')}"
         self.changes.append(change(chunk, ROWS, "replace", (problem,)))
@@ -290,7 +290,7 @@ class Maker:
                 continue
             wrong.setdefault(fault.structure, []).append(fault.message)
             self._sorted_by = max(self._sorted_by, fault.proven)
-        if OFFSET_INDEX in wrong and COLUMN_INDEX in stored(self.found):
+        if OFFSET_INDEX in wrong and COLUMN_INDEX in stored(self.metadata):
             wrong.setdefault(COLUMN_INDEX, ["its pages are those of the offset index"])
         if self.measured.values == self.chunk.num_values:
             wrong.pop(ROWS, None)  # the numbers of rows of all columns decide
@@ -325,9 +325,9 @@ class Maker:
                 self.values[GEOSPATIAL], reason = claimed.mended(self.measured.shapes)
             action = "remove" if self.values[GEOSPATIAL] is None else action
         elif structure == ENCODINGS:  # readers that find none look at all encodings of the chunk
-            known = {page.encoding for page in self.measured.pages}
-            bits = self.found.encodings
-            bits |= sum(1 << number for name, number in ENUMS["Encoding"].items() if name in known)
+            encodings = {page.encoding for page in self.measured.pages}
+            bits = self.metadata.encodings
+            bits |= sum(1 << number for name, number in ENUMS["Encoding"].items() if name in encodings)
             if names_only_dictionaries(bits):
                 bits ^= PLAIN_DICTIONARY
             self.values |= {ENCODINGS: None, "encodings": encodings_in(bits)}
@@ -335,7 +335,7 @@ class Maker:
             action, reason = "keep", _UNMENDED
         elif structure == SORTING and self._sorted_by:
             by = sorting_columns(self._filters.footer, self.key.row_group)[: self._sorted_by]
-            self.values[SORTING] = [one.encoded for one in by]
+            self.values[SORTING] = [sorting.encoded for sorting in by]
         else:
             action, self.values[structure] = "remove", None
         self.changes.append(change(self.chunk, structure, action, problems, reason=reason))
@@ -343,21 +343,21 @@ class Maker:
     def _put_statistics(self, *, mends: bool) -> str | None:
         """Set the fields of the statistics that are missing, or all of them if this `mends` the statistics. Returns
         why there are no bounds; None if there are some."""
-        found, there, column = self.measured, self.found, self._column
+        measure, metadata, column = self.measured, self.metadata, self._column
         fields: dict[str, Value | None] = {}
-        if mends or there.null_count is None:
-            fields["null_count"] = found.nulls
-        reason = self._why_no_bounds([found], "its values are all NaN")
-        if mends or (reason is None and None in there.bounds(True, False)):
-            for name, bound, cut in (("min", found.low, cut_low), ("max", found.high, cut_high)):
+        if mends or metadata.null_count is None:
+            fields["null_count"] = measure.nulls
+        reason = self._why_no_bounds([measure], "its values are all NaN")
+        if mends or (reason is None and None in metadata.bounds(True, False)):
+            for name, bound, cut in (("min", measure.low, cut_low), ("max", measure.high, cut_high)):
                 whole = None if reason is not None else bound
                 short = None if whole is None else self._shown(whole, cut)
                 fields[f"{name}_value"] = short
                 fields[f"is_{name}_value_exact"] = None if short is None else short == whole
         if has_floats(column) and (mends or (fields and self._orders.is_total(column))):
-            fields["nan_count"] = found.nans
+            fields["nan_count"] = measure.nans
         if mends:  # the old bounds have another order for some types, and readers don't need them
-            fields |= {"min": None, "max": None, "distinct_count": found.distinct}
+            fields |= {"min": None, "max": None, "distinct_count": measure.distinct}
         self.values |= {f"{STATISTICS}.{name}": value for name, value in fields.items()}
         return reason
 
@@ -368,10 +368,10 @@ class Maker:
             pages = [*map(_place, self._full())]
         else:
             try:
-                found, rows = page_index.pages_in(
+                places, rows = page_index.pages_in(
                     self._filters.source, self.chunk, self._filters.footer.start, self._stop, empty=self._lists_all
                 )
-                pages = [(page.offset, page.length, page.first_row) for page in found]
+                pages = [(page.offset, page.length, page.first_row) for page in places]
             except (CorruptFile, UnsupportedError) as error:
                 raise _NoRightValue(error.reason) from None
         if rows is None:
@@ -434,7 +434,7 @@ class Maker:
         """The pages' facts as the column index has them."""
         total = self._orders.is_total(self._column) and has_floats(self._column)
         # writers count the entries of empty lists as nulls or don't: two counts that differ contradict each other
-        agree = self.found.null_count in {None, self.measured.nulls} or f"{STATISTICS}.null_count" in self.values
+        agree = self.metadata.null_count in {None, self.measured.nulls} or f"{STATISTICS}.null_count" in self.values
         return [
             IndexedPage(
                 None if page.low is None else self._shown(page.low, cut_low),
@@ -505,32 +505,36 @@ class RepairPlan(Change):
         """Whether the structures are made already."""
         if self._planned:
             filters.source.will_read(map(chunk_range, (maker.chunk for maker in self._work)))
-            deque(self._made(repair.threads, lambda _: None, ()), 0)
-            self.measured = of_columns(made.of_column for made in self._work if made.of_column is not None)
+            deque(self._make_all(repair.threads, lambda _: None, ()), 0)
+            self.measured = of_columns(maker.of_column for maker in self._work if maker.of_column is not None)
             if not repair.add:
                 self._mend_rows()
-        changes = [(made.key, one) for made in self._work for one in made.changes]
-        gone = {Part(one.structure, key) for key, one in changes if one.structure in _INDEXES and one.problems}
+        changes = [(maker.key, structure_change) for maker in self._work for structure_change in maker.changes]
+        gone = {
+            Part(structure_change.structure, key)
+            for key, structure_change in changes
+            if structure_change.structure in _INDEXES and structure_change.problems
+        }
         super().__init__(filters, set(), puts=bool(self._work), appends=appends, indexes=gone)
         if self._work:
             self.remarks = extension_remarks(filters.footer, "page indexes")
         self._estimated = ()
-        self.bytes_to_decode = sum(one.bytes_to_decode for one in self._work)  # to mend, they were read already
+        self.bytes_to_decode = sum(maker.bytes_to_decode for maker in self._work)  # to mend, they were read already
 
     def _choose(self) -> Iterator[Maker]:
         """Yield the chunks in which something is added or judged. Raises CorruptFile, UnsupportedError."""
         footer = self.filters.footer
         for key in footer.chunk_keys():
-            found = footer.metadata(key)
-            chunk = footer.chunk(key, found)
+            metadata = footer.metadata(key)
+            chunk = footer.chunk(key, metadata)
             empty = not footer.row_group(key.row_group).rows or not (chunk.num_values or chunk.encrypted)
             if self._add and empty:
                 continue
             chosen = self._columns is None or key.column in self._columns
             structures = set(STRUCTURES) if chosen else set()
             if self._add:
-                structures = self._missing(chunk, found, chosen=chosen)
-            structures = self._readable(chunk, found, structures)
+                structures = self._missing(chunk, metadata, chosen=chosen)
+            structures = self._readable(chunk, metadata, structures)
             if structures:
                 yield Maker(self.filters, self._orders, chunk, structures, self._stop)
 
@@ -539,16 +543,16 @@ class RepairPlan(Change):
         those of all row groups."""
         footer = self.filters.footer
         by_group: dict[int, list[Maker]] = {}
-        for made in self._work:
-            by_group.setdefault(made.key.row_group, []).append(made)
+        for maker in self._work:
+            by_group.setdefault(maker.key.row_group, []).append(maker)
         total: int | None = 0
         for group in range(footer.row_group_count):
             stated, parts = footer.row_group(group).rows, by_group.get(group, [])
             rows = self._rows_of(group, stated, parts)
-            if rows != stated and any(made.rows not in {None, stated} for made in parts):
+            if rows != stated and any(maker.rows not in {None, stated} for maker in parts):
                 parts[0].changes.append(rows_change(group, stated, rows))
                 if rows is not None:  # next to the other field of the row group
-                    to = next((made for made in parts if SORTING in made.values), parts[0])
+                    to = next((maker for maker in parts if SORTING in maker.values), parts[0])
                     to.values[ROWS] = rows
             total = None if total is None or rows is None else total + rows
         stated = sum(footer.row_group(group).rows for group in range(footer.row_group_count))
@@ -559,42 +563,42 @@ class RepairPlan(Change):
     def _rows_of(self, group: int, stated: int, parts: list[Maker]) -> int | None:
         """The rows of a row group, if the pages of columns prove them: of the columns that were read, if the metadata
         agree, else of all columns."""
-        found = {made.rows for made in parts}
-        if found == {stated}:
+        counts = {maker.rows for maker in parts}
+        if counts == {stated}:
             return stated
-        if len(found) != 1 or None in found:
+        if len(counts) != 1 or None in counts:
             return None
-        known = {made.key for made in parts}
+        keys = {maker.key for maker in parts}
         footer = self.filters.footer
         for key in footer.chunk_keys(None, group):
-            if key in known:
+            if key in keys:
                 continue
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 return None
             try:
-                found.add(page_index.pages_in(self.filters.source, chunk, footer.start, self._stop)[1])
+                counts.add(page_index.pages_in(self.filters.source, chunk, footer.start, self._stop)[1])
             except (CorruptFile, UnsupportedError):
                 return None
-        return found.pop() if len(found) == 1 else None
+        return counts.pop() if len(counts) == 1 else None
 
-    def _missing(self, chunk: ColumnChunk, found: ChunkMetadata, *, chosen: bool) -> set[str]:
+    def _missing(self, chunk: ColumnChunk, metadata: ChunkMetadata, *, chosen: bool) -> set[str]:
         """The structures that are added. `chosen`: the user has chosen the column."""
         column = chunk.column
         wanted: set[str] = set()
         if PAGE_INDEX in self._add:
             wanted = {OFFSET_INDEX, COLUMN_INDEX} if chosen else {OFFSET_INDEX}
-            wanted -= stored(found)
+            wanted -= stored(metadata)
         without_bounds = self._orders.why_none(column)
         if COLUMN_INDEX in wanted and without_bounds is not None:
             wanted.remove(COLUMN_INDEX)
             self._leave(chunk, {COLUMN_INDEX}, without_bounds)
         if chosen and STATISTICS in self._add:
-            lacking = lacks_statistics(found, bounds=without_bounds is None)
+            lacking = lacks_statistics(metadata, bounds=without_bounds is None)
             wanted |= {STATISTICS} if lacking else set()
         return wanted
 
-    def _readable(self, chunk: ColumnChunk, found: ChunkMetadata, structures: set[str]) -> set[str]:
+    def _readable(self, chunk: ColumnChunk, metadata: ChunkMetadata, structures: set[str]) -> set[str]:
         """The structures without those that need values that can't be read. Raises UnsupportedError for values of a
         column that was chosen by name and is encrypted."""
         column = chunk.column
@@ -607,21 +611,26 @@ class RepairPlan(Change):
             return structures
         self._leave(
             chunk,
-            needing if self._add else {STATISTICS, *stored(found)},
+            needing if self._add else {STATISTICS, *stored(metadata)},
             reason,
         )
         return structures - needing
 
     def _leave(self, chunk: ColumnChunk, structures: Iterable[str], reason: str) -> None:
-        self._left += [change(chunk, one, "keep", reason=reason) for one in sorted(structures)]
+        self._left += [change(chunk, structure, "keep", reason=reason) for structure in sorted(structures)]
 
     @cached_property
     def structures(self) -> tuple[StructureChange, ...]:  # type: ignore[override]
         """The planned changes, and what is left as it is."""
         if self._planned:
-            return (*(one for made in self._work for one in made.changes), *self._left)
-        planned = ((maker.chunk, one) for maker in self._work for one in STRUCTURES if one in maker.structures)
-        return (*(change(chunk, one, "add") for chunk, one in planned), *self._left)
+            return (*(structure_change for maker in self._work for structure_change in maker.changes), *self._left)
+        planned = (
+            (maker.chunk, structure)
+            for maker in self._work
+            for structure in STRUCTURES
+            if structure in maker.structures
+        )
+        return (*(change(chunk, structure, "add") for chunk, structure in planned), *self._left)
 
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]
@@ -633,7 +642,7 @@ class RepairPlan(Change):
         if not self._planned:
             return fixed + sum(_CHUNK_BYTES + _index_bound(footer, maker) for maker in self._work)
         rows = 0 if self._rows is None else _CHUNK_BYTES
-        return fixed + rows + sum(_CHUNK_BYTES + made.held for made in self._work if made.changes)
+        return fixed + rows + sum(_CHUNK_BYTES + maker.held for maker in self._work if maker.changes)
 
     def reads(self) -> Iterator[tuple[int, int]]:
         """The chunks that are decoded, or whose page headers are read; none once they were."""
@@ -641,31 +650,31 @@ class RepairPlan(Change):
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The body, and then the page indexes; to add them, they are made while the body is copied."""
-        made = self._work
+        makers = self._work
         kept = itertools.chain.from_iterable(map(slices, self.kept()))
         if self._planned:
             tick(self.bytes_to_decode)
             yield from kept
         else:
             self.filters.source.will_read(self.reads())
-            yield from self._made(threads, tick, kept)
+            yield from self._make_all(threads, tick, kept)
         for structure in _INDEXES:
-            for one in made:
-                if structure in one.indexes:
-                    yield from self.put(Part(structure, one.key), [one.indexes[structure]])
-        self.values |= {one.key: one.values for one in made if one.values}
-        if self._orders.added and any(one.values or COLUMN_INDEX in one.indexes for one in made):
+            for maker in makers:
+                if structure in maker.indexes:
+                    yield from self.put(Part(structure, maker.key), [maker.indexes[structure]])
+        self.values |= {maker.key: maker.values for maker in makers if maker.values}
+        if self._orders.added and any(maker.values or COLUMN_INDEX in maker.indexes for maker in makers):
             self.values[None] = {COLUMN_ORDERS: self._orders.type_orders}
         if self._rows is not None:
             self.values[None] = {ROWS: self._rows}
-        changes = (*(change for one in made for change in one.changes), *self._left)
+        changes = (*(change for maker in makers for change in maker.changes), *self._left)
         remarks = () if self._queue is None else self._queue.remarks
-        yield from self.finish((), sum(one.bytes_to_decode for one in made), remarks, changes)
+        yield from self.finish((), sum(maker.bytes_to_decode for maker in makers), remarks, changes)
 
-    def _made(self, threads: int, tick: Tick, pieces: Iterable[T]) -> Iterator[T]:
+    def _make_all(self, threads: int, tick: Tick, pieces: Iterable[T]) -> Iterator[T]:
         """Yield some pieces while `threads` threads make the new structures."""
-        jobs = (Job(decoding_bytes(maker.chunk), partial(self._one, maker, tick)) for maker in self._work)
-        with BuildQueue(jobs, threads, lambda made: made.held, self._stop) as queue:
+        jobs = (Job(decoding_bytes(maker.chunk), partial(self._make_one, maker, tick)) for maker in self._work)
+        with BuildQueue(jobs, threads, lambda maker: maker.held, self._stop) as queue:
             self._queue = queue
             queue.start_jobs()
             for piece in pieces:
@@ -675,7 +684,7 @@ class RepairPlan(Change):
                 queue.take()
                 queue.start_jobs()
 
-    def _one(self, maker: Maker, tick: Tick) -> Maker:
+    def _make_one(self, maker: Maker, tick: Tick) -> Maker:
         """Make the structures of one chunk."""
         maker.run(adds=bool(self._add))
         tick(maker.bytes_to_decode)
@@ -689,10 +698,10 @@ def _index_bound(footer: Footer, maker: Maker) -> int:
     if not maker.structures.intersection(_INDEXES):
         return 0
     pages = 1 + max(chunk.num_values // _PAGE_VALUES, chunk.uncompressed_bytes // _PAGE_BYTES)
-    if not chunk.encrypted and maker.found.has_encoding_stats:
+    if not chunk.encrypted and maker.metadata.has_encoding_stats:
         meta = footer.meta_struct(maker.key)
         some = (Struct("PageEncodingStats", footer.raw, at, meta.location) for at in meta.list_starts(ENCODINGS)[:-1])
-        pages = max(pages, min(sum(max(one.integer("count") or 0, 0) for one in some), chunk.num_values))
+        pages = max(pages, min(sum(max(stats.integer("count") or 0, 0) for stats in some), chunk.num_values))
     bounds = (
         2 * (min(width_of(chunk.column) or BOUND_BYTES, BOUND_BYTES) + 2) if COLUMN_INDEX in maker.structures else 0
     )

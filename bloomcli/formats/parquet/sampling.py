@@ -27,26 +27,26 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
     footer = filters.footer
     for key in footer.chunk_keys({column.index}):
         group, size = footer.row_group(key.row_group), footer.row_group_bytes(key.row_group)
-        found = footer.metadata(key)
-        if not found.has_metadata:  # encrypted
+        metadata = footer.metadata(key)
+        if not metadata.has_metadata:  # encrypted
             yield Extent(group.rows, size, 0, group.rows, None, doubtful=True)
             continue
-        count = found.num_values or 0
-        nulls, low, high = footer.statistics(key, found, column)
-        has_filter = filter_offset(found) is not None
-        length = found.bloom_filter_length
-        dictionary = bool(found.encodings & _DICTIONARIES)
+        count = metadata.num_values or 0
+        nulls, low, high = footer.statistics(key, metadata, column)
+        has_filter = filter_offset(metadata) is not None
+        length = metadata.bloom_filter_length
+        dictionary = bool(metadata.encodings & _DICTIONARIES)
         yield Extent(
             rows=group.rows,
             row_group_bytes=size,
-            chunk_bytes=found.total_compressed_size or 0,
+            chunk_bytes=metadata.total_compressed_size or 0,
             values=count - (nulls or 0),
             nulls=nulls,
             low=low,
             high=high,
             empty=not count or nulls == count,
-            doubtful=found.encrypted or not _readable(found.codec),
-            only_dictionary=(dictionary or has_filter) and footer.only_dictionary(key, found),
+            doubtful=metadata.encrypted or not _readable(metadata.codec),
+            only_dictionary=(dictionary or has_filter) and footer.only_dictionary(key, metadata),
             filter_bytes=None if not has_filter else 0 if length is None else bitset_bytes_in(length),
         )
 
@@ -75,19 +75,19 @@ def page_reads(filters: Filters, column: Column, unit: int, stop: Stop) -> tuple
     chunk, order = footer.chunk(key), footer.order(column)
     if chunk.encrypted or footer.metadata(key).column_index_offset or order_of(column, order) == kernels.NO_ORDER:
         return None
-    found = measured(filters, chunk, Measure(chunk, order), stop)
+    measure = measured(filters, chunk, Measure(chunk, order), stop)
     pages = [
         (key_of(page.low, column), key_of(page.high, column), page.size)
-        for page in found.pages
+        for page in measure.pages
         if page.low is not None and page.high is not None
     ]
     # a page within a row, or without bounds, or with a value that is too long: `repair` makes no column index
-    whole = all(page.begins and (page.low is not None or page.only_nulls) for page in found.pages)
+    whole = all(page.begins and (page.low is not None or page.only_nulls) for page in measure.pages)
     if any(low is None or high is None for low, high, _ in pages):
         return None
-    if found.unknown or found.rows is None or not whole or not pages:
+    if measure.unknown or measure.rows is None or not whole or not pages:
         return None
-    return sum(page.size for page in found.pages), lookup_bytes(pages)
+    return sum(page.size for page in measure.pages), lookup_bytes(pages)
 
 
 def _row_group(

@@ -107,8 +107,8 @@ def leaf_columns(top: Struct) -> tuple[Column, ...]:
     """The leaf columns of FileMetaData's schema, in schema order. Paths don't include the root's name."""
     starts = top.list_starts("schema")[:-1]
     raw = top.raw("schema") or b""
-    known, spark, columns = _SchemaCache.last  # other threads can replace it
-    if not starts or raw != known or (spark is not None and spark != _spark_schema(top)):
+    last_raw, spark, columns = _SchemaCache.last  # other threads can replace it
+    if not starts or raw != last_raw or (spark is not None and spark != _spark_schema(top)):
         leaves, variants = _read(top)
         candidates, spark = unannotated(leaves, variants), None
         if candidates:
@@ -256,11 +256,11 @@ def _logical(element: Struct) -> Logical:
     raw = element.raw("logicalType")
     if raw is not None:
         try:
-            found = _from_union(raw)
+            logical = _from_union(raw)
         except CorruptFile as error:
             raise element.location.fault(error.reason, element.start, "logicalType") from None
-        if found.text is not None:
-            return found
+        if logical.text is not None:
+            return logical
     converted = element.integer("converted_type")
     if converted is None:
         return Logical()
@@ -294,10 +294,10 @@ def _value(struct: Struct, field: str, name: str) -> Struct:
 
 
 def _required(struct: Struct, field: str, read: Callable[[str], T | None]) -> T:
-    found = read(field)
-    if found is None:
+    value = read(field)
+    if value is None:
         raise struct.location.fault(f"{struct.name} has no required field {field}", struct.start, field)
-    return found
+    return value
 
 
 def _from_converted(name: str, scale: int, precision: int) -> Logical:

@@ -47,12 +47,12 @@ def cipher_of(footer: Footer, key: ChunkKey) -> Cipher | None:
     return None if footer.encryption is None else footer.encryption.ciphers.get(key)
 
 
-def sealed(footer: Footer, part: Part, plain: Sequence[bytes | bytearray]) -> Sequence[bytes | bytearray]:
+def sealed(footer: Footer, part: Part, plaintext: Sequence[bytes | bytearray]) -> Sequence[bytes | bytearray]:
     """A filter's header and bits, or a page index, as they are stored."""
     cipher = cipher_of(footer, part.key)
     if cipher is None:
-        return plain
-    return [cipher.encrypt(data, kind) for data, kind in zip(plain, _KINDS[part.kind], strict=True)]
+        return plaintext
+    return [cipher.encrypt(data, kind) for data, kind in zip(plaintext, _KINDS[part.kind], strict=True)]
 
 
 def digest(footer: Footer, part: Part, stored: bytes) -> int | None:
@@ -82,10 +82,10 @@ def tail(source: Source, old: Footer, new: bytes) -> bytes:
         raise ValueError("the footer's key isn't known")
     cipher = encryption.footer_cipher
     after = Footer(old.path, old.file_bytes, old.start, new)
-    plain = b"".join(_sealed(old, after, encryption))
+    plaintext = b"".join(_sealed(old, after, encryption))
     if not encryption.plaintext_footer:
-        return encrypted_tail(source, cipher, plain)
-    footer = plain + cipher.signature(plain)
+        return encrypted_tail(source, cipher, plaintext)
+    footer = plaintext + cipher.signature(plaintext)
     return footer + len(footer).to_bytes(4, "little") + spec.MAGIC
 
 

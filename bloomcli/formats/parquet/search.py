@@ -101,7 +101,7 @@ class ParquetSearch(ColumnSearch):
             yield from super().together(several)
             return
         yield from page_decoder.runs(
-            several, lambda one: (one.rows, one.chunk_bytes), (_ROWS_TOGETHER, _BYTES_TOGETHER)
+            several, lambda candidates: (candidates.rows, candidates.chunk_bytes), (_ROWS_TOGETHER, _BYTES_TOGETHER)
         )
 
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
@@ -123,14 +123,14 @@ class ParquetSearch(ColumnSearch):
             for part in (part for several in parts for part in several.by_chunk()):
                 self.pages_read += part.pages
                 candidates = with_values[part.chunk][0]
-                found = _among(forms.take(positions.slice(first, len(part.values))), candidates.forms)
+                value_forms = _among(forms.take(positions.slice(first, len(part.values))), candidates.forms)
                 first += len(part.values)
                 if candidates.nan and wanted.nan is not None:
-                    found = pc.if_else(pc.fill_null(is_nan(part.values), False), len(wanted.forms), found)
-                there = pc.indices_nonzero(found.is_valid())
-                if len(there):
+                    value_forms = pc.if_else(pc.fill_null(is_nan(part.values), False), len(wanted.forms), value_forms)
+                hits = pc.indices_nonzero(value_forms.is_valid())
+                if len(hits):
                     repeated = self._column.max_repetition_level > 0
-                    yield candidates, each_row(part.rows.take(there), found.take(there), repeated=repeated)
+                    yield candidates, each_row(part.rows.take(hits), value_forms.take(hits), repeated=repeated)
 
     def _decoded_whole(self, wanted: WantedValues, searched: Sequence[Candidates]) -> Iterator[DecodedValues] | None:
         """The values of row groups that can be decoded whole; None if they can't be."""
@@ -160,12 +160,12 @@ class ParquetSearch(ColumnSearch):
 
     def _chunk(self, row_group: int) -> tuple[ChunkKey, ColumnChunk]:
         """The column's chunk in a row group."""
-        found = self._chunks.get(row_group)
-        if found is None:
+        entry = self._chunks.get(row_group)
+        if entry is None:
             footer, index = self._filters.footer, self._column.index
             key = ChunkKey(row_group, index)
-            found = self._chunks[row_group] = key, footer.chunk(key)
-        return found
+            entry = self._chunks[row_group] = key, footer.chunk(key)
+        return entry
 
     def _every_chunk(self) -> Iterator[ColumnChunk]:
         """Yield the column's chunk in each row group."""
@@ -222,12 +222,12 @@ class ParquetSearch(ColumnSearch):
             whole = max(whole, self._file.source.part_bytes)
         chunks = list(self._every_chunk())
         looked_up = {c.row_group for c in chunks if c.row_group in units and c.compressed_bytes > whole}
-        found = answer.answers(self._file.unit_facts(self._column, literals, looked_up), explain=False)
-        answered = {candidates.row_group: candidates for candidates in self.of_units(wanted, literals, found)}
+        answers = answer.answers(self._file.unit_facts(self._column, literals, looked_up), explain=False)
+        answered = {candidates.row_group: candidates for candidates in self.of_units(wanted, literals, answers)}
         for chunk in chunks:
             group, rows = chunk.row_group, footer.row_group(chunk.row_group).rows
-            there = group in units
-            forms, nan = wanted.every if there else wanted.every[:0], there and wanted.nan is not None
+            in_units = group in units
+            forms, nan = wanted.every if in_units else wanted.every[:0], in_units and wanted.nan is not None
             if checked:
                 forms = wanted.within(forms, *self._bounds(chunk))
             unread = Candidates(group, rows, chunk.compressed_bytes, forms, nan=nan, trusted=checked)
@@ -242,9 +242,9 @@ class ParquetSearch(ColumnSearch):
             chosen, flat = self._records.columns_to_announce(columns) if rows else (set(), set())
             self._plan.prepare(self._column.index, candidates, has_within, chosen, flat)
 
-    def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    def records(self, rows: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Read rows of row groups."""
-        return self._records.read([(some.candidates.row_group, some.rows) for some in found], columns)
+        return self._records.read([(some.candidates.row_group, some.rows) for some in rows], columns)
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records."""
@@ -277,9 +277,9 @@ class ParquetSearch(ColumnSearch):
         query = kernels.FilterQuery(
             parquet_limits.THRIFT_MAX_DEPTH,
             {ids[field]: footer.top.raw(field) for field in _SAME},
-            array("i", (number for one in footer.columns for number in _numbers(footer, one))),
+            array("i", (number for leaf in footer.columns for number in _numbers(footer, leaf))),
             column.index,
-            None if summed is None else bytes(one.index in summed for one in footer.columns),
+            None if summed is None else bytes(leaf.index in summed for leaf in footer.columns),
             hashes,
             array("q", wanted.keys or ()).tobytes() if bounded else None,
         )
@@ -304,21 +304,21 @@ class ParquetSearch(ColumnSearch):
 _NULL: Final = pa.nulls(1, pa.int64())[0]
 
 
-def _among(found: pa.Int64Array, forms: pa.Int64Array) -> pa.Int64Array:
+def _among(positions: pa.Int64Array, forms: pa.Int64Array) -> pa.Int64Array:
     """Replace positions of forms that aren't among the ascending ones of a row group, which can't have the others by
     its filter or statistics, by nulls."""
     if not len(forms):
-        return pa.nulls(len(found), pa.int64())
+        return pa.nulls(len(positions), pa.int64())
     low, high = forms[0], forms[-1]  # scalars of Arrow: a comparison with Python's numbers would import pandas
     first, last = low.as_py(), high.as_py()
     if last - first < len(forms):  # all between two bounds
-        least, most = pc.min_max(found).as_py().values()
+        least, most = pc.min_max(positions).as_py().values()
         if least is None or first <= least <= most <= last:
-            return found
-        inside = pc.and_(pc.greater_equal(found, low), pc.less_equal(found, high))
+            return positions
+        inside = pc.and_(pc.greater_equal(positions, low), pc.less_equal(positions, high))
     else:
-        inside = pc.is_in(found, value_set=forms)
-    return pc.if_else(inside, found, _NULL)
+        inside = pc.is_in(positions, value_set=forms)
+    return pc.if_else(inside, positions, _NULL)
 
 
 def _has_within(wanted: WantedValues, candidates: Candidates) -> HasWithin | None:
@@ -341,8 +341,8 @@ _SAME: Final = ("schema", "created_by", "column_orders")
 def _numbers(footer: Footer, column: Column) -> tuple[int, int, int, int]:
     """The numbers of a column for `kernels.FilterQuery`."""
     trust = footer.trust(column)
-    plain = column.logical is None or kind_of(column) == "INTEGER"  # `_may_match` sees the type as Arrow reads it
-    direct = plain and column.signed and not column.max_repetition_level and column.max_definition_level < 2
+    integer = column.logical is None or kind_of(column) == "INTEGER"  # `_may_match` sees the type as Arrow reads it
+    direct = integer and column.signed and not column.max_repetition_level and column.max_definition_level < 2
     flags = _ORDERED * trust.ordered + _DEPRECATED * trust.deprecated + _DIRECT * direct
     return spec.ENUMS["Type"].get(column.physical, -1), flags, *trust.kind_of_bounds
 
@@ -366,5 +366,5 @@ def _may_match(forms: pa.Array, column: int, source: Source, row_groups: Sequenc
     stored = whole_column(opened, row_groups, column, forms.type, values)
     if stored is None:
         return True
-    found = [pc.equal(stored, form) for form in forms] if len(forms) <= _FEW else [pc.is_in(stored, value_set=forms)]
-    return any(pc.any(some).as_py() for some in found)
+    masks = [pc.equal(stored, form) for form in forms] if len(forms) <= _FEW else [pc.is_in(stored, value_set=forms)]
+    return any(pc.any(some).as_py() for some in masks)

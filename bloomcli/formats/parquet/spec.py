@@ -91,8 +91,8 @@ parquet-format#531, which has no number yet."""
 @cache
 def enum_name(enum: str, value: int) -> str:
     """An enum value's name, or ``CODE 17`` where neither the IDL nor a known draft has one."""
-    known = next((name for name, number in ENUMS[enum].items() if number == value), None)
-    return known or _DRAFTS.get((enum, value), f"CODE {value}")
+    idl_name = next((name for name, number in ENUMS[enum].items() if number == value), None)
+    return idl_name or _DRAFTS.get((enum, value), f"CODE {value}")
 
 
 OTHER_ENCODINGS: Final = 63
@@ -185,8 +185,8 @@ class Struct:
 
     def span(self, field: str) -> Span | None:
         """Return the location of a field; None if the field is absent."""
-        found = self.spans.get(field_ids(self.name)[field])
-        return None if found is None else Span(*found)
+        span = self.spans.get(field_ids(self.name)[field])
+        return None if span is None else Span(*span)
 
     def _typed(self, field: str, *kinds: int) -> Span | None:
         """The location of a field of one of these types; None for other types, which readers skip."""
@@ -196,10 +196,10 @@ class Struct:
     def integer(self, field: str) -> int | None:
         """Return an integer field; None if it is missing or its width differs from the IDL's, as in other readers."""
         number, kind = _integer_field(self.name, field)
-        found = self.spans.get(number)
-        if found is None or found[0] != kind:
+        span = self.spans.get(number)
+        if span is None or span[0] != kind:
             return None
-        return kernels.compact_int(self.data, found[2])
+        return kernels.compact_int(self.data, span[2])
 
     def required_int(self, field: str, *, minimum: int = 0) -> int:
         """Return a required integer field, which must be at least `minimum`."""
@@ -223,12 +223,12 @@ class Struct:
         if span is None:
             return None
         try:
-            found, starts = kernels.compact_list(
+            element_kind, starts = kernels.compact_list(
                 self.data, span.start, parquet_limits.THRIFT_MAX_DEPTH, _INTEGERS_MOST
             )
         except kernels.CompactLimit:
             return None
-        return [kernels.compact_int(self.data, start) for start in starts[:-1]] if found == kind else None
+        return [kernels.compact_int(self.data, start) for start in starts[:-1]] if element_kind == kind else None
 
     def truth(self, field: str) -> bool | None:
         """Return a boolean field, whose value is its wire type; None if it is absent."""
@@ -242,8 +242,8 @@ class Struct:
 
     def text(self, field: str) -> str | None:
         """A binary field as text; bytes that aren't UTF-8 become backslash escapes."""
-        found = self.binary(field)
-        return None if found is None else found.decode("utf-8", "backslashreplace")
+        data = self.binary(field)
+        return None if data is None else data.decode("utf-8", "backslashreplace")
 
     def list_starts(self, field: str) -> list[int]:
         """Return the starts of a list's structures, and the list's end; empty if the list is absent.
@@ -296,16 +296,18 @@ _SHORT_LIST: Final = 15
 def encoded(name: str, fields: Mapping[str, Any]) -> bytes:
     """A structure of this name with these fields, each encoded as `field` does; without those that are None."""
     ids = field_ids(name)
-    return struct({ids[one]: field(name, one, value) for one, value in fields.items() if value is not None})
+    return struct(
+        {ids[field_name]: field(name, field_name, value) for field_name, value in fields.items() if value is not None}
+    )
 
 
-def field(name: str, one: str, value: Any) -> Field:
+def field(name: str, field_name: str, value: Any) -> Field:
     """A field of a structure, with the type that the IDL gives it.
 
     A member of an enum can be its name or its number. A structure is a mapping of its fields, or its encoded bytes;
     a list is a sequence, or its encoded bytes.
     """
-    kind = FIELDS[name][one][1]
+    kind = FIELDS[name][field_name][1]
     if kind == "bool":
         return (BOOLEAN_TRUE if value else BOOLEAN_FALSE), b""
     return wire_type(kind), _value(kind, value)
@@ -317,7 +319,7 @@ def _value(kind: str, value: Any) -> bytes:
         return varint(len(value)) + value if kind == "binary" else value
     element = element_of(kind)
     if element is not None:
-        return listed(wire_type(element), [_value(element, one) for one in value])
+        return listed(wire_type(element), [_value(element, item) for item in value])
     if kind in FIELDS:
         return encoded(kind, value)
     if kind == "double":

@@ -204,8 +204,8 @@ def _edits_of(footer: Footer, key: ChunkKey | None, values: Values) -> list[Edit
         if name.startswith(f"{STATISTICS}.")
     }
     of_group = {name: value for name, value in values.items() if name in _OF_ROW_GROUP}
-    known = {*of_chunk, *of_group}
-    of_metadata = {name: value for name, value in values.items() if name not in known and "." not in name}
+    names = {*of_chunk, *of_group}
+    of_metadata = {name: value for name, value in values.items() if name not in names and "." not in name}
     chunk = footer.chunk_struct(key)
     edits = set_fields(chunk, of_chunk)
     if of_group:
@@ -371,28 +371,30 @@ def check(old: Footer, raw: bytes, changed: Changed, moved: bool) -> None:
         )
 
 
-def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None) -> bool:
+def differs_only_in_filters(first: Footer, second: Footer, columns: set[int] | None) -> bool:
     """Whether two footers are equal except for filters of these columns (None: all)."""
 
     def claims(footer: Footer, columns: set[int] | None) -> list[tuple[ChunkKey, int | None]]:
         """The chunks whose metadata have a filter's offset or length, with the length."""
-        found = ((key, footer.metadata(key)) for key in footer.chunk_keys(columns))
-        there = ((key, one.bloom_filter_offset, one.bloom_filter_length) for key, one in found)
-        return [(key, length) for key, offset, length in there if (offset, length) != (None, None)]
+        chunks = ((key, footer.metadata(key)) for key in footer.chunk_keys(columns))
+        locations = ((key, metadata.bloom_filter_offset, metadata.bloom_filter_length) for key, metadata in chunks)
+        return [(key, length) for key, offset, length in locations if (offset, length) != (None, None)]
 
     def stripped(footer: Footer) -> bytes:
         return _without(footer, {key: _FIELDS[FILTER] for key, _ in claims(footer, columns)})
 
-    if stripped(one) == stripped(other):
+    if stripped(first) == stripped(second):
         return True
 
-    rest = set() if columns is None else set(range(one.column_count)) - columns
+    rest = set() if columns is None else set(range(first.column_count)) - columns
     # if filters were cut out, the bytes after them have moved
-    one_rest, other_rest = (_without(each, dict.fromkeys(each.chunk_keys(), _LOCATIONS)) for each in (one, other))
-    return claims(one, rest) == claims(other, rest) and one_rest == other_rest
+    first_rest, second_rest = (
+        _without(each, dict.fromkeys(each.chunk_keys(), _LOCATIONS)) for each in (first, second)
+    )
+    return claims(first, rest) == claims(second, rest) and first_rest == second_rest
 
 
-def differs_only_in_structures(one: Footer, other: Footer) -> bool:
+def differs_only_in_structures(first: Footer, second: Footer) -> bool:
     """Whether two footers are equal except for what `repair` mends, and what moves if it is replaced."""
 
     def rest(footer: Footer) -> bytes:
@@ -401,7 +403,7 @@ def differs_only_in_structures(one: Footer, other: Footer) -> bool:
             fields[key] = _MENDED if key.column else (*_MENDED, *_OF_ROW_GROUP)
         return _without(footer, fields)
 
-    return rest(one) == rest(other)
+    return rest(first) == rest(second)
 
 
 def movable_start(claims: list[Region], end: int) -> int:
@@ -437,12 +439,12 @@ def earlier_size(source: Source, footer: Footer, removed: set[ChunkKey], tail: b
     claims = regions(footer, lambda _: None)
     needed = max((c.end for c in claims if c.kind != FILTER or c.key not in removed), default=len(spec.MAGIC))
     waiting = [start for start in _starts(claims, removed) if start <= footer.start]
-    seen: set[int] = set()
-    while waiting and len(seen) < _MOST:
+    ends: set[int] = set()
+    while waiting and len(ends) < _MOST:
         end = waiting.pop()
-        if end in seen or end - len(tail) < needed:
+        if end in ends or end - len(tail) < needed:
             continue
-        seen.add(end)
+        ends.add(end)
         if source.read_at(end - len(tail), len(tail)) == tail:
             return end
         try:

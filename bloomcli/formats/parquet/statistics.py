@@ -133,18 +133,18 @@ _POINTS: Final = (1, 4)
 class ChunkClaims(Claims):
     """What the GeospatialStatistics of a chunk state."""
 
-    def __init__(self, found: Struct, column: Column) -> None:
-        self._found = found
-        box = found.struct("bbox", "BoundingBox")
-        types = found.integers("geospatial_types", I32) or []
+    def __init__(self, struct: Struct, column: Column) -> None:
+        self._struct = struct
+        box = struct.struct("bbox", "BoundingBox")
+        types = struct.integers("geospatial_types", I32) or []
         geographic = kind_of(column) == "GEOGRAPHY"
         super().__init__(None if box is None else [box.real(end) for end in BOX], types, geographic=geographic)
 
     def mended(self, shapes: Shapes) -> tuple[bytes | None, str | None]:
         """The statistics with what is wrong set right, or taken out with a reason if the right values aren't known.
         Returns (the encoded statistics; None if nothing is left, the reason)."""
-        types: Any = self._found.raw("geospatial_types")
-        box: Any = self._found.raw("bbox")
+        types: Any = self._struct.raw("geospatial_types")
+        box: Any = self._struct.raw("bbox")
         reason = "some values aren't known WKB" if shapes.unread else None
         if self.wrong_in_types(shapes):
             types = sorted(shapes.types) if reason is None else None
@@ -160,5 +160,5 @@ class ChunkClaims(Claims):
 
 def geospatial_claims(meta: Struct, column: Column) -> ChunkClaims | None:
     """What a chunk's metadata claim about its geometries; None without a claim. Raises CorruptFile."""
-    found = meta.struct(GEOSPATIAL, "GeospatialStatistics") if kind_of(column) in _SHAPES else None
-    return None if found is None else ChunkClaims(found, column)
+    struct = meta.struct(GEOSPATIAL, "GeospatialStatistics") if kind_of(column) in _SHAPES else None
+    return None if struct is None else ChunkClaims(struct, column)

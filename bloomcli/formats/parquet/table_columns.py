@@ -36,19 +36,19 @@ def columns_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[Column, 
         for node, steps in _leaves(child, (child.node.name,))
         if (column := node.column) is not None
     ]
-    found = find_columns(leaves, names, group_ids=groups, path=footer.path, offset=footer.start)
+    table_columns = find_columns(leaves, names, group_ids=groups, path=footer.path, offset=footer.start)
     ids = {leaf.ordinal: leaf.field_id for leaf in leaves}
     columns = tuple(
         replace(
             column,
-            path=found.paths.get(column.index) or other_path(column.path, names),
+            path=table_columns.paths.get(column.index) or other_path(column.path, names),
             field_id=ids.get(column.index),
-            not_in_table=column.index not in found.paths,
-            wide=found.wide.get(column.index),
+            not_in_table=column.index not in table_columns.paths,
+            wide=table_columns.wide.get(column.index),
         )
         for column in footer.columns
     )
-    return columns, found.missing_columns
+    return columns, table_columns.missing_columns
 
 
 def _tree(footer: Footer) -> tuple[_Element, set[int]]:

@@ -76,25 +76,25 @@ class _Reader:
 
     def struct(self, fields: dict[int, Any]) -> dict[str, Tree]:
         """Decode a structure. `fields`: thriftpy2's description of its known fields."""
-        found: dict[str, Tree] = {}
+        tree: dict[str, Tree] = {}
         number = 0
         while True:
             head = self._data[self._at]
             self._at += 1
             kind, delta = head & 0x0F, head >> 4
             if not kind:
-                return found
+                return tree
             number = number + delta if delta else self._integer()
             self._count(1)
-            known = fields.get(number)
-            if known is None or not _fits(kind, known[0]):
+            field = fields.get(number)
+            if field is None or not _fits(kind, field[0]):
                 value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, None)
-                found[str(number)] = value
+                tree[str(number)] = value
             else:
-                described = (known[0], known[2]) if len(known) > 3 else known[0]
-                text = known[1] in _TEXTS
+                described = (field[0], field[2]) if len(field) > 3 else field[0]
+                text = field[1] in _TEXTS
                 value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, described, text=text)
-                found[str(known[1])] = value
+                tree[str(field[1])] = value
 
     def _value(self, kind: int, described: Any, *, text: bool = False) -> Tree:
         detail = described[1] if isinstance(described, tuple) else None

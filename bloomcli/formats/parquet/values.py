@@ -103,7 +103,7 @@ class HashedPage:
         return bytearray(array("Q", map(draft_hash, self.values())).tobytes())
 
 
-def normal_intervals(plain: bytes | bytearray | memoryview) -> bytes:
+def normal_intervals(data: bytes | bytearray | memoryview) -> bytes:
     """The normal forms of intervals, which DuckDB compares and looks up: a day has 24 hours, a month 30 days.
 
     DuckDB's writer reads days as unsigned, its reader as signed; if that makes a difference, an interval has two
@@ -112,7 +112,7 @@ def normal_intervals(plain: bytes | bytearray | memoryview) -> bytes:
     """
     import numpy as np  # few files have intervals
 
-    unsigned, signed = (np.frombuffer(plain, form).reshape(-1, 3).astype(np.int64) for form in ("<u4", "<i4"))
+    unsigned, signed = (np.frombuffer(data, form).reshape(-1, 3).astype(np.int64) for form in ("<u4", "<i4"))
     twice = signed[:, 1] < 0
     months = np.concatenate((signed[:, 0], signed[twice, 0]))
     days = np.concatenate((signed[:, 1], unsigned[twice, 1]))
@@ -134,8 +134,8 @@ def _has_zero(part: Slice, column: Column) -> bool:
     return _among(part.hashes, column)  # DELTA_BYTE_ARRAY: the values weren't kept
 
 
-def _among(found: bytearray, column: Column) -> bool:
-    return not set(zero_hashes(column)).isdisjoint(memoryview(found).cast("Q"))
+def _among(hashes: bytearray, column: Column) -> bool:
+    return not set(zero_hashes(column)).isdisjoint(memoryview(hashes).cast("Q"))
 
 
 class ChunkHasher:
@@ -168,12 +168,12 @@ class ChunkHasher:
         """Hash all entries of a dictionary. Raises CorruptFile, UnsupportedError."""
         size = 0 if page.body is None else page.body.size
         count = min(page.non_null, size // (width_of(self.column) or 4))  # a wrong count is reported later
-        for found, most, what in (
+        for number, most, what in (
             (count, parquet_limits.DICTIONARY_MAX_VALUES, "values"),
             (size, parquet_limits.PAGE_WHOLE_MAX_BYTES, "bytes"),
         ):
-            if found > most:
-                reason = f"a dictionary of {found} {what}, more than the {most} that are read"
+            if number > most:
+                reason = f"a dictionary of {number} {what}, more than the {most} that are read"
                 raise page.location.unsupported(reason, "rewrite the file without dictionaries in this column")
         (part,) = [*self._slices(page)] or [Slice(bytearray(), 0)]
         return HashedPage(page, self.column, part)
@@ -202,7 +202,7 @@ def hashed_pages(
     hasher = ChunkHasher(chunk, stop)
     alone = chunk.dictionary_bytes if chunk.only_dictionary_encoded and unreferenced else None
     dictionary: HashedPage | None = None
-    seen = bytearray()
+    marks = bytearray()
     unseen = 0
     waits = False  # for indices that refer to the other entries
 
@@ -214,7 +214,7 @@ def hashed_pages(
             if dictionary is not None:
                 raise page.location.fault("a second dictionary page", 0)
             dictionary = hasher.dictionary(page)
-            seen, unseen = bytearray(dictionary.count), dictionary.count
+            marks, unseen = bytearray(dictionary.count), dictionary.count
             waits = not unreferenced or not dictionary.count  # no index may refer to an empty dictionary
             if unreferenced:
                 yield dictionary
@@ -223,20 +223,20 @@ def hashed_pages(
         elif dictionary is None:
             raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
         elif waits:
-            unseen = mark(page, seen, unseen, stop)
+            unseen = mark(page, marks, unseen, stop)
             dictionary.end = page.end
-            if seen and not unseen:
+            if marks and not unseen:
                 waits = False
                 yield dictionary
     if dictionary is not None and waits and not unreferenced:
-        dictionary.keep(seen, chunk.column)
+        dictionary.keep(marks, chunk.column)
         yield dictionary
 
 
-def mark(page: Page, seen: bytearray, unseen: int, stop: Stop, entries: kernels.Entries | None = None) -> int:
+def mark(page: Page, marks: bytearray, unseen: int, stop: Stop, entries: kernels.Entries | None = None) -> int:
     """Mark the entries that a dictionary-encoded page refers to, and measure their use. Returns how many of `unseen`
     remain without a mark. Without `entries`, indices are read until none remains."""
-    indices = kernels.Indices(page.non_null, seen, unseen, entries)
+    indices = kernels.Indices(page.non_null, marks, unseen, entries)
     if indices.done or page.body is None:
         return unseen
     feed = page.body.open(page.start)
