@@ -84,12 +84,12 @@ class Search(ColumnSearch):
         if len(rows):
             yield Matches(rows, positions.take(rows))
 
-    def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    def records(self, rows: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Rows of row groups. Columns have the order that the writer was given."""
-        for candidates, rows in found:
+        for candidates, positions in rows:
             whole = self._decoded(candidates.row_group, self._in_order(columns))
-            for first in range(0, len(rows), _ROWS_AT_ONCE):
-                yield whole.take(rows[first : first + _ROWS_AT_ONCE])
+            for first in range(0, len(positions), _ROWS_AT_ONCE):
+                yield whole.take(positions[first : first + _ROWS_AT_ONCE])
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as paimon-mosaic reads them."""

@@ -327,14 +327,14 @@ class Search(ColumnSearch):
         if waiting is not None:
             yield waiting
 
-    def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    def records(self, rows: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Rows of row groups, read by pyarrow."""
         footer = self._filters.footer
         chosen = None if columns is None else frozenset(self._chosen(columns))
-        for candidates, rows in found:
+        for candidates, positions in rows:
             stripe = footer.stripes[candidates.stripe or 0]
             first = candidates.row_group * footer.stride
-            yield from self._records.rows(stripe, pc.add(rows, first), chosen)
+            yield from self._records.rows(stripe, pc.add(positions, first), chosen)
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as pyarrow reads them."""
