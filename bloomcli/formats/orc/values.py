@@ -298,12 +298,12 @@ def _decimals(data: ByteStream, scales: Runs, orc: OrcType) -> Decode:
     most = SHORT_DIGITS if orc.precision <= SHORT_DIGITS else orc_limits.DECIMAL_DIGITS
 
     def decode(count: int) -> Iterator[Values]:
-        exponents = scales.take(count)
+        value_scales = scales.take(count)
         out = bytearray(count * DECIMAL_BYTES)
         done = 0
         try:
             while True:
-                done, data.at = kernels.orc_decimals(data.data, data.at, exponents, done, count, orc.scale, most, out)
+                done, data.at = kernels.orc_decimals(data.data, data.at, value_scales, done, count, orc.scale, most, out)
                 if done == count:
                     break
                 data.more()
