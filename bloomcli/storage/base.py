@@ -70,8 +70,8 @@ class SweepResult(NamedTuple):
     @classmethod
     def joined(cls, sweeps: Iterable[SweepResult]) -> SweepResult:
         """The results of several sweeps as one, in their order."""
-        found = list(sweeps)
-        return cls(*([name for each in found for name in each[field]] for field in range(len(cls._fields))))
+        results = list(sweeps)
+        return cls(*([name for each in results for name in each[field]] for field in range(len(cls._fields))))
 
 
 class FileEntry(NamedTuple):
@@ -117,14 +117,14 @@ Range = tuple[int, int]
 
 def united(ranges: Iterable[Range]) -> list[Range]:
     """The ranges in order; ranges that touch or overlap are merged."""
-    found: list[Range] = []
+    union: list[Range] = []
     for offset, length in sorted(ranges):
-        if found and offset <= sum(found[-1]):
-            start, before = found[-1]
-            found[-1] = start, max(before, offset + length - start)
+        if union and offset <= sum(union[-1]):
+            start, before = union[-1]
+            union[-1] = start, max(before, offset + length - start)
         else:
-            found.append((offset, length))
-    return found
+            union.append((offset, length))
+    return union
 
 
 STEP_BYTES: Final = 16 << 20
@@ -576,11 +576,11 @@ class ManagedTable(NamedTuple):
 def root_of_mark(path: str) -> ManagedTable | None:
     """The table of which a listing shows a file of its metadata; None for another file."""
     for mark, kind in (("/_delta_log/", TableKind.DELTA), ("/.hoodie/", TableKind.HUDI)):
-        root, found, _ = path.partition(mark)
-        if found:
+        root, separator, _ = path.partition(mark)
+        if separator:
             return ManagedTable(kind, root)
-    root, found, name = path.rpartition("/snapshot/snapshot-")
-    if found and name.isdecimal():
+    root, separator, name = path.rpartition("/snapshot/snapshot-")
+    if separator and name.isdecimal():
         return ManagedTable(TableKind.PAIMON, root)
     if path.endswith(ICEBERG_METADATA):
         directory, _, _ = path.rpartition("/")

@@ -191,9 +191,9 @@ class HttpClient(Client):
             UnreadableError: the server failed or refused the request.
             UnsupportedError: the server compresses its answers or doesn't support ranges.
         """
-        found = content_range(answer.headers)
-        if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and found is not None:
-            return found.size
+        range_ = content_range(answer.headers)
+        if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and range_ is not None:
+            return range_.size
         path = shown(at.uri)
         number = next((f", request {answer.headers[name]}" for name in _IDS if answer.headers.get(name)), "")
         unfit = None
@@ -202,8 +202,8 @@ class HttpClient(Client):
         elif answer.status == HTTPStatus.OK:
             unfit = "the server ignores ranges: it would send the whole file for each of them"
         elif answer.status == HTTPStatus.PARTIAL_CONTENT:
-            if found is not None:
-                return found.size
+            if range_ is not None:
+                return range_.size
             unfit = "the server sends ranges without the file's size"
         if unfit is not None:
             raise UnsupportedError(f"{unfit}{number}", path=path, hint="copy the file to this machine")
@@ -223,13 +223,13 @@ class HttpClient(Client):
 
     def _check(self, at: Location, answer: Answer, offset: int, length: int) -> None:
         """Raise UnreadableError if an answer isn't the requested range."""
-        found = content_range(answer.headers)
-        empty = found is not None and not length and not found.end
+        range_ = content_range(answer.headers)
+        empty = range_ is not None and not length and not range_.end
         if (
             answer.too_long
             or len(answer.content) != length
-            or found is None
-            or (not empty and (found.start, found.end) != (offset, offset + length))
+            or range_ is None
+            or (not empty and (range_.start, range_.end) != (offset, offset + length))
         ):
             raise UnreadableError(
                 "can't be read: the server sent another range than the requested one",
@@ -327,9 +327,9 @@ def _without_userinfo(url: str, *, proxy: bool = False) -> tuple[str, dict[str, 
     user, at, host = parts.netloc.rpartition("@")
     if not at:
         return url, {}
-    plain = parts._replace(netloc=host).geturl()
+    address = parts._replace(netloc=host).geturl()
     user = urllib.parse.unquote(user)
-    return plain, dict(make_headers(proxy_basic_auth=user) if proxy else make_headers(basic_auth=user))
+    return address, dict(make_headers(proxy_basic_auth=user) if proxy else make_headers(basic_auth=user))
 
 
 def _redirected(at: Location, url: str, to: str, secret: dict[str, str]) -> tuple[str, dict[str, str]]:
@@ -339,12 +339,12 @@ def _redirected(at: Location, url: str, to: str, secret: dict[str, str]) -> tupl
         UnreadableError: the URL can't be requested.
     """
     try:
-        there = urllib.parse.urljoin(url, to)
-        old, new = urllib.parse.urlsplit(url), urllib.parse.urlsplit(there)
+        target = urllib.parse.urljoin(url, to)
+        old, new = urllib.parse.urlsplit(url), urllib.parse.urlsplit(target)
         if new.scheme in {"http", "https"} and new.hostname:
-            plain, own = _without_userinfo(there)
+            address, own = _without_userinfo(target)
             same = (old.scheme, old.hostname, old.port) == (new.scheme, new.hostname, new.port)
-            return plain, own or (secret if same else {})
+            return address, own or (secret if same else {})
     except ValueError:  # invalid brackets or port
         pass
     raise UnreadableError(

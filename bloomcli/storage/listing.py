@@ -45,10 +45,10 @@ def expand(paths: Sequence[str], tables: set[ManagedTable] | None = None) -> Seq
         UnreadableError: a glob has no matches or a directory can't be read, and no other file exists.
         UnsupportedError: a URI's file system can't be listed, and no other file exists.
     """
-    found = list(_each_once(paths, tables))
-    if any(item.problem is None and item.skip_reason != _EMPTY for item in found):  # usually the first one is a file
-        return found
-    for item in found:
+    items = list(_each_once(paths, tables))
+    if any(item.problem is None and item.skip_reason != _EMPTY for item in items):  # usually the first one is a file
+        return items
+    for item in items:
         if item.problem is not None:
             raise item.problem
     return []
@@ -72,12 +72,12 @@ def no_files(paths: Sequence[str]) -> UsageError:
 
 def _each_once(paths: Sequence[str], tables: set[ManagedTable] | None) -> Iterator[FileEntry]:
     """The first entry of each file, under any of its paths, and the entries of paths that can't be listed."""
-    spell, seen = spelling(), set[str]()
+    spell, names = spelling(), set[str]()
 
     def is_new(name: str) -> bool:
-        known = len(seen)
-        seen.add(name)
-        return len(seen) > known
+        count = len(names)
+        names.add(name)
+        return len(names) > count
 
     for path in paths:
         try:

@@ -99,7 +99,7 @@ def tables_of(paths: Iterable[str], listed: Iterable[FileEntry], seen: Iterable[
     Raises:
         UnreadableError: a store can't tell.
     """
-    found = dict.fromkeys(seen)
+    all_tables = dict.fromkeys(seen)
     paths_of: dict[Store, dict[str, None]] = {}
     for path in map(_below_lookups, paths):
         if (store := store_of(path)).remote:
@@ -109,8 +109,8 @@ def tables_of(paths: Iterable[str], listed: Iterable[FileEntry], seen: Iterable[
             paths_of.setdefault(store, {})[path] = None
     for store, below in paths_of.items():
         tables = TableSearch(store, below)
-        found |= {table: None for path in below if (table := tables.above(path, strict=False)) is not None}
-    return [table for table in found if table.kind is not TableKind.SUMMARY]
+        all_tables |= {table: None for path in below if (table := tables.above(path, strict=False)) is not None}
+    return [table for table in all_tables if table.kind is not TableKind.SUMMARY]
 
 
 def _below_lookups(path: str) -> str:
@@ -155,17 +155,17 @@ class TableSearch:
         Raises:
             UnreadableError: the store can't tell.
         """
-        seen = not strict
+        lenient = not strict
         for directory in self._store.directories_above(path, _LEVELS):
-            found = self._tables[directory]
-            if isinstance(found, UnreadableError):
-                denied = isinstance(found.__cause__, PermissionError) and not self._store.may_search(directory)
-                if not denied and not (seen and isinstance(found, AccessDenied)):
-                    raise found  # a table may exist there
-            elif found is not None:
-                return found
+            outcome = self._tables[directory]
+            if isinstance(outcome, UnreadableError):
+                denied = isinstance(outcome.__cause__, PermissionError) and not self._store.may_search(directory)
+                if not denied and not (lenient and isinstance(outcome, AccessDenied)):
+                    raise outcome  # a table may exist there
+            elif outcome is not None:
+                return outcome
             else:
-                seen = True
+                lenient = True
         return None
 
 
@@ -174,16 +174,16 @@ def table_in(store: Store, directory: str) -> ManagedTable | None:
 
     Not cached here, because a table may be created at any time; `TableSearch` caches it for one run.
     """
-    found = store.existing(directory, _TABLE_NAMES)
-    if "_delta_log" in found:
+    names = store.existing(directory, _TABLE_NAMES)
+    if "_delta_log" in names:
         return ManagedTable(TableKind.DELTA, directory)
-    if ".hoodie" in found:
+    if ".hoodie" in names:
         return ManagedTable(TableKind.HUDI, directory)
-    if "metadata" in found and _has_metadata(store, store.join(directory, "metadata")):
+    if "metadata" in names and _has_metadata(store, store.join(directory, "metadata")):
         return ManagedTable(TableKind.ICEBERG, directory)
-    if all(name in found for name in PAIMON_FOLDERS):
+    if all(name in names for name in PAIMON_FOLDERS):
         return ManagedTable(TableKind.PAIMON, directory)
-    if "_metadata" in found:
+    if "_metadata" in names:
         return ManagedTable(TableKind.SUMMARY, store.join(directory, "_metadata"))
     return None
 

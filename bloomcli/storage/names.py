@@ -26,14 +26,14 @@ def folder_of(path: str) -> str:
 
 def partition_of(path: str) -> dict[str, str | None]:
     """The columns in the directories above a file, up to the first that isn't NAME=VALUE; None is null."""
-    found: dict[str, str | None] = {}
+    columns: dict[str, str | None] = {}
     rest = folder_of(path)
     while True:
         rest, _, directory = rest.rpartition("/")
         name, _, value = directory.partition("=")
         if not name or not value:
-            return dict(reversed(found.items()))
-        found.setdefault(decoded(name), None if value == _NULL_DIRECTORY else decoded(value))
+            return dict(reversed(columns.items()))
+        columns.setdefault(decoded(name), None if value == _NULL_DIRECTORY else decoded(value))
 
 
 def decoded(text: str) -> str:

@@ -97,8 +97,8 @@ class HttpStore(ReadOnlyStore):
 
     def fingerprint(self, path: str) -> Fingerprint | None:
         """A file's size, change time and tag. Raises UnreadableError, UnsupportedError."""
-        found = self.client.head(self.client.locate(path))
-        return None if found is None else fingerprint_of(found)
+        info = self.client.head(self.client.locate(path))
+        return None if info is None else fingerprint_of(info)
 
     def is_dataset(self, path: str) -> bool:
         """Whether a URI looks like a directory or a pattern. Sends no request."""

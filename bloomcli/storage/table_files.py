@@ -36,12 +36,12 @@ def read_object(path: str) -> dict[str, Any]:
             data = unpacked.decompress(data, _MOST)
             if not unpacked.eof:
                 raise ValueError("it is cut off, or unpacks to more than 1 GiB")
-        found = json.loads(data)
-        if not isinstance(found, dict):
+        document = json.loads(data)
+        if not isinstance(document, dict):
             raise TypeError("it isn't an object")
     except (ValueError, TypeError, zlib.error, RecursionError) as error:
         raise CorruptFile(f"the table's metadata can't be read: {error}", path=path) from None
-    return found
+    return document
 
 
 def read_blocks(data: bytes, most: int = _MOST) -> tuple[Any, Iterator[list[Any]]]:
@@ -116,8 +116,8 @@ def record(data: bytes, schema: dict[str, Any], path: str, what: str, extra: str
     with needed(what, extra), _faults("a record", path):
         from fastavro import schemaless_reader
 
-        found: Any = schemaless_reader(io.BytesIO(data), schema, None)
-        return dict(found)
+        fields: Any = schemaless_reader(io.BytesIO(data), schema, None)
+        return dict(fields)
 
 
 @contextmanager
@@ -128,19 +128,19 @@ def _faults(what: str, path: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, BloomError | MemoryError | ImportError):
             raise
-        said = " ".join(str(error).split())[:200] or "it is cut off"
-        raise CorruptFile(f"{what} can't be read: {said}", path=path) from None
+        reason = " ".join(str(error).split())[:200] or "it is cut off"
+        raise CorruptFile(f"{what} can't be read: {reason}", path=path) from None
 
 
 def _deflated(packed: bytes, most: int) -> bytes:
     unpacker = zlib.decompressobj(-15)
     try:
-        found = unpacker.decompress(packed, most + 1)
+        data = unpacker.decompress(packed, most + 1)
     except zlib.error as error:
         raise ValueError(str(error)) from None
-    if not unpacker.eof and len(found) <= most:
+    if not unpacker.eof and len(data) <= most:
         raise ValueError("a block is cut off")
-    return found
+    return data
 
 
 def _snappy(packed: bytes, most: int) -> bytes:
@@ -150,17 +150,17 @@ def _snappy(packed: bytes, most: int) -> bytes:
         raise ValueError(_TOO_LARGE)
     import pyarrow as pa
 
-    found: bytes = pa.Codec("snappy").decompress(body, size, asbytes=True)
-    if struct.pack(">I", zlib.crc32(found)) != checksum:
+    data: bytes = pa.Codec("snappy").decompress(body, size, asbytes=True)
+    if struct.pack(">I", zlib.crc32(data)) != checksum:
         raise ValueError("a block's checksum doesn't match")
-    return found
+    return data
 
 
 def _zstandard(packed: bytes, most: int) -> bytes:
     import pyarrow as pa
 
-    found: bytes = pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read(most + 1)
-    return found
+    data: bytes = pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read(most + 1)
+    return data
 
 
 _CODECS: Final[Mapping[str, Callable[[bytes, int], bytes]]] = {

@@ -133,7 +133,7 @@ def check_place(table: str, path: str) -> None:
         table: the table's directory, or a file in it.
         path: a full path.
     """
-    ours, theirs = (match[1].lower() if (match := _SCHEME.match(one)) else "file" for one in (table, path))
+    ours, theirs = (match[1].lower() if (match := _SCHEME.match(place)) else "file" for place in (table, path))
     if ".." in path.removeprefix(table).split("/") or "\0" in path:
         raise CorruptFile("the table's metadata name a path that no writer makes: it isn't opened", path=path)
     if ours != theirs and theirs in {"file", "http", "https"}:

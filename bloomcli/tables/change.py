@@ -131,7 +131,7 @@ def change_table(
         table=table,
         engine=engine,
         options=named,
-        given=options,
+        user_options=options,
         which=which,
         columns=columns,
         fail_fast=fail_fast,
@@ -155,7 +155,7 @@ class _Run:
     engine: Engine
     options: Mapping[str, WriteOptions]
     """Checked options for files of each format, with the table's names at the start of the run."""
-    given: WriteOptions
+    user_options: WriteOptions
     """The options that the user gave, of which only the command and its dry run matter here."""
     which: TableOptions
     columns: tuple[str, ...]
@@ -179,7 +179,7 @@ class _Run:
     def report(self) -> DatasetReport:
         """Change the table, or plan that in a dry run, and return the report."""
         before = self.table.version
-        if self.given.dry_run:
+        if self.user_options.dry_run:
             self.dry()
         else:
             self.commit_all()
@@ -187,14 +187,14 @@ class _Run:
         rows = tuple(row for row in self.rows.values() if row is not None)
         meter = getattr(self.engine, "meter", None)
         return DatasetReport(
-            command=self.given.command,
+            command=self.user_options.command,
             engine="spark",
             jobs=self.jobs,
             seconds=time.perf_counter() - self.started,
             rows=rows,
             remarks=tuple(dict.fromkeys(self.remarks)),
             not_started=len(self.rows) - len(rows),
-            dry_run=self.given.dry_run,
+            dry_run=self.user_options.dry_run,
             besides=None if meter is None else meter.total or None,
             table=table_facts(self.table),
             version_before=before,
@@ -206,12 +206,12 @@ class _Run:
         """Remark on the commits that others made during the run."""
         try:
             self.table.refresh()
-            others = [one for one in self.table.changes(before) if one.run != self.id]
+            others = [change for change in self.table.changes(before) if change.run != self.id]
         except BloomError as error:
             self.remarks.append(f"the commits of others during the run can't be listed: {error.reason}")
             return
         if others:
-            named = ", ".join(f"{one.operation} {one.version}" for one in others[:_OTHERS_NAMED])
+            named = ", ".join(f"{change.operation} {change.version}" for change in others[:_OTHERS_NAMED])
             more = f" and {len(others) - _OTHERS_NAMED:,} more" if len(others) > _OTHERS_NAMED else ""
             self.remarks.append(f"{plural(len(others), 'commit')} of others during the run: {named}{more}")
 
@@ -258,23 +258,23 @@ class _Run:
 
     def _plan(self) -> list[_PlannedFile]:
         """Check the files that aren't known yet, and return those that need the change."""
-        found = [file for file in self._files() if file.path not in self.rows and file.path not in self.committed]
+        files = [file for file in self._files() if file.path not in self.rows and file.path not in self.committed]
         version = self.table.version
-        self.options = {kind: with_keys(one, found) for kind, one in self.options.items()}
-        tasks = self._with_statistics([task_of(file, self.options, changing=True) for file in found], found)
-        self.rows |= dict.fromkeys(file.path for file in found)
+        self.options = {kind: with_keys(options, files) for kind, options in self.options.items()}
+        tasks = self._with_statistics([task_of(file, self.options, changing=True) for file in files], files)
+        self.rows |= dict.fromkeys(file.path for file in files)
         waiting = []
-        for file, task in zip(found, self.engine.check(tasks), strict=True):
+        for file, task in zip(files, self.engine.check(tasks), strict=True):
             if task.row is None:
                 waiting.append(_PlannedFile(file, task, version))
             else:
                 self.rows[file.path] = task.row
-        self._find_removed([file.path for file in found])
+        self._find_removed([file.path for file in files])
         return waiting
 
     def _with_statistics(self, tasks: list[Task], files: Sequence[DataFile]) -> list[Task]:
         """The tasks of a repair with what the metadata say about their files: the commit corrects them."""
-        if not any(isinstance(one, RepairOptions) and not one.add for one in self.options.values()):
+        if not any(isinstance(options, RepairOptions) and not options.add for options in self.options.values()):
             return tasks
         tasks, remarks = with_statistics(tasks, self.table, files)
         self.remarks += remarks
@@ -283,7 +283,7 @@ class _Run:
     def _find_removed(self, paths: Sequence[str]) -> None:
         """Plan again if files couldn't be read because others have replaced them, and expiry has removed them."""
         failed = [path for path in paths if self._has_failed([path])]
-        if not failed or self.given.dry_run or self.fail_fast:
+        if not failed or self.user_options.dry_run or self.fail_fast:
             return
         try:
             self.table.refresh()
@@ -325,7 +325,7 @@ class _Run:
 
     def _make_batch(self, batch: Sequence[_PlannedFile]) -> None:
         """Make the new files of a batch and commit them. Remove those that aren't committed in the end."""
-        batch = [one for planned in batch if (one := self._with_new_file(planned)) is not None]
+        batch = [target for planned in batch if (target := self._with_new_file(planned)) is not None]
         if not batch:
             return
         self.uncommitted = {planned.new for planned in batch}
@@ -348,7 +348,7 @@ class _Run:
                 elif row.status is Status.SKIPPED:
                     self.uncommitted.discard(planned.new)
             if self.fail_fast and any(row.status is Status.FAILED for row in report.rows):
-                self.rows |= dict.fromkeys(one.file.path for one in new_files)
+                self.rows |= dict.fromkeys(planned.file.path for planned in new_files)
                 self.stopped = True
             elif new_files:
                 self._commit(new_files)
@@ -387,8 +387,8 @@ class _Run:
             if not isinstance(conflict, Conflict):
                 break
         if conflict is not None:
-            for one in new_files:
-                self._fail(one, conflict)
+            for planned in new_files:
+                self._fail(planned, conflict)
 
     def _present_files(self, new_files: Sequence[_PlannedFile], *, relist: bool) -> list[_PlannedFile]:
         """Move to the table's newest snapshot, and return the files that it still has, with their current metadata.
@@ -399,18 +399,18 @@ class _Run:
         """
         self.table.refresh()
         self.table.check_changes(new_row_ids=self.which.new_row_ids)
-        if not relist and all(one.version == self.table.version for one in new_files):
+        if not relist and all(planned.version == self.table.version for planned in new_files):
             return list(new_files)
         now = {file.path: file for file in self._files()}
         version = self.table.version
         kept = []
-        for one in new_files:
-            path = one.file.path
-            if path in now and now[path].lineage != one.task.lineage:
+        for planned in new_files:
+            path = planned.file.path
+            if path in now and now[path].lineage != planned.task.lineage:
                 self.replan = True  # its rows got ids since it was planned: plan it again
                 del self.rows[path]
             elif path in now:
-                kept.append(replace(one, file=now[path], version=version))
+                kept.append(replace(planned, file=now[path], version=version))
             else:
                 self._set_replaced(path)
         return kept
@@ -418,10 +418,12 @@ class _Run:
     def _try_commit(self, new_files: Sequence[_PlannedFile]) -> BloomError | None:
         """Commit. Returns an error if nothing was committed or the outcome is unknown. A signal to stop waits for the
         answer."""
-        replacements = [Replacement(one.file, one.new, one.size, one.right) for one in new_files]
-        info = CommitInfo(run=self.id, batch=len(self.commits) + 1, command=self.given.command, columns=self.columns)
-        new = {one.new for one in new_files}
-        snapshots = self.table.snapshots([one.file for one in new_files])
+        replacements = [Replacement(planned.file, planned.new, planned.size, planned.right) for planned in new_files]
+        info = CommitInfo(
+            run=self.id, batch=len(self.commits) + 1, command=self.user_options.command, columns=self.columns
+        )
+        new = {planned.new for planned in new_files}
+        snapshots = self.table.snapshots([planned.file for planned in new_files])
         with deferred():
             try:
                 version = self.table.commit(replacements, info)
@@ -443,7 +445,7 @@ class _Run:
                 raise
             self.uncommitted -= new
             self.committed |= new
-            self._record(version, new_files, sum(one.size for one in new_files), snapshots)
+            self._record(version, new_files, sum(planned.size for planned in new_files), snapshots)
         return None
 
     def _record(self, version: int | None, batch: Sequence[_PlannedFile], size: int, snapshots: int) -> None:

@@ -86,14 +86,14 @@ _OF_NEW: Final = "the table's properties give the rate of new filters"
 
 
 def match_columns(
-    table: TableSnapshot, names: Iterable[str], known: Sequence[str], spelled: Callable[[str], str] | None = None
+    table: TableSnapshot, names: Iterable[str], columns: Sequence[str], spelled: Callable[[str], str] | None = None
 ) -> tuple[str, ...]:
     """The table's columns that names and globs match, in the order of its schema.
 
     Args:
         table: the table.
         names: the names and globs.
-        known: the table's columns.
+        columns: the table's columns.
         spelled: quotes a name for the option; by default for `--columns`.
 
     Raises:
@@ -101,15 +101,17 @@ def match_columns(
     """
     chosen: set[str] = set()
     for name in names:
-        found = {path for path in known if path == name}
-        if not found and _GLOB & set(name):
-            found = {path for path in known if fnmatchcase(path, name)}
-        if not found:
+        paths = {path for path in columns if path == name}
+        if not paths and _GLOB & set(name):
+            paths = {path for path in columns if fnmatchcase(path, name)}
+        if not paths:
             raise UnknownColumn(
-                f"the table has no column {name!r}", path=table.name, hint=column_hint(name, known, spelled or listed)
+                f"the table has no column {name!r}",
+                path=table.name,
+                hint=column_hint(name, columns, spelled or listed),
             )
-        chosen |= found
-    return tuple(path for path in known if path in chosen)
+        chosen |= paths
+    return tuple(path for path in columns if path in chosen)
 
 
 def check_columns(table: TableSnapshot, options: Options, names: ColumnNames) -> tuple[str, ...]:
@@ -118,30 +120,30 @@ def check_columns(table: TableSnapshot, options: Options, names: ColumnNames) ->
     Raises:
         UnknownColumn: the options name a column that the table doesn't have.
     """
-    known = [column.path for column in names.columns]
+    columns = [column.path for column in names.columns]
     chosen: tuple[str, ...] = ()
     match options:
         case ProbeOptions():
-            chosen = match_columns(table, [] if options.column is None else [options.column], known, str)
+            chosen = match_columns(table, [] if options.column is None else [options.column], columns, str)
         case SurveyOptions():
-            chosen = match_columns(table, options.columns, known)
+            chosen = match_columns(table, options.columns, columns)
         case ColumnOptions():
-            chosen = match_columns(table, options.columns, known)
+            chosen = match_columns(table, options.columns, columns)
             if isinstance(options, AddOptions) and not chosen:
-                chosen = _required(policy_of(options), known)
+                chosen = _required(policy_of(options), columns)
     if isinstance(options, ValidateOptions):
-        match_columns(table, options.require, known)
+        match_columns(table, options.require, columns)
     if isinstance(options, ColumnOptions | ProbeOptions):
-        out = match_columns(table, [name for name in options.exclude if not _GLOB & set(name)], known)
+        out = match_columns(table, [name for name in options.exclude if not _GLOB & set(name)], columns)
         chosen = tuple(path for path in chosen if path not in out)
     return chosen
 
 
-def _required(policy: Policy, known: Sequence[str]) -> tuple[str, ...]:
+def _required(policy: Policy, columns: Sequence[str]) -> tuple[str, ...]:
     """The table's columns that a policy requires in some file."""
     parts = (policy.whole, *policy.files)
     names = [n for p in parts for n in (*p.require, *(n for c in p.columns if c.limits.require for n in c.names))]
-    return tuple(path for path in known if any(path == name or fnmatchcase(path, name) for name in names))
+    return tuple(path for path in columns if any(path == name or fnmatchcase(path, name) for name in names))
 
 
 def choose(
@@ -160,10 +162,10 @@ def choose(
     names = table.names()
     if from_properties:
         requested, remarks = _options_from_properties(options, table)
-        of_format = {kind: replace(one.checked(), names=names) for kind, one in requested.items()}
+        of_format = {kind: replace(choice.checked(), names=names) for kind, choice in requested.items()}
     else:
         of_format, remarks = dict.fromkeys(FORMATS, replace(options.checked(), names=names)), ()
-    chosen = dict.fromkeys(path for one in of_format.values() for path in check_columns(table, one, names))
+    chosen = dict.fromkeys(path for choice in of_format.values() for path in check_columns(table, choice, names))
     return of_format, tuple(chosen), remarks
 
 
@@ -181,32 +183,32 @@ def _options_from_properties(options: O, table: TableSnapshot) -> tuple[dict[str
         raise UsageError(
             "--columns and --from-properties exclude each other", path=table.name, hint="leave one of them out"
         )
-    known = {column.path for column in table.names().columns}
+    paths = {column.path for column in table.names().columns}
     all_requests = table.filter_requests()
-    missing = dict.fromkeys(one.column for one in all_requests if one.column not in known)
+    missing = dict.fromkeys(request.column for request in all_requests if request.column not in paths)
     remarks = tuple(
         f"the table's properties ask for a filter on {column}, a column that the table doesn't have"
         for column in missing
     )
-    found: dict[str, O] = {}
+    of_format: dict[str, O] = {}
     for kind in FORMATS:
-        requests = [one for one in all_requests if one.column in known and one.format in {None, kind}]
+        requests = [request for request in all_requests if request.column in paths and request.format in {None, kind}]
         if requests:
-            found[kind] = _with_requests(options, requests)
-    if not found:
+            of_format[kind] = _with_requests(options, requests)
+    if not of_format:
         raise UsageError(
             "the table's properties ask for no filter",
             path=table.name,
             hint="; ".join(remarks) or "name columns with --columns, or require them in a policy",
         )
-    return found, remarks
+    return of_format, remarks
 
 
 def _with_requests(options: O, requests: Sequence[FilterRequest]) -> O:
     """Add requested filters to the policy of the options."""
     if isinstance(options, AddOptions):
         policy = _with_parts(_policy(options), requests, rates=True)
-        limits = [one.max_bytes for one in requests if one.max_bytes is not None]
+        limits = [request.max_bytes for request in requests if request.max_bytes is not None]
         size = options.max_bytes if options.max_bytes is not None else min(limits, default=None)
         return replace(options, policy=policy, readers=(), table_schema=None, max_bytes=size)
     assert isinstance(options, ValidateOptions)  # noqa: S101  the caller has checked it
@@ -223,10 +225,12 @@ def _policy(options: AddOptions | ValidateOptions) -> Policy:
 def _with_parts(policy: Policy, requests: Sequence[FilterRequest], *, rates: bool) -> Policy:
     """Add requested filters to a policy; with `rates`, at their rates for columns that have none in the policy."""
     parts = []
-    for one in requests:
-        fpp = one.fpp if rates and not _has_rate(policy, one.column) else None
+    for request in requests:
+        fpp = request.fpp if rates and not _has_rate(policy, request.column) else None
         off = {} if fpp is None else {_RATE: _OF_NEW}
-        parts.append(ColumnPart(names=(_own_glob(one.column),), limits=Limits(require=True, max_fpp=fpp), off=off))
+        parts.append(
+            ColumnPart(names=(_own_glob(request.column),), limits=Limits(require=True, max_fpp=fpp), off=off)
+        )
     return replace(policy, whole=policy.whole._replace(columns=(*policy.whole.columns, *parts)))
 
 
@@ -244,15 +248,15 @@ def _own_glob(path: str) -> str:
     return f"[{path[0]}]{escape(path[1:])}" if path[0] not in "!^]" else escape(path)
 
 
-def column_hint(name: str, known: Sequence[str], spelled: Callable[[str], str]) -> str:
+def column_hint(name: str, columns: Sequence[str], spelled: Callable[[str], str]) -> str:
     """The hint for a column that a table doesn't have."""
-    below = [path for path in known if path.startswith(name + ".")]
+    below = [path for path in columns if path.startswith(name + ".")]
     if below:
         return f"{name} is a group; its leaves: {_shown(below, spelled)}"
-    near = near_names(name, known)
+    near = near_names(name, columns)
     if near:
         return f"did you mean {' or '.join(_in_shell(path, spelled) for path in near)}?"
-    return f"the table's columns: {_shown(known, spelled)}"
+    return f"the table's columns: {_shown(columns, spelled)}"
 
 
 def _shown(paths: Sequence[str], spelled: Callable[[str], str]) -> str:

@@ -140,13 +140,13 @@ class Condition:
         Args:
             file: what the table says about the file, at least about `columns`.
         """
-        by_path = {one.path: one for one in file.columns}
+        by_path = {column.path: column for column in file.columns}
 
         def by_statistics(test: Test) -> bool:
             return _by_statistics(test, by_path.get(test.leaf.path), file)
 
         def by_partition(test: Test) -> bool:
-            return all(_by_partition(test, one) for one in file.partition if one.path == test.leaf.path)
+            return all(_by_partition(test, value) for value in file.partition if value.path == test.leaf.path)
 
         return file.rows != 0 and _may_be_met(self._tree, by_statistics) and _may_be_met(self._tree, by_partition)
 
@@ -186,14 +186,14 @@ class Condition:
         """The test of a comparison."""
         if constant(left) is not None:
             left, right, kind = right, left, _MIRRORED.get(kind, kind)
-        leaf, found = self._leaf(node, left), self._values(node, [right])
+        leaf, values = self._leaf(node, left), self._values(node, [right])
         kind = _NEGATED[kind] if negated else kind
-        if not found:  # NULL
+        if not values:  # NULL
             if kind not in {exp.NullSafeEQ, exp.NullSafeNEQ}:
                 return False
             is_null = kind is exp.NullSafeEQ
             return Test(leaf, () if is_null else (Range(),), nulls=is_null)
-        key = self._key(leaf, found[0])
+        key = self._key(leaf, values[0])
         below, above = Range(high=key, high_open=True), Range(low=key, low_open=True)
         ranges: dict[type[exp.Expr], tuple[Range, ...]] = {
             **dict.fromkeys((exp.EQ, exp.NullSafeEQ), (Range(key, key),)),
@@ -207,11 +207,11 @@ class Condition:
 
     def _listed(self, node: exp.Expr, left: exp.Expr, members: Sequence[exp.Expr], *, negated: bool) -> Tree:
         """The test of an IN list."""
-        leaf, found = self._leaf(node, left), self._values(node, members)
-        keys: list[Any] = sorted({self._key(leaf, one) for one in found})
+        leaf, values = self._leaf(node, left), self._values(node, members)
+        keys: list[Any] = sorted({self._key(leaf, value) for value in values})
         if not negated:
             return Test(leaf, _closed([Range(key, key) for key in keys], leaf), form="in")
-        if len(found) < len(members) or not keys:  # with NULL, the list's negation is never true
+        if len(values) < len(members) or not keys:  # with NULL, the list's negation is never true
             return False
         ends = zip((None, *keys), (*keys, None), strict=True)
         return Test(leaf, _closed([Range(low, high, True, True) for low, high in ends], leaf), form="not")
@@ -235,35 +235,35 @@ class Condition:
         if not isinstance(column, exp.Column | exp.Dot) or constant(column) is not None:
             raise self._refusal(node)
         path = ".".join(part.name for part in column.parts)
-        found = [one for one in self._leaves if one.path == path] or [
-            one for one in self._leaves if one.path.lower() == path.lower()
+        leaves = [leaf for leaf in self._leaves if leaf.path == path] or [
+            leaf for leaf in self._leaves if leaf.path.lower() == path.lower()
         ]
-        if len(found) != 1 or found[0].kind not in _TAKEN:
-            known = [one.path for one in self._table.names().columns]
-            if found or path.lower() in map(str.lower, known):
+        if len(leaves) != 1 or leaves[0].kind not in _TAKEN:
+            columns = [name.path for name in self._table.names().columns]
+            if leaves or path.lower() in map(str.lower, columns):
                 raise self._refusal(node)
-            hint = column_hint(path, known, str)
+            hint = column_hint(path, columns, str)
             raise UnknownColumn(f"the table has no column {path!r}", path=self._table.name, hint=hint)
-        self.columns.add(found[0].path)
-        return found[0]
+        self.columns.add(leaves[0].path)
+        return leaves[0]
 
     def _values(self, node: exp.Expr, nodes: Iterable[exp.Expr]) -> list[Value]:
         """The values of constants, without NULLs."""
-        found: list[Value] = []
-        for one in nodes:
-            values = constant(one)
+        constants: list[Value] = []
+        for expression in nodes:
+            values = constant(expression)
             if values is None or None in values:
                 raise self._refusal(node)
-            found += [value for value in values if value is not None]
-        return found
+            constants += [value for value in values if value is not None]
+        return constants
 
     def _key(self, leaf: Leaf, value: Value) -> Key:
         """The key of a constant, as Spark's analyser casts it to the column's type. Raises UsageError."""
         assert leaf.kind is not None  # noqa: S101  `_leaf` has checked it
         text, hint = value.text.strip() if leaf.kind is not Kind.TEXT else value.text, None
         try:
-            taken = _TAKEN[leaf.kind] if leaf.type != "uuid" else ("text", "uuid")
-            if leaf.type == "char" or value.kind not in taken:
+            kinds = _TAKEN[leaf.kind] if leaf.type != "uuid" else ("text", "uuid")
+            if leaf.type == "char" or value.kind not in kinds:
                 raise ValueError
             if leaf.kind in {Kind.TIMESTAMP, Kind.INSTANT}:
                 has_zone, moment = calendar.split_zone(text)[1] is not None, "TIMESTAMP'2026-11-01 10:00:00"
@@ -272,8 +272,8 @@ class Condition:
                     raise ValueError
             if value.kind == "text" and leaf.type in _WHOLE:
                 text = str(int(text))
-            plain = text.removeprefix("0x").replace("-", "") if leaf.kind is Kind.BYTES else text
-            key = parse_key(plain, leaf.kind, float_bytes=8 if leaf.type in _FLOATS else None)
+            key_text = text.removeprefix("0x").replace("-", "") if leaf.kind is Kind.BYTES else text
+            key = parse_key(key_text, leaf.kind, float_bytes=8 if leaf.type in _FLOATS else None)
             if key is not None and not (isinstance(key, Decimal) and abs(int(key.as_tuple().exponent)) > _EXPONENT):
                 return key
         except (ValueError, ArithmeticError):
@@ -324,8 +324,8 @@ def _by_statistics(test: Test, facts: ColumnStatistics | None, file: FileStatist
         low = high = None  # writers order UUIDs in two ways
     if test.leaf.type in _FLOATS and facts.nans != 0 and not facts.nan_is_greatest:  # for Spark, NaN is above all
         only = facts.nans is not None and facts.nans + (facts.nulls or 0) == values
-        return any(one.high is None or (not only and one.overlaps(low, high)) for one in ranges)
-    return any(one.overlaps(low, high) for one in ranges)
+        return any(range_.high is None or (not only and range_.overlaps(low, high)) for range_ in ranges)
+    return any(range_.overlaps(low, high) for range_ in ranges)
 
 
 def _by_partition(test: Test, value: PartitionValue) -> bool:
@@ -335,18 +335,18 @@ def _by_partition(test: Test, value: PartitionValue) -> bool:
     if value.value is None:
         return test.nulls
     if value.transform == "identity":
-        return any(one.overlaps(value.value, value.value) for one in test.ranges)
-    return any(_in_partition(one, value, test.leaf) for one in test.ranges)
+        return any(range_.overlaps(value.value, value.value) for range_ in test.ranges)
+    return any(_in_partition(range_, value, test.leaf) for range_ in test.ranges)
 
 
-def _in_partition(one: Range, value: PartitionValue, leaf: Leaf) -> bool:
+def _in_partition(range_: Range, value: PartitionValue, leaf: Leaf) -> bool:
     """Whether values of a range may be in the partition of a transform that isn't the identity."""
     try:
-        low, high = (None if end is None else transformed(end, value, leaf.kind, leaf.scale) for end in one[:2])
+        low, high = (None if end is None else transformed(end, value, leaf.kind, leaf.scale) for end in range_[:2])
     except (ArithmeticError, ValueError):
         return True
     if value.transform == "bucket":
-        return low is None or one.low != one.high or low == value.value
+        return low is None or range_.low != range_.high or low == value.value
     if value.transform in _DATES and isinstance(high, int) and high < 0:
         # an old writer's values before 1970 are one more
         high += calendar.DAY_NANOS if value.transform == "day" else 1
@@ -368,5 +368,5 @@ def _closed(ranges: Iterable[Range], leaf: Leaf) -> tuple[Range, ...]:
         whole += step if is_open and whole == count else 0
         return Decimal(whole).scaleb(-leaf.scale, context=WIDE) if is_decimal else whole * int(unit)
 
-    closed = (Range(end(one.low, one.low_open, 1), end(one.high, one.high_open, -1)) for one in ranges)
-    return tuple(one for one in closed if not _ends_before(one.high, one.low, is_open=False))
+    closed = (Range(end(range_.low, range_.low_open, 1), end(range_.high, range_.high_open, -1)) for range_ in ranges)
+    return tuple(range_ for range_ in closed if not _ends_before(range_.high, range_.low, is_open=False))

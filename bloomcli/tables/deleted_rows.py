@@ -78,9 +78,9 @@ class Bitmap:
         return has is not None and has(number & 0xFFFF)
 
     def _take(self, form: str) -> tuple[int, ...]:
-        found = struct.unpack_from(form, self._data, self._at)
+        numbers = struct.unpack_from(form, self._data, self._at)
         self._at += struct.calcsize(form)
-        return found
+        return numbers
 
     def _bytes(self, count: int) -> memoryview:
         if self._at + count > len(self._data):
@@ -192,15 +192,15 @@ def delete_rows(path: str, kind: str, shape: Shape, size: int | None = None) -> 
     except (pa.ArrowException, OSError, ValueError, LookupError, EOFError, TypeError, ArithmeticError) as error:
         if isinstance(error, BloomError):
             raise
-        said = " ".join(str(error).split())[:200] or "it is cut off"
-        raise CorruptFile(f"the delete file can't be read: {said}", path=path) from None
+        reason = " ".join(str(error).split())[:200] or "it is cut off"
+        raise CorruptFile(f"the delete file can't be read: {reason}", path=path) from None
 
 
 def _of_parquet(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
     file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-    there = set(file.schema_arrow.names)
+    names = set(file.schema_arrow.names)
     columns = [field.name for field in shape]
-    chosen = columns if all(field.field_id is None and field.name in there for field in shape) else None
+    chosen = columns if all(field.field_id is None and field.name in names for field in shape) else None
     rows = 0
     for batch in file.iter_batches(_ROWS_AT_ONCE, columns=chosen, use_threads=False):
         rows += batch.num_rows
@@ -229,14 +229,14 @@ def _of_avro(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
 
 def _avro_name(fields: list[Mapping[str, Any]], field: RecordField) -> str | None:
     """The name of a field in a file; None if the file doesn't have it."""
-    with_ids = any(_AVRO_ID in one for one in fields)
-    for one in fields:
+    with_ids = any(_AVRO_ID in avro_field for avro_field in fields)
+    for avro_field in fields:
         if (
-            one.get(_AVRO_ID) == field.field_id
+            avro_field.get(_AVRO_ID) == field.field_id
             if with_ids and field.field_id is not None
-            else one["name"] in field.names
+            else avro_field["name"] in field.names
         ):
-            return str(one["name"])
+            return str(avro_field["name"])
     return None
 
 
@@ -287,15 +287,15 @@ class DeletionVector:
     def read(self) -> Bitmap:
         """The bitmap. Raises CorruptFile, UnreadableError."""
         if self.body is not None:
-            found = from_body(self.body, self.path)
+            bitmap = from_body(self.body, self.path)
         else:
             with open_source(self.path) as source:
-                found = from_blob(source.read_at(self.offset, self.size), self.path, self.offset)
-        if self.rows is not None and self.rows != found.count:
-            deleted = counted(found.count, "row")
+                bitmap = from_blob(source.read_at(self.offset, self.size), self.path, self.offset)
+        if self.rows is not None and self.rows != bitmap.count:
+            deleted = counted(bitmap.count, "row")
             reason = f"the deletion vector deletes {deleted}, and the table's metadata say {self.rows}"
             raise CorruptFile(reason, path=self.path, offset=self.offset)
-        return found
+        return bitmap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,11 +312,11 @@ class PositionDeletes:
 
     def positions(self, data_file: str) -> pa.Array:
         """The deleted rows of a data file. Raises CorruptFile, UnreadableError, UnsupportedError."""
-        found = [
+        arrays = [
             rows.field(1).filter(pc.equal(rows.field(0), data_file))
             for rows in delete_rows(self.path, self.format, _POSITIONS, self.size)
         ]
-        return pa.concat_arrays(found) if found else pa.array([], pa.int64())
+        return pa.concat_arrays(arrays) if arrays else pa.array([], pa.int64())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,18 +356,18 @@ def _equal_rows(columns: Sequence[pa.Array], deleted: Sequence[pa.Array]) -> pa.
     """For each row of some columns, whether the deleted columns have an equal row."""
     sides = columns[0], deleted[0]
     for pair in zip(columns[1:], deleted[1:], strict=True):  # the columns before, and this one, as one number each
-        before, known = pc.unique(sides[1]), pc.unique(pair[1])
+        before, values = pc.unique(sides[1]), pc.unique(pair[1])
         sides = tuple(
-            pc.add(pc.multiply(_place(left, before), len(known)), _place(right, known))
+            pc.add(pc.multiply(_place(left, before), len(values)), _place(right, values))
             for left, right in zip(sides, pair, strict=True)
         )
-    found = pc.is_in(sides[0], value_set=sides[1])
-    return found if len(columns) == 1 else pc.and_(sides[0].is_valid(), found)
+    matches = pc.is_in(sides[0], value_set=sides[1])
+    return matches if len(columns) == 1 else pc.and_(sides[0].is_valid(), matches)
 
 
-def _place(values: pa.Array, known: pa.Array) -> pa.Int64Array:
+def _place(values: pa.Array, others: pa.Array) -> pa.Int64Array:
     """The positions of values in others; null for those that aren't there."""
-    return pc.index_in(values, value_set=known).cast(pa.int64())
+    return pc.index_in(values, value_set=others).cast(pa.int64())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -388,7 +388,7 @@ class DeletedRows:
     @property
     def columns(self) -> set[str]:
         """The columns of records that `kept` needs."""
-        return {column.name for one in self.equalities for column in one.shape}
+        return {column.name for equality in self.equalities for column in equality.shape}
 
     def kept(self, rows: pa.Int64Array, record: pa.StructArray) -> pa.BooleanArray:
         """For each row, whether it isn't deleted.
@@ -401,15 +401,15 @@ class DeletedRows:
             CorruptFile, UnreadableError, UnsupportedError: a delete file can't be read.
         """
         if self._read is None:
-            positions = [one.positions(self.data_file) for one in self.positions]
-            found = pa.concat_arrays(positions) if positions else pa.array([], pa.int64())
-            self._read = [one.read() for one in self.vectors], found
-        bitmaps, found = self._read
-        deleted = pc.is_in(rows, value_set=found)
+            positions = [deletes.positions(self.data_file) for deletes in self.positions]
+            numbers = pa.concat_arrays(positions) if positions else pa.array([], pa.int64())
+            self._read = [vector.read() for vector in self.vectors], numbers
+        bitmaps, numbers = self._read
+        deleted = pc.is_in(rows, value_set=numbers)
         for bitmap in bitmaps:
             deleted = pc.or_(deleted, pa.array([number in bitmap for number in rows.to_pylist()], pa.bool_()))
-        for one in self.equalities:
-            deleted = pc.or_(deleted, one.matches(record))
+        for equality in self.equalities:
+            deleted = pc.or_(deleted, equality.matches(record))
         return pc.invert(deleted)
 
     def __getstate__(self) -> Any:

@@ -44,18 +44,18 @@ class JavaSession:
     def type(self, name: str) -> Any:
         """A class, by its full name; a nested class is ``Outer$Inner``. If it doesn't exist, calling it fails."""
         if name not in self._types:
-            found = self._view
+            member = self._view
             for part in name.split("."):
-                found = getattr(found, part)
-            self._types[name] = found
+                member = getattr(member, part)
+            self._types[name] = member
         return self._types[name]
 
     def list_of(self, items: Iterable[Any]) -> Any:
         """A ``java.util.ArrayList``."""
-        found = self.type("java.util.ArrayList")()
+        java_list = self.type("java.util.ArrayList")()
         for item in items:
-            found.add(item)
-        return found
+            java_list.add(item)
+        return java_list
 
     def has(self, name: str) -> bool:
         """Whether a class exists in the session."""

@@ -84,7 +84,7 @@ def path_of(name: str) -> str | None:
 
 
 def check_named_in_sql(
-    name: str, command: str | None = None, columns: Sequence[str] = (), given: Sequence[str] = ()
+    name: str, command: str | None = None, columns: Sequence[str] = (), other_options: Sequence[str] = ()
 ) -> None:
     """Raise UsageError for a path: Spark names tables in SQL.
 
@@ -92,23 +92,23 @@ def check_named_in_sql(
         name: the table's name.
         command: the command that changes the table, for the hint; None: the command only reads.
         columns: the columns that it names.
-        given: its other options.
+        other_options: its other options.
     """
     if path_of(name) != name:
         return
-    found = _found(name)
-    if found is None:
+    table = _table_at(name)
+    if table is None:
         raise UsageError(_NO_TABLE, path=name, hint="name the table's own directory")
-    options = () if is_running() or found.kind is not TableKind.DELTA else settings("delta")
+    options = () if is_running() or table.kind is not TableKind.DELTA else settings("delta")
     if command is None:
-        words = shlex.join(["--table", str(found.name), *options])
+        words = shlex.join(["--table", str(table.name), *options])
         raise UsageError("Spark names tables in SQL", path=name, hint=f"{words}; or leave Spark out to read it")
-    line = Command(command, (*options, *given), tuple(columns), table=found.name)
+    line = Command(command, (*options, *other_options), tuple(columns), table=table.name)
     reason = f"{command} changes tables with Spark, which names them in SQL"
     raise UsageError(reason, path=name, hint=str(line))
 
 
-def _found(path: str) -> ManagedTable | None:
+def _table_at(path: str) -> ManagedTable | None:
     """The table whose directory is at a path; None if there is none."""
     location = absolute(portable(path))
     return table_in(store_of(location), location.rstrip("/") or location)
@@ -133,17 +133,17 @@ def open_snapshot(name: str, *, snapshot: int | None = None, as_of: datetime | N
     whole, selector = _split(path)
     if whole.endswith(ICEBERG_METADATA):
         return _iceberg(name, absolute(portable(whole)), selector, snapshot, as_of)
-    found = _found(path)
-    if found is not None:
+    table = _table_at(path)
+    if table is not None:
         selector = None
     elif selector is not None:
-        found = _found(whole)
-    if found is not None and found.kind is TableKind.ICEBERG:
-        return _iceberg(name, newest_metadata(found.path), selector, snapshot, as_of)
-    if found is not None and found.kind is TableKind.DELTA:
-        return DeltaLogTable(str(found.name) if path == name else name, found.path, snapshot=snapshot, as_of=as_of)
-    if found is not None and found.kind in _UNREAD:
-        raise UnsupportedError(f"{found.kind.value}: bloom doesn't read {_UNREAD[found.kind]}", path=name)
+        table = _table_at(whole)
+    if table is not None and table.kind is TableKind.ICEBERG:
+        return _iceberg(name, newest_metadata(table.path), selector, snapshot, as_of)
+    if table is not None and table.kind is TableKind.DELTA:
+        return DeltaLogTable(str(table.name) if path == name else name, table.path, snapshot=snapshot, as_of=as_of)
+    if table is not None and table.kind in _UNREAD:
+        raise UnsupportedError(f"{table.kind.value}: bloom doesn't read {_UNREAD[table.kind]}", path=name)
     raise UsageError(_NO_TABLE, path=name, hint="name the table's own directory")
 
 
@@ -274,8 +274,8 @@ def _provider(session: Any, name: str, quoted: str) -> str:
         if "Cannot find catalog plugin class" in reason:
             hint = library_hint(session, "delta" if _DELTA_PACKAGE in reason else "iceberg", name)
         raise UsageError(f"the table can't be opened: {reason}", path=name, hint=hint) from None
-    said = {row[0]: row[1] for row in rows if row[0]}
-    provider = str(said.get("Provider", "")).lower()
-    if "VIEW" in str(said.get("Type", "")).upper() or not provider:
+    description = {row[0]: row[1] for row in rows if row[0]}
+    provider = str(description.get("Provider", "")).lower()
+    if "VIEW" in str(description.get("Type", "")).upper() or not provider:
         raise UnsupportedError("a view has no files", path=name, hint="name the table that the view reads")
     return provider

@@ -46,8 +46,8 @@ O = TypeVar("O", bound=Options)  # noqa: E741  options
 
 def with_keys(options: O, files: Sequence[DataFile]) -> O:
     """The options with the keys that a table's metadata have for its encrypted files."""
-    found = {portable(file.path): file.key for file in files if file.key is not None}
-    return replace(options, keys=replace(options.keys or Keys(), files=found)) if found else options
+    keys = {portable(file.path): file.key for file in files if file.key is not None}
+    return replace(options, keys=replace(options.keys or Keys(), files=keys)) if keys else options
 
 
 def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *, changing: bool = False) -> Task:
@@ -89,7 +89,7 @@ def with_statistics(
     Raises: as `Table.statistics`, except UnsupportedError.
     """
     try:
-        packed = [one.packed() for one in table.statistics(files)]
+        packed = [statistics.packed() for statistics in table.statistics(files)]
     except UnsupportedError as error:
         hint = "" if error.hint is None else f"; {error.hint}"
         return list(tasks), (
@@ -97,7 +97,7 @@ def with_statistics(
         )
     if not packed:
         return list(tasks), ()
-    return [replace(task, statistics=one) for task, one in zip(tasks, packed, strict=True)], ()
+    return [replace(task, statistics=facts) for task, facts in zip(tasks, packed, strict=True)], ()
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ class TableEngine:
         self._command = options.command
         named, _, self._remarks = choose(self.table, options, from_properties=self.from_properties)
         files = [self._files[item.path] for item in listed]
-        named = {kind: with_keys(one, files) for kind, one in named.items()}
+        named = {kind: with_keys(choice, files) for kind, choice in named.items()}
         tasks = [task_of(file, named) for file in files]
         if isinstance(options, ValidateOptions):
             tasks, remarks = with_statistics(tasks, self.table, files)
@@ -162,7 +162,7 @@ class TableEngine:
             rows=tuple(_with_table(row, self.table.name_in_sql) for row in report.rows),
             table=table_facts(self.table),
             version_before=self.table.version,
-            remarks=(*([] if (said := read_from(self.table)) is None else [said]), *self._remarks, *report.remarks),
+            remarks=(*([] if (text := read_from(self.table)) is None else [text]), *self._remarks, *report.remarks),
         )
 
 
@@ -189,7 +189,7 @@ def read_from(table: TableSnapshot) -> str | None:
 
 def _with_table(row: FileRow, table: str) -> FileRow:
     """The row with hints for the table instead of the file."""
-    findings = tuple(replace(found, hint=on_table(found.hint, table)) for found in row.findings)
+    findings = tuple(replace(finding, hint=on_table(finding.hint, table)) for finding in row.findings)
     return replace(row, findings=findings, hint=on_table(row.hint, table))
 
 

@@ -64,26 +64,26 @@ class AzureClient(Client):
         """The SDK's properties of a blob; None if it doesn't exist or represents a directory."""
         try:
             with ANSWERS.expecting(ObjectNotFound, at), convert_sdk_errors(at):
-                found = self.blob(at).get_blob_properties()
-                info_of(found)
-                return None if _is_folder(found) else found
+                properties = self.blob(at).get_blob_properties()
+                info_of(properties)
+                return None if _is_folder(properties) else properties
         except ObjectNotFound:
             return None
 
     def head(self, at: Location) -> ObjectInfo | None:
         """A blob's size and ETag; None if it doesn't exist."""
-        found = self.properties(at)
-        return None if found is None else info_of(found)
+        properties = self.properties(at)
+        return None if properties is None else info_of(properties)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
         """Read the last bytes of a blob, in two requests: Azure has no suffix ranges. Raises ObjectNotFound."""
         for _ in range(_TRIES):
-            found = self.head(at)
-            if found is None:
+            info = self.head(at)
+            if info is None:
                 raise ObjectNotFound
-            wanted = min(length, found.size)
+            wanted = min(length, info.size)
             try:
-                return (self.read(at, found.size - wanted, wanted, found.tag) if wanted else b""), found
+                return (self.read(at, info.size - wanted, wanted, info.tag) if wanted else b""), info
             except Conflict:
                 continue  # another program replaced the blob between the two requests
         raise UnreadableError(
@@ -93,8 +93,8 @@ class AzureClient(Client):
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
         """Read a range of a blob on the condition of its tag. Raises ObjectNotFound, Conflict."""
         with convert_sdk_errors(at), content_of(length):
-            found = self.blob(at).download_blob(offset, length, max_concurrency=1, **precondition_parameters(tag))
-            data: bytes = found.readall()
+            download = self.blob(at).download_blob(offset, length, max_concurrency=1, **precondition_parameters(tag))
+            data: bytes = download.readall()
         check_range(at, data, None, offset, length)
         return data
 
@@ -106,8 +106,8 @@ class AzureClient(Client):
         options: dict[str, Any] = {"name_starts_with": at.key, "include": ["metadata"], "results_per_page": limit}
         with ANSWERS.expecting((), at), convert_sdk_errors(at):
             inside = self._service(where, at).get_container_client(where.name)
-            found = inside.walk_blobs(delimiter="/", **options) if delimiter else inside.list_blobs(**options)
-            pages = found.by_page()
+            listing = inside.walk_blobs(delimiter="/", **options) if delimiter else inside.list_blobs(**options)
+            pages = listing.by_page()
             progress = ListingProgress(at, ANSWERS)
             for items in map(list, pages):
                 token = getattr(pages, "continuation_token", None)
@@ -162,11 +162,11 @@ def _text(value: object) -> str:
     return value
 
 
-def _is_folder(found: Any) -> bool:
-    metadata = found.metadata or {}
-    return not found.size and any(key.lower() == _FOLDER and value == "true" for key, value in metadata.items())
+def _is_folder(properties: Any) -> bool:
+    metadata = properties.metadata or {}
+    return not properties.size and any(key.lower() == _FOLDER and value == "true" for key, value in metadata.items())
 
 
-def _entry(found: Any) -> Entry:
-    tag = (found.etag or "").strip('"')  # listings omit the quotes
-    return Entry(_text(found.name), size_in(found.size), f'"{tag}"' if tag else "")
+def _entry(properties: Any) -> Entry:
+    tag = (properties.etag or "").strip('"')  # listings omit the quotes
+    return Entry(_text(properties.name), size_in(properties.size), f'"{tag}"' if tag else "")

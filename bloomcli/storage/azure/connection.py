@@ -199,9 +199,9 @@ def _credential(where: Container) -> Any:
     from azure.core.exceptions import ClientAuthenticationError
     from azure.identity import DefaultAzureCredential
 
-    found = DefaultAzureCredential()
+    credential = DefaultAzureCredential()
     try:
-        found.get_token("https://storage.azure.com/.default")
+        credential.get_token("https://storage.azure.com/.default")
     except ClientAuthenticationError:
         return None
-    return found
+    return credential

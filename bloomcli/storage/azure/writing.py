@@ -61,7 +61,7 @@ def parts(segments: Sequence[Segment], committed: Sequence[Block]) -> list[Part]
     """
     size = segments[-1].end if segments else 0
     length = max(NEW_BYTES, -(-2 * size // MAX_BLOCKS))
-    found: list[Part] = []
+    blob_parts: list[Part] = []
     used: set[str] = set()
     done = 0
     for segment in segments:
@@ -69,25 +69,25 @@ def parts(segments: Sequence[Segment], committed: Sequence[Block]) -> list[Part]
             if block.name in used:
                 continue  # a list names each block at most once
             used.add(block.name)
-            found += _new_parts(done, start, length)
-            found.append(Part(start, block.size, block.name))
+            blob_parts += _new_parts(done, start, length)
+            blob_parts.append(Part(start, block.size, block.name))
             done = start + block.size
-    return found + _new_parts(done, size, length)
+    return blob_parts + _new_parts(done, size, length)
 
 
-def new_names(there: Sequence[Block]) -> Iterator[str]:
+def new_names(blocks: Sequence[Block]) -> Iterator[str]:
     """Generate names for new blocks.
 
     Args:
-        there: the blob's blocks, then its uncommitted ones. New names get the length of the last one's name: the
+        blocks: the blob's blocks, then its uncommitted ones. New names get the length of the last one's name: the
             service requires the length of the uncommitted blocks' names, or else of the committed ones'.
     """
-    taken = {block.name for block in there}
-    length = len(there[-1].name.encode()) if there else _NAME_BYTES
+    names = {block.name for block in blocks}
+    length = len(blocks[-1].name.encode()) if blocks else _NAME_BYTES
     while True:
         name = base64.urlsafe_b64encode(secrets.token_bytes(length)).decode()[:length]
-        if name not in taken:
-            taken.add(name)
+        if name not in names:
+            names.add(name)
             yield name
 
 
@@ -114,27 +114,27 @@ class WritingAzureClient(AzureClient, WritingClient):
     There is nothing to sweep: the service deletes uncommitted blocks, which are invisible to readers.
     """
 
-    def check_replaceable(self, at: Location, known: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
+    def check_replaceable(self, at: Location, info: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
         """Refuse blobs that are leased, held, immutable, archived or not block blobs. Raises UsageError."""
         del force  # the service refuses such blobs anyway
-        details = None if known is None else known.details
-        found = self.properties(at) if details is None else details[PROPERTIES]
-        if found is None:
+        details = None if info is None else info.details
+        properties = self.properties(at) if details is None else details[PROPERTIES]
+        if properties is None:
             return None
         why = hint = None
-        if found.blob_type != BlobType.BLOCKBLOB:
+        if properties.blob_type != BlobType.BLOCKBLOB:
             why, hint = "it isn't a block blob, and page and append blobs can't be replaced", "-o writes a copy"
-        elif found.lease is not None and found.lease.status == _LEASED:
+        elif properties.lease is not None and properties.lease.status == _LEASED:
             why, hint = "it has a lease: whoever has it may write", "wait for the lease's end, or -o writes a copy"
-        elif found.has_legal_hold:
+        elif properties.has_legal_hold:
             why, hint = "it has a legal hold", "-o writes a copy"
-        elif found.immutability_policy is not None and found.immutability_policy.expiry_time is not None:
+        elif properties.immutability_policy is not None and properties.immutability_policy.expiry_time is not None:
             why, hint = "it has an immutability policy", "-o writes a copy"
-        elif found.blob_tier == "Archive":
+        elif properties.blob_tier == "Archive":
             why, hint = "it is in the Archive tier", rehydration_hint(at)
         if why is not None:
             raise UsageError(f"can't be replaced: {why}", path=at.uri, hint=hint)
-        return info_of(found)
+        return info_of(properties)
 
     def writer(self, new: NewObject) -> Writer:
         """A writer that commits a new list of blocks."""
@@ -196,28 +196,32 @@ class _BlobWriter(Writer):
 
     def _read_properties(self, origin: ObjectSource) -> None:
         """Read the properties that the new blob keeps. Raises Conflict if the source has another tag."""
-        found = self._client.properties(origin.at)
-        if found is None or found.etag != origin.info.tag:
+        properties = self._client.properties(origin.at)
+        if properties is None or properties.etag != origin.info.tag:
             raise Conflict
         tags = None
-        if found.tag_count:
+        if properties.tag_count:
             with convert_sdk_errors(origin.at):
                 tags = self._client.blob(origin.at).get_blob_tags()
-        settings, content = found.content_settings, self.new.content
+        settings, content = properties.content_settings, self.new.content
         if [(s.offset, s.length, s.kept) for s in content.segments] != [(0, content.source.size, True)]:
             settings.content_md5 = None  # only a copy of the whole source keeps it
         try:
-            tier = None if found.blob_tier_inferred or found.blob_tier is None else StandardBlobTier(found.blob_tier)
+            tier = (
+                None
+                if properties.blob_tier_inferred or properties.blob_tier is None
+                else StandardBlobTier(properties.blob_tier)
+            )
         except ValueError:
             tier = None
         self._kept = {
             "content_settings": settings,
-            "metadata": found.metadata or None,
+            "metadata": properties.metadata or None,
             "tags": tags,
             "standard_blob_tier": tier,
-            "encryption_scope": found.encryption_scope,
+            "encryption_scope": properties.encryption_scope,
         }
-        self._version = found.version_id
+        self._version = properties.version_id
 
     def _commit(self, names: Sequence[str]) -> str | None:
         """Commit the list, and return the new ETag. Raises Conflict, WriteError.
@@ -245,20 +249,20 @@ class _BlobWriter(Writer):
         """Whether the blob's committed blocks are exactly these."""
         try:
             with convert_sdk_errors(self.new.at):
-                found, _ = self._blob.get_block_list("committed")
+                blocks, _ = self._blob.get_block_list("committed")
         except (ObjectNotFound, UnreadableError):
             return False
-        return [block.id for block in found] == list(names)
+        return [block.id for block in blocks] == list(names)
 
     def _was_replaced(self) -> bool:
         """Whether another program wrote the blob: its commit deleted the uploaded blocks."""
         try:
-            found = self._client.head(self.new.at)
+            info = self._client.head(self.new.at)
         except UnreadableError:
             return False
         if self.new.precondition is Precondition.NO_OBJECT:
-            return found is not None
-        return found is None or found.tag != self.new.precondition
+            return info is not None
+        return info is None or info.tag != self.new.precondition
 
     def _compare(self, tag: str | None) -> None:
         """Compare the end of the stored blob with the content. Raises WriteError if they differ."""
@@ -290,19 +294,19 @@ def _blocks(blob: Any, at: Location, size: int, tag: str) -> tuple[list[Block], 
 
     Returns no committed blocks if the SDK can't represent the name of one.
     """
-    seen: list[Any] = []
+    answers: list[Any] = []
 
     def keep(_: object, answer: Any, headers: Any) -> Any:
         sizes = [block.size for block in answer.committed_blocks or ()]
         if headers.get("ETag") != tag or (sizes and sum(sizes) != size):
             raise Conflict  # another program wrote the blob, or an answer was wrong: its blocks aren't the source's
-        seen.append(answer)
+        answers.append(answer)
         return answer
 
     with convert_sdk_errors(at, writing=True):
-        found, waiting = blob.get_block_list("all", cls=keep)
-    raw = [block.name for answer in seen for block in answer.committed_blocks or ()]
-    blocks = [Block(block.id, block.size) for block in found]
+        committed, waiting = blob.get_block_list("all", cls=keep)
+    raw = [block.name for answer in answers for block in answer.committed_blocks or ()]
+    blocks = [Block(block.id, block.size) for block in committed]
     same = all(name != block.name for name, block in zip(raw, blocks, strict=True))
-    there = same and sum(block.size for block in blocks) == size
-    return blocks if there else [], [Block(block.id, block.size) for block in waiting]
+    is_whole = same and sum(block.size for block in blocks) == size
+    return blocks if is_whole else [], [Block(block.id, block.size) for block in waiting]

@@ -50,7 +50,7 @@ _LATER: Final = "try again later, or with fewer --jobs"
 def answer_error(at: Location, error: GoogleAPICallError, *, writing: bool, tried: str = "") -> Exception:
     """The error for an answer: ObjectNotFound, Conflict, or an error of bloomcli with the request's id."""
     status, text = int(error.code or 0), error.message or ""
-    reason = next((str(found.get("reason")) for found in error.errors if isinstance(found, dict)), "")
+    reason = next((str(detail.get("reason")) for detail in error.errors if isinstance(detail, dict)), "")
     if status == 404 and "bucket" in text.lower() and "object" not in text.lower():
         why, hint = "there is no such bucket", "check the bucket's name"
     elif status in {404, 410}:
@@ -62,9 +62,9 @@ def answer_error(at: Location, error: GoogleAPICallError, *, writing: bool, trie
     elif "retention" in text.lower() or "hold" in reason.lower() or "retention" in reason.lower():
         why, hint = "the object can't be replaced: it has a hold or a retention period", "-o writes a copy"
     elif status == 403:
-        found = _PERMISSION.search(text)
+        permission = _PERMISSION.search(text)
         by_default = "storage.objects.create and .delete" if writing else "storage.objects.get"
-        why = f"access denied: {found.group() if found else by_default} is needed"
+        why = f"access denied: {permission.group() if permission else by_default} is needed"
         hint = "ask the bucket's owner for a role that has it; see docs/stores.md"
     elif status == 429:
         why, hint = f"the store asks for fewer requests{tried}", _LATER
@@ -200,9 +200,9 @@ class Api:
                 if not answer.status_code < _REDIRECT and answer.status_code not in _NO_ERRORS:
                     raise _refusal(answer)
                 if not media:
-                    found = Answer(answer.status_code, answer.headers, _document(answer, DOCUMENT_MAX_BYTES))
-                    _check_whole(found)
-                    return found
+                    reply = Answer(answer.status_code, answer.headers, _document(answer, DOCUMENT_MAX_BYTES))
+                    _check_whole(reply)
+                    return reply
                 # the content is read as it is stored, possibly compressed
                 content = answer.raw.read(request.max_bytes + 1, decode_content=False)
                 meter.count(requests=0, downloaded=len(content))
@@ -232,20 +232,22 @@ class Api:
 
 def document_in(answer: Answer) -> dict[str, Any]:
     """The JSON object that is the content of an answer. Raises ValueError, TypeError, RecursionError."""
-    found = json.loads(answer.content)
-    if not isinstance(found, dict):
+    document = json.loads(answer.content)
+    if not isinstance(document, dict):
         raise TypeError("the document isn't a JSON object")
-    return found
+    return document
 
 
 def object_in(answer: Answer) -> dict[str, Any]:
     """The API's description of an object. Raises ValueError, TypeError, LookupError, RecursionError."""
-    found = document_in(answer)
+    resource = document_in(answer)
     for name in ("size", "generation"):
-        found[name] = str(size_in(found[name]))
-    if "name" not in found or not all(isinstance(found.get(n, ""), str) for n in ("name", "crc32c", "kmsKeyName")):
+        resource[name] = str(size_in(resource[name]))
+    if "name" not in resource or not all(
+        isinstance(resource.get(n, ""), str) for n in ("name", "crc32c", "kmsKeyName")
+    ):
         raise TypeError("a field of the object's description isn't a text")
-    return found
+    return resource
 
 
 def _check_whole(answer: Answer) -> None:
@@ -272,14 +274,14 @@ def _refusal(answer: requests.Response) -> exceptions.GoogleAPICallError:
     """The SDK's exception for a redirect or an error, whatever its body is."""
     try:
         content = _document(answer, ERROR_MAX_BYTES)
-        found = document_in(Answer(answer.status_code, answer.headers, content)).get("error")
+        description = document_in(Answer(answer.status_code, answer.headers, content)).get("error")
     except (urllib3.exceptions.HTTPError, OSError, ValueError, TypeError, RecursionError):
-        found = None
-    found = found if isinstance(found, dict) else {}
-    errors = found.get("errors")
+        description = None
+    description = description if isinstance(description, dict) else {}
+    errors = description.get("errors")
     error: exceptions.GoogleAPICallError = exceptions.from_http_status(  # type: ignore[no-untyped-call]
         answer.status_code,
-        str(found.get("message", "")),
+        str(description.get("message", "")),
         errors=errors if isinstance(errors, list) else (),
         response=answer,
     )

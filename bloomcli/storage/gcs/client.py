@@ -53,8 +53,8 @@ class GcsClient(Client):
 
     def head(self, at: Location) -> ObjectInfo | None:
         """An object's size and generation; None if it doesn't exist."""
-        found = self.resource(at)
-        return None if found is None else info_of(found)
+        resource = self.resource(at)
+        return None if resource is None else info_of(resource)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
         """Read the last bytes of an object. Raises ObjectNotFound."""
@@ -63,10 +63,10 @@ class GcsClient(Client):
         with self.api.answers.expecting(ObjectNotFound, at):
             answer = self.api.send(at, request)
         if answer.status == _NO_RANGE:  # an empty object has no ranges
-            found = self.head(at)
-            if found is None:
+            info = self.head(at)
+            if info is None:
                 raise ObjectNotFound
-            return b"", found
+            return b"", info
         found_range = content_range(answer.headers)
         size = len(answer.content) if found_range is None else found_range.size
         start = max(size - length, 0)
@@ -91,13 +91,13 @@ class GcsClient(Client):
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
         """List the objects whose names begin with a prefix, one page per request."""
-        for found in self.list_pages(at, "name,size,generation", delimiter=delimiter, limit=limit):
+        for document in self.list_pages(at, "name,size,generation", delimiter=delimiter, limit=limit):
             with self.api.answers.checked(at):
                 entries = [
                     Entry(item["name"], size_in(item["size"]), str(item.get("generation", "")))
-                    for item in found.get("items", [])
+                    for item in document.get("items", [])
                 ]
-            yield Page(entries, found.get("prefixes", []), last=not found.get("nextPageToken"))
+            yield Page(entries, document.get("prefixes", []), last=not document.get("nextPageToken"))
 
     def list_pages(
         self, at: Location, fields: str, *, delimiter: bool = False, limit: int | None = None
@@ -119,15 +119,15 @@ class GcsClient(Client):
                     "can't be read: there is no such bucket", path=at.uri, hint="check the bucket's name"
                 ) from None
             with self.api.answers.checked(at):
-                found = document_in(answer)
-                named = all(isinstance(item["name"], str) for item in found.get("items", []))
-                if not named or not all(isinstance(prefix, str) for prefix in found.get("prefixes", [])):
+                document = document_in(answer)
+                named = all(isinstance(item["name"], str) for item in document.get("items", []))
+                if not named or not all(isinstance(prefix, str) for prefix in document.get("prefixes", [])):
                     raise TypeError("a name isn't a text")
-            yield found
-            if not found.get("nextPageToken"):
+            yield document
+            if not document.get("nextPageToken"):
                 return
-            page = Page(found.get("items", ()), found.get("prefixes", ()))
-            params["pageToken"] = progress.following(page, found["nextPageToken"])
+            page = Page(document.get("items", ()), document.get("prefixes", ()))
+            params["pageToken"] = progress.following(page, document["nextPageToken"])
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write an object in one request. Raises Conflict."""
@@ -136,10 +136,14 @@ class GcsClient(Client):
             with self.api.answers.expecting(Conflict, at, writing=True):
                 return info_of(insert(self.api, at, len(data), lambda: iter([data]), {}, params))
         except Conflict:  # possibly of a retry, after the answer to a successful attempt was lost
-            found = self.resource(at)
-            if found is None or found["generation"] == precondition or found.get("crc32c") != checksum_of(data):
+            resource = self.resource(at)
+            if (
+                resource is None
+                or resource["generation"] == precondition
+                or resource.get("crc32c") != checksum_of(data)
+            ):
                 raise
-            return info_of(found)
+            return info_of(resource)
 
     def try_delete(self, at: Location, generation: str | None = None) -> bool:
         """Delete an object if it exists. Returns False if that failed."""

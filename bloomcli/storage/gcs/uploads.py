@@ -36,10 +36,10 @@ def encoded(value: int) -> str:
 
 def decoded(text: str) -> int:
     """A CRC32C from the API's encoding. Raises ValueError if it isn't four bytes."""
-    found = base64.b64decode(text)
-    if len(found) != 4:
+    data = base64.b64decode(text)
+    if len(data) != 4:
         raise ValueError("a CRC32C has four bytes")
-    return int.from_bytes(found, "big")
+    return int.from_bytes(data, "big")
 
 
 def combined(first: int, second: int, second_length: int) -> int:

@@ -65,13 +65,13 @@ def _has_ended(name: re.Match[str]) -> bool:
 @cache
 def _machine_hash() -> str:
     """A hash that distinguishes this machine, container and boot from others."""
-    known = socket.gethostname()
+    identity = socket.gethostname()
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         try:
-            known += Path(path).read_text() if path.startswith("/proc/sys") else os.readlink(path)  # noqa: PTH115
+            identity += Path(path).read_text() if path.startswith("/proc/sys") else os.readlink(path)  # noqa: PTH115
         except OSError:
             continue
-    return hashlib.sha256(known.encode()).hexdigest()[:8]
+    return hashlib.sha256(identity.encode()).hexdigest()[:8]
 
 
 def _start_ticks(process: int) -> int | None:
@@ -114,23 +114,23 @@ class WritingGcsClient(GcsClient, WritingClient):
 
     appends_only = True  # compose can only concatenate whole objects
 
-    def check_replaceable(self, at: Location, known: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
+    def check_replaceable(self, at: Location, info: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
         """Refuse objects with holds, retention or a customer's encryption key. Raises UsageError."""
-        del known, force  # answers to reads don't have these properties, and the store refuses such objects anyway
-        found = self.resource(at)
-        if found is None:
+        del info, force  # answers to reads don't have these properties, and the store refuses such objects anyway
+        details = self.resource(at)
+        if details is None:
             return None
-        why = next((text for name, text in _HOLDS.items() if found.get(name)), None)
+        why = next((text for name, text in _HOLDS.items() if details.get(name)), None)
         with self.api.answers.checked(at):
-            until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
+            until = details.get("retentionExpirationTime") or (details.get("retention") or {}).get("retainUntilTime")
             if why is None and until and dt.datetime.fromisoformat(until) > dt.datetime.now(dt.UTC):
                 why = f"it has to be retained until {until}"
-            info = info_of(found)
-        if why is None and found.get("customerEncryption"):
+            current = info_of(details)
+        if why is None and details.get("customerEncryption"):
             why = "it is encrypted with a key of the customer's, which bloom doesn't have"
         if why is not None:
             raise UsageError(f"can't be replaced: {why}", path=at.uri, hint="-o writes a copy")
-        return info
+        return current
 
     def writer(self, new: NewObject) -> Writer:
         """A writer that composes the object or uploads it."""
@@ -179,10 +179,10 @@ class _GcsWriter(Writer):
         """Compose the object or upload it. Raises Conflict, WriteError."""
         content, origin = self.new.content, self.new.origin
         if origin is not None:
-            found = self._client.resource(origin.at)
-            if found is None or str(found["generation"]) != origin.info.tag:
+            resource = self._client.resource(origin.at)
+            if resource is None or str(resource["generation"]) != origin.info.tag:
                 raise Conflict
-            self._source = found
+            self._source = resource
         first = next(iter(content.segments), None)
         size = content.source.size
         if origin and size and first is not None and (first.offset, first.length, first.kept) == (0, size, True):
@@ -209,8 +209,8 @@ class _GcsWriter(Writer):
             if origin.at.bucket != at.bucket:
                 copied = at._replace(key=temporary_key(at.key))
                 temporary.append(copied)
-                made = _rewrite(client, origin.at, source, copied)
-                parts = [{"name": copied.key, "generation": made}]
+                generation = _rewrite(client, origin.at, source, copied)
+                parts = [{"name": copied.key, "generation": generation}]
             with client.api.answers.checked(at, writing=True):
                 crc, tail = decoded(source["crc32c"]), content.size - content.source.size
             self._crc = crc
@@ -267,13 +267,13 @@ class _GcsWriter(Writer):
         """
         new = self.new
         try:
-            found = work()
+            resource = work()
         except (ObjectNotFound, Conflict, WriteError):
             stored = self._client.resource(new.at)
             if stored is None or str(stored["generation"]) == new.precondition or not self._matches(stored):
                 raise
             return
-        if not self._matches(found):
+        if not self._matches(resource):
             uri, generation = new.at.uri, self._source.get("generation")
             back = f"gcloud storage cp '{uri}#{generation}' '{uri}', where the bucket keeps versions"
             raise WriteError(
@@ -282,9 +282,9 @@ class _GcsWriter(Writer):
                 hint=back if new.in_place else "delete it, and try again",
             )
 
-    def _matches(self, found: dict[str, Any]) -> bool:
+    def _matches(self, resource: dict[str, Any]) -> bool:
         """Whether a stored object has the content's size and CRC32C."""
-        return int(found["size"]) == self.new.content.size and found.get("crc32c") == encoded(self._crc)
+        return int(resource["size"]) == self.new.content.size and resource.get("crc32c") == encoded(self._crc)
 
 
 def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Location) -> str:
@@ -302,10 +302,10 @@ def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Lo
             to, Request("POST", url + target, params, {"Content-Type": "application/json"}, body), writing=True
         )
         with client.api.answers.checked(to, writing=True):
-            found = document_in(answer)
-            if found.get("done"):
-                return str(size_in(found["resource"]["generation"]))
-            params["rewriteToken"] = str(found["rewriteToken"])
+            document = document_in(answer)
+            if document.get("done"):
+                return str(size_in(document["resource"]["generation"]))
+            params["rewriteToken"] = str(document["rewriteToken"])
     raise client.api.answers.foreign(to, writing=True, why="copying doesn't come to an end")
 
 

@@ -110,19 +110,19 @@ def replacing(
         SourceChanged: the source changed during the replacement.
         WriteError: a system call failed. No temporary file remains, unless the error says so.
     """
-    final, taken = _final_path(target)
+    final, replaces = _final_path(target)
     exists = exists or output_exists(str(target))
-    if taken and not overwrite:
+    if replaces and not overwrite:
         raise exists
     local = source if isinstance(source, LocalSource) else None
     checksums = None if local is None else hadoop_crc.verified_checksums(local)
     expected = local if local is not None and Path(os.path.realpath(local.local_path)) == final else None
-    with _write_errors(target, TemporaryFile(final, 0o600 if taken else mode_of_new_file(local))) as temporary:
+    with _write_errors(target, TemporaryFile(final, 0o600 if replaces else mode_of_new_file(local))) as temporary:
         fd = temporary.open()  # this may change the temporary's path
         new = NewFile(temporary.path, fd)
         try:
             yield new
-            if taken:
+            if replaces:
                 if (remark := copy_attributes(fd, final)) is not None:
                     current().remark(remark)
             elif local is not None:
@@ -220,14 +220,14 @@ def _sync_directory(directory: Path) -> None:
 
 @contextmanager
 def replacing_checksums(
-    temporary: TemporaryFile, final: Path, known: hadoop_crc.Checksums | None, prefix: int
+    temporary: TemporaryFile, final: Path, source_checksums: hadoop_crc.Checksums | None, prefix: int
 ) -> Iterator[None]:
     """Replace the checksum file of a file, if it has one, while the block replaces the file itself.
 
     Args:
         temporary: the new file.
         final: its final name. The caller holds the lock of the file that has it.
-        known: verified checksums of the file that the new one was made from.
+        source_checksums: verified checksums of the file that the new one was made from.
         prefix: number of bytes at the start that are the same in both.
 
     Raises:
@@ -254,7 +254,7 @@ def replacing_checksums(
     with TemporaryFile(checksums) as new, contextlib.ExitStack() as locks:
         try:
             with os.fdopen(new.open(), "wb", closefd=False) as stream:
-                stream.write(hadoop_crc.new_checksum_file(old, final, temporary.path, known, prefix))
+                stream.write(hadoop_crc.new_checksum_file(old, final, temporary.path, source_checksums, prefix))
                 stream.flush()
                 copy_attributes(new.fd, temporary.path)  # who may read the file may read its checksums
                 os.fchmod(new.fd, os.fstat(new.fd).st_mode & 0o666)

@@ -97,18 +97,18 @@ def _start(source: LocalSource) -> Callable[[int], bytes]:
     return lambda count: source.read_at(0, min(count, source.size))
 
 
-def _first_difference(source: LocalSource, known: Checksums) -> int | None:
+def _first_difference(source: LocalSource, checksums: Checksums) -> int | None:
     """The offset of the first chunk that doesn't match its checksum; the file's size if there are too many checksums;
     None if all match."""
-    step = max(_READ_BYTES // known.chunk, 1) * known.chunk
+    step = max(_READ_BYTES // checksums.chunk, 1) * checksums.chunk
     for at in range(0, source.size, step):
-        found = known.algorithm(source.read_at(at, min(step, source.size - at)), known.chunk)
-        index = at // known.chunk * _SUM
-        expected = known.sums[index : index + len(found)]
-        if found != expected:
-            wrong = next(i for i in range(0, len(found), _SUM) if found[i : i + _SUM] != expected[i : i + _SUM])
-            return at + wrong // _SUM * known.chunk
-    return source.size if len(known.sums) > -(-source.size // known.chunk) * _SUM else None
+        sums = checksums.algorithm(source.read_at(at, min(step, source.size - at)), checksums.chunk)
+        index = at // checksums.chunk * _SUM
+        expected = checksums.sums[index : index + len(sums)]
+        if sums != expected:
+            wrong = next(i for i in range(0, len(sums), _SUM) if sums[i : i + _SUM] != expected[i : i + _SUM])
+            return at + wrong // _SUM * checksums.chunk
+    return source.size if len(checksums.sums) > -(-source.size // checksums.chunk) * _SUM else None
 
 
 def verified_checksums(source: LocalSource) -> Checksums | None:
@@ -123,10 +123,10 @@ def verified_checksums(source: LocalSource) -> Checksums | None:
     """
     checksum_file = checksum_file_of(Path(os.path.realpath(source.local_path)))
     data = load(checksum_file)
-    known = None if data is None else parse(data, _start(source))
-    if known is None:
+    checksums = None if data is None else parse(data, _start(source))
+    if checksums is None:
         return None
-    wrong = _first_difference(source, known)
+    wrong = _first_difference(source, checksums)
     if wrong is not None:
         source.check_unchanged()  # the checksums may be those of a file that replaced this one
         raise CorruptFile(
@@ -135,27 +135,27 @@ def verified_checksums(source: LocalSource) -> Checksums | None:
             offset=wrong,
             hint="get both from their source again; if the file is known to be right, remove the checksums",
         )
-    return known
+    return checksums
 
 
 def fits(source: LocalSource, data: bytes) -> bool:
     """Whether a checksum file's content matches the current content of this file."""
-    known = parse(data, _start(source))
+    checksums = parse(data, _start(source))
     return (
-        known is not None
-        and len(known.sums) == -(-source.size // known.chunk) * _SUM  # needs no read
-        and _first_difference(source, known) is None
+        checksums is not None
+        and len(checksums.sums) == -(-source.size // checksums.chunk) * _SUM  # needs no read
+        and _first_difference(source, checksums) is None
     )
 
 
-def new_checksum_file(old: bytes, final: Path, new: Path, known: Checksums | None, prefix: int) -> bytes:
+def new_checksum_file(old: bytes, final: Path, new: Path, checksums: Checksums | None, prefix: int) -> bytes:
     """The checksum file of new content, with the chunk size and algorithm of the old one.
 
     Args:
         old: the checksum file of the content that is replaced.
         final: the file with that content, if it exists.
         new: the file with the new content.
-        known: verified checksums of the content that the new one was made from.
+        checksums: verified checksums of the content that the new one was made from.
         prefix: number of bytes at the start that are the same in both; their checksums are copied.
     """
 
@@ -168,9 +168,9 @@ def new_checksum_file(old: bytes, final: Path, new: Path, known: Checksums | Non
 
     kind = parse(old, start) or Checksums(chunk=_CHUNK_BYTES, algorithm=_crc32_chunks, sums=b"")
     done = 0
-    if known is not None and (known.chunk, known.algorithm) == (kind.chunk, kind.algorithm):
+    if checksums is not None and (checksums.chunk, checksums.algorithm) == (kind.chunk, kind.algorithm):
         done = prefix // kind.chunk
-    parts = [known.sums[: done * _SUM]] if known is not None else []
+    parts = [checksums.sums[: done * _SUM]] if checksums is not None else []
     step = max(_READ_BYTES // kind.chunk, 1) * kind.chunk
     with LocalSource(str(new), new) as file:
         rest = range(done * kind.chunk, file.size, step)

@@ -46,8 +46,8 @@ def _matches(pattern: str, failed: Failed, *, directories: bool) -> Iterator[str
         if name == _ANY_DEPTH:
             yield from _below(each, failed, directories=directories)
         elif has_wildcard(name):
-            found = {n for n, leads_on in _names(each, failed) if leads_on or not directories}
-            visible = found if _hidden(name) else (n for n in found if not _hidden(n))
+            names = {n for n, leads_on in _names(each, failed) if leads_on or not directories}
+            visible = names if _hidden(name) else (n for n in names if not _hidden(n))
             yield from (_join(each, n) for n in fnmatch.filter(visible, name))
         elif path_exists(_join(each, name)) if name else is_directory(each):
             yield _join(each, name)
@@ -132,12 +132,12 @@ def is_pattern(path: str) -> bool:
 def names_of(path: Path) -> Iterator[Path]:
     """The absolute paths of a file: the given one, one for each link in it that is followed, and the resolved one."""
     waiting = [Path(os.path.abspath(path))]  # noqa: PTH100  Path.absolute leaves .. in
-    seen: set[Path] = set()
-    while waiting and len(seen) < _MOST_NAMES:
+    names: set[Path] = set()
+    while waiting and len(names) < _MOST_NAMES:
         name = waiting.pop()
-        if name in seen:
+        if name in names:
             continue
-        seen.add(name)
+        names.add(name)
         yield name
         for part in (name, *name.parents):
             if is_link(part):

@@ -225,11 +225,11 @@ def files(path: str) -> Iterator[FileEntry]:
     elif is_pattern(path):
         base = _above_partitions(_before_wildcards(path))
         problems: list[FileEntry] = []
-        found = sorted(m for m in set(matches(path, _error_collector(problems, path))) if _is_meant(m, path))
+        paths = sorted(m for m in set(matches(path, _error_collector(problems, path))) if _is_meant(m, path))
         yield from problems
-        if not found and not problems:
+        if not paths and not problems:
             raise UnreadableError("the pattern matches no file", path=path, hint="check it, and quote it")
-        for match in found:
+        for match in paths:
             yield from _matched(match, base)
     else:
         yield _named_entry(path, _above_partitions(Path(path).parent))

@@ -130,8 +130,8 @@ class TemporaryFile:
         if not _CAN_EXCHANGE or not self._open_folder().may_exchange:
             return False
         new = mark(source.fingerprint)
-        found = (marks_in(p.name) for p in temporary_files(self._final.parent))
-        return all(marks is None or marks.new != new for marks in found)
+        all_marks = (marks_in(p.name) for p in temporary_files(self._final.parent))
+        return all(marks is None or marks.new != new for marks in all_marks)
 
     def replace(self, source: LocalSource, *, alone: bool = True) -> None:
         """Give this file the final name, if the source has that name and is unchanged.
@@ -162,10 +162,10 @@ class TemporaryFile:
         self._exchange_name = exchange_name.name
         os.rename(self.path, exchange_name)  # noqa: PTH104  as above
         try:
-            found = folder.swap(exchange_name.name, final, marks.old)
-            written = found == marks.old and open_for_writing(source.fileno())
-            if written or (found == marks.old and folder.look(exchange_name.name) not in (None, found)):
-                found = folder.swap(exchange_name.name, final, marks.new)
+            file_mark = folder.swap(exchange_name.name, final, marks.old)
+            written = file_mark == marks.old and open_for_writing(source.fileno())
+            if written or (file_mark == marks.old and folder.look(exchange_name.name) not in (None, file_mark)):
+                file_mark = folder.swap(exchange_name.name, final, marks.new)
         except CannotExchange:
             if not alone:
                 raise lock_timeout_error(self._final) from None
@@ -189,7 +189,7 @@ class TemporaryFile:
                 path=source.path,
                 hint="try again when it has closed it. Nothing was written",
             )
-        if found != marks.old:
+        if file_mark != marks.old:
             raise source.changed("changed")
 
     def _remove(self) -> None:
@@ -228,12 +228,12 @@ def _finish_exchange(folder: Folder, exchange_name: str, *, alone: bool = True) 
         exchange_name: the temporary name, which contains the marks of the two files.
         alone: whether the new file is the caller's own. If not, it has to be locked, because its run may be active.
     """
-    marks, found = marks_in(exchange_name), folder.look(exchange_name)
-    if marks is None or found is None:
+    marks, file_mark = marks_in(exchange_name), folder.look(exchange_name)
+    if marks is None or file_mark is None:
         return False
-    if found not in marks:
-        there = [name for name in os.listdir(folder.path) if may_be_for(exchange_name, name)]  # noqa: PTH208
-        final = next((name for name in there if folder.look(name) == marks.new), None)
+    if file_mark not in marks:
+        names = [name for name in os.listdir(folder.path) if may_be_for(exchange_name, name)]  # noqa: PTH208
+        final = next((name for name in names if folder.look(name) == marks.new), None)
         if final is None:
             return False  # unknown which file is newer
         fd = -1 if alone else _open_to_sweep(folder.path / final, os.O_RDONLY)
@@ -262,11 +262,11 @@ def sweep(directory: Path) -> SweepResult:
     Files in use are locked, and stay. Another process's file that a killed run had to put back gets its name back. A
     checksum file gets its name back if it matches a file without one.
     """
-    found = temporary_files(directory)
+    paths = temporary_files(directory)
     removed: list[str] = []
     remaining: list[str] = []
     # checksum files last: by then, the files that they may belong to have their names
-    for path in sorted(found, key=lambda p: (marks_in(p.name) is None, p.name)):
+    for path in sorted(paths, key=lambda p: (marks_in(p.name) is None, p.name)):
         done = False
         with contextlib.suppress(OSError, CannotExchange):
             done = _sweep(path)
@@ -339,10 +339,10 @@ def _without_checksums(temporary: Path) -> list[Path]:
     ]
 
 
-def _is_same_file(one: Path, other: Path) -> bool:
+def _is_same_file(path: Path, other: Path) -> bool:
     """Whether both paths are names of one file."""
     try:
-        return os.path.samestat(one.lstat(), other.lstat())
+        return os.path.samestat(path.lstat(), other.lstat())
     except FileNotFoundError:
         return False
 
@@ -488,35 +488,35 @@ class Folder:
         while True:
             placed = self.look(exchange_name)
             self._exchange(exchange_name, final)
-            found = self.look(exchange_name)
-            if found is None or placed is None:  # the file system ignored the flag, and renamed
+            file_mark = self.look(exchange_name)
+            if file_mark is None or placed is None:  # the file system ignored the flag, and renamed
                 return expected
-            if found == expected:
-                return found
+            if file_mark == expected:
+                return file_mark
             expected = placed
 
-    def _exchange(self, one: str, other: str) -> None:
-        code = _rename(self.fd, self.path / one, self.fd, self.path / other, _EXCHANGE)
+    def _exchange(self, name: str, other: str) -> None:
+        code = _rename(self.fd, self.path / name, self.fd, self.path / other, _EXCHANGE)
         if code in _CANNOT:
             raise CannotExchange
         if code:
-            raise OSError(code, os.strerror(code), str(self.path / one), None, str(self.path / other))
+            raise OSError(code, os.strerror(code), str(self.path / name), None, str(self.path / other))
 
 
-def rename_no_replace(one: Path, other: Path) -> bool:
+def rename_no_replace(source: Path, other: Path) -> bool:
     """Rename a file to a name that no file has. Returns False if the system can't do that in one step.
 
     Raises:
         FileExistsError: a file has the name.
         OSError: another system call failed.
     """
-    code = _rename(_AT_FDCWD, one, _AT_FDCWD, other, _NO_REPLACE)
+    code = _rename(_AT_FDCWD, source, _AT_FDCWD, other, _NO_REPLACE)
     if code and code not in _CANNOT:
-        raise OSError(code, os.strerror(code), str(one), None, str(other))
+        raise OSError(code, os.strerror(code), str(source), None, str(other))
     return not code
 
 
-def _rename(from_fd: int, one: Path, to_fd: int, other: Path, flags: int) -> int:
-    sys.audit("os.rename", str(one), str(other), from_fd, to_fd)
-    names = [os.fsencode(path.name if fd != _AT_FDCWD else path) for fd, path in ((from_fd, one), (to_fd, other))]
+def _rename(from_fd: int, source: Path, to_fd: int, other: Path, flags: int) -> int:
+    sys.audit("os.rename", str(source), str(other), from_fd, to_fd)
+    names = [os.fsencode(path.name if fd != _AT_FDCWD else path) for fd, path in ((from_fd, source), (to_fd, other))]
     return kernels.rename_with(from_fd, names[0], to_fd, names[1], flags)

@@ -98,15 +98,15 @@ class _Wire(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         """Read bytes. Raises AnswerTooLong, AnswerTooSlow, OSError."""
         began = time.monotonic()
-        found: int | None = self._raw.readinto(buffer)
+        size: int | None = self._raw.readinto(buffer)
         if self.count:  # the connection's own timeout limits the wait for the first byte
             self._waited += time.monotonic() - began
-        self.count += found or 0
+        self.count += size or 0
         if self.count > self.most:
             raise AnswerTooLong(f"the answer has more than {counted(self.most, 'byte')}")
         if self._waited > self._grace + self.count / PROGRESS_BYTES_PER_SECOND:
             raise AnswerTooSlow(f"{counted(self.count, 'byte')} of the answer took {self._waited:.0f} seconds")
-        return found
+        return size
 
     def close(self) -> None:
         """Close the file object of the connection."""
@@ -162,6 +162,6 @@ class BoundedAdapter:
 
     def proxy_manager_for(self, *arguments: Any, **options: Any) -> Any:
         """The pools of connections through a proxy."""
-        made = set(self.proxy_manager.values())  # type: ignore[attr-defined]
+        managers = set(self.proxy_manager.values())  # type: ignore[attr-defined]
         manager = super().proxy_manager_for(*arguments, **options)  # type: ignore[misc]
-        return manager if manager in made else bound(manager)
+        return manager if manager in managers else bound(manager)

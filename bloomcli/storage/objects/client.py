@@ -30,17 +30,17 @@ class ContentRange(NamedTuple):
 
 def content_range(headers: Mapping[str, str]) -> ContentRange | None:
     """The range from the Content-Range header; None if the header is missing or has no file size."""
-    found = _RANGE.fullmatch(headers.get("Content-Range", "").strip())
-    if found is None:
+    match = _RANGE.fullmatch(headers.get("Content-Range", "").strip())
+    if match is None:
         return None
-    first, last, size = found.groups()
+    first, last, size = match.groups()
     return ContentRange(int(first or 0), int(last) + 1 if last else 0, int(size))
 
 
 def content_length(headers: Mapping[str, str]) -> int:
     """The size of an answer's body in bytes; 0 if unknown."""
-    found = _LENGTH.fullmatch(headers.get("Content-Length", "").strip())
-    return int(found.group()) if found else 0
+    match = _LENGTH.fullmatch(headers.get("Content-Length", "").strip())
+    return int(match.group()) if match else 0
 
 
 class ObjectNotFound(Exception):

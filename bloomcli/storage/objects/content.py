@@ -41,13 +41,13 @@ def outline_segments(outline: Iterable[KeptRange | int]) -> list[Segment]:
     end = new = 0
     for piece in outline:
         if isinstance(piece, KeptRange):
-            found = Segment(end, piece.length, piece.offset, kept=True)
+            segment = Segment(end, piece.length, piece.offset, kept=True)
         else:
-            found = Segment(end, piece, new, kept=False)
+            segment = Segment(end, piece, new, kept=False)
             new += piece
-        if found.length:
-            segments.append(found)
-        end += found.length
+        if segment.length:
+            segments.append(segment)
+        end += segment.length
     return segments
 
 
@@ -137,7 +137,7 @@ class Content:
 
 def within(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
     """The segments in a range of the new object, cut to it."""
-    found = []
+    parts = []
     for number in range(max(bisect_right(segments, start, key=_start) - 1, 0), len(segments)):
         segment = segments[number]
         if segment.start >= end:
@@ -145,8 +145,8 @@ def within(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
         first, last = max(segment.start, start), min(segment.end, end)
         if first < last:
             skipped = first - segment.start
-            found.append(segment._replace(start=first, length=last - first, offset=segment.offset + skipped))
-    return found
+            parts.append(segment._replace(start=first, length=last - first, offset=segment.offset + skipped))
+    return parts
 
 
 def _start(segment: Segment) -> int:

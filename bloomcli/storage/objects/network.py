@@ -99,11 +99,11 @@ FOREIGN_ERRORS: Final = (LookupError, ValueError, TypeError, AttributeError, Ove
 """What code and SDKs raise for an answer without required fields, or with invalid ones."""
 
 
-def check_range(at: Location, content: bytes, found: ContentRange | None, start: int, length: int) -> None:
-    """Raise UnreadableError if an answer isn't the requested range. `found`: the range that it says it is, if any."""
+def check_range(at: Location, content: bytes, range_: ContentRange | None, start: int, length: int) -> None:
+    """Raise UnreadableError if an answer isn't the requested range. `range_`: the range it says it is, if any."""
     if len(content) < length:
         why = f"the store sent {len(content)} of {counted(length, 'byte')}"
-    elif len(content) > length or (found and (found.start, found.end) != (start, start + length)):
+    elif len(content) > length or (range_ and (range_.start, range_.end) != (start, start + length)):
         why = "the store sent another range than the requested one"
     else:
         return
@@ -221,12 +221,12 @@ def _failure(error: BaseException) -> ConnectionFailure:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """An exception, its causes and the exceptions that it wraps."""
-    waiting, seen = [error], set[int]()
-    while waiting and len(seen) < _MOST:
+    waiting, ids = [error], set[int]()
+    while waiting and len(ids) < _MOST:
         link = waiting.pop(0)
-        if id(link) in seen:
+        if id(link) in ids:
             continue
-        seen.add(id(link))
+        ids.add(id(link))
         yield link
         candidates = (
             link.__cause__,
@@ -235,4 +235,4 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             getattr(link, "inner_exception", None),
             getattr(link, "kwargs", {}).get("error"),  # boto3's
         )
-        waiting += [found for found in (*candidates, *link.args) if isinstance(found, BaseException)]
+        waiting += [candidate for candidate in (*candidates, *link.args) if isinstance(candidate, BaseException)]

@@ -373,13 +373,13 @@ class ObjectSource(Source):
 
     def _current(self) -> Fingerprint | None:
         with traffic.counted_by(self._meter):
-            found = self._client.head(self.at)
-        return None if found is None else fingerprint_of(found)
+            info = self._client.head(self.at)
+        return None if info is None else fingerprint_of(info)
 
     def _read(self, offset: int, length: int) -> bytes:
-        known = self._known_range(offset, length)
-        if known is not None:
-            return known
+        data = self._known_range(offset, length)
+        if data is not None:
+            return data
         before = min(self._tail_at - offset, length)
         return self._ahead.read(offset, before) + self._tail[: length - before]
 

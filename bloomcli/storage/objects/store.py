@@ -178,15 +178,15 @@ class ObjectStore(Store):
     def fingerprint(self, path: str) -> Fingerprint | None:
         """An object's size, change time and tag. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
-        found = self.client.head(at) if at.key else None
-        return None if found is None else fingerprint_of(found)
+        info = self.client.head(at) if at.key else None
+        return None if info is None else fingerprint_of(info)
 
     def list(self, path: str, tables: set[ManagedTable] | None = None) -> Iterator[FileEntry]:
         """List an object, the objects below a directory, or those that match a pattern. Raises UnreadableError."""
         at = self.client.locate(path)
-        found = self._head_object(at)
-        if found is not None:
-            yield _named_entry(path, at, found.size, found.tag)
+        info = self._head_object(at)
+        if info is not None:
+            yield _named_entry(path, at, info.size, info.tag)
         elif has_wildcard(path):
             yield from self._matching(at, path, tables)
         elif at.key and not at.key.endswith("/") and not self._has_below(at):
@@ -212,10 +212,10 @@ class ObjectStore(Store):
 
     def _cached_tail(self, path: str) -> Tail | None:
         """The tail that `is_dataset` read for this path recently. It is returned only once."""
-        found, self._tail = self._tail, None
-        if found is None or found[1] != path or time.monotonic() - found[0] > _TAIL_SECONDS:
+        entry, self._tail = self._tail, None
+        if entry is None or entry[1] != path or time.monotonic() - entry[0] > _TAIL_SECONDS:
             return None
-        return found[2]
+        return entry[2]
 
     def spelling(self) -> Callable[[str], str]:
         """The function from a path to its normal spelling: a bucket may have several (`Client.identity`)."""
@@ -354,14 +354,14 @@ class ObjectStore(Store):
     def _matching(self, at: Location, path: str, tables: set[ManagedTable] | None) -> Iterator[FileEntry]:
         pattern = Pattern(at.key)
         base = len(_above_partitions(pattern.directory))
-        found = False
+        any_match = False
         for key, size, tag in self._keys(at.root, pattern.prefix, tables):
             match = pattern.match(key)
             if match is not None and not key.endswith("/"):
-                found = True
+                any_match = True
                 named = match is Match.NAME
                 yield FileEntry(f"{at.root}/{key}", size, key[base:], walked=not named, matched=named, tag=tag)
-        if not found:
+        if not any_match:
             raise UnreadableError("the pattern matches no object", path=path, hint="check it, and quote it")
 
     def _head_object(self, at: Location) -> ObjectInfo | None:
@@ -379,7 +379,7 @@ class ObjectStore(Store):
         """The objects whose keys begin with a prefix. `tables` gets the tables whose metadata are among them."""
         for page in self.client.pages(Location(root, prefix)):
             if tables is not None:
-                tables.update(found for entry in page.entries if (found := root_of_mark(f"{root}/{entry.key}")))
+                tables.update(table for entry in page.entries if (table := root_of_mark(f"{root}/{entry.key}")))
             yield from page.entries
 
     def _is_directory(self, at: Location) -> bool:

@@ -105,12 +105,12 @@ class WritingClient(Client):
         """Write an object in one request. Raises Conflict if the precondition fails."""
 
     @abstractmethod
-    def check_replaceable(self, at: Location, known: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
+    def check_replaceable(self, at: Location, info: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
         """Check that an object can be replaced, before anything is read.
 
         Args:
             at: the object.
-            known: its information if it was opened.
+            info: its information if it was opened.
             force: replace the object even if a lock is lost.
 
         Returns:

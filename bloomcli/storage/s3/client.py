@@ -87,9 +87,9 @@ def settings() -> Settings:
     return Settings(session, Config(**options))
 
 
-def client_of(found: Settings) -> Any:
+def client_of(own_settings: Settings) -> Any:
     """Create a boto3 client with its own connections. Raises BotoCoreError, ValueError for invalid settings."""
-    client: Any = found.session.client("s3", config=found.config)
+    client: Any = own_settings.session.client("s3", config=own_settings.config)
     pools = client._endpoint.http_session._pool_classes_by_scheme
     pools.update(bounded_pools(pools))
     # boto3 reads the answer to Expect: 100-continue by its own code, without an end.
@@ -159,11 +159,11 @@ class S3Client(Client):
 
     def _create_client(self, environment: frozenset[tuple[str, str]], at: Location) -> Any:
         try:
-            found = self._settings.get(environment) or settings()
-            client = client_of(found)
+            own_settings = self._settings.get(environment) or settings()
+            client = client_of(own_settings)
         except SETTING_ERRORS as error:
             raise converted_error(error, "", at, writes=False) from None
-        self._clients, self._settings = {(os.getpid(), environment): client}, {environment: found}
+        self._clients, self._settings = {(os.getpid(), environment): client}, {environment: own_settings}
         return client
 
     def locate(self, uri: str) -> Location:
@@ -232,8 +232,8 @@ class S3Client(Client):
                 answer["Body"].close()
                 raise Conflict
             data = self._body(answer)
-            found = content_range({"Content-Range": str(answer.get("ContentRange", ""))})
-            if len(data) != length or (found and (found.start, found.end) != (offset, offset + length)):
+            range_ = content_range({"Content-Range": str(answer.get("ContentRange", ""))})
+            if len(data) != length or (range_ and (range_.start, range_.end) != (offset, offset + length)):
                 raise _Foreign("it has another range than the requested one")
             return data
 

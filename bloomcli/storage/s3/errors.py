@@ -162,10 +162,10 @@ def converted_error(error: Exception, operation: str, at: Location, *, writes: b
             explanation = explanation._replace(reason=f"{explanation.reason} (request {number})")
     else:
         explanation = _explain_no_answer(error, endpoint)
-    found = storage_error(at, explanation.reason, explanation.hint, writing=writes, denied=explanation.denied)
+    bloom_error = storage_error(at, explanation.reason, explanation.hint, writing=writes, denied=explanation.denied)
     if code in _BUCKET_CODES:
-        found.path = at.root
-    return found
+        bloom_error.path = at.root
+    return bloom_error
 
 
 def is_missing_bucket(error: BloomError) -> bool:
@@ -187,8 +187,8 @@ def restore_command(at: Location, storage_class: str) -> str:
 
 def _explain_archived(response: Any, at: Location) -> _Explanation:
     """The explanation of an answer for an archived object."""
-    found = {**response.get("Error", {}), **response}
-    storage_class = str(found.get("AccessTier") or found.get("StorageClass") or "")
+    fields = {**response.get("Error", {}), **response}
+    storage_class = str(fields.get("AccessTier") or fields.get("StorageClass") or "")
     named = f" (storage class {storage_class})" if storage_class else ""
     return _Explanation(f"the object is archived{named}", restore_command(at, storage_class))
 

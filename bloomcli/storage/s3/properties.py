@@ -45,9 +45,9 @@ def kept_properties(client: S3Client, at: Location, info: ObjectInfo, *, force: 
         UnreadableError: the request failed.
     """
     details = info.details or {}
-    found = {name: details[name] for name in _PROPERTIES if details.get(name)}
+    parameters = {name: details[name] for name in _PROPERTIES if details.get(name)}
     if details.get("Expires"):
-        found["Expires"] = details["Expires"]
+        parameters["Expires"] = details["Expires"]
     if details.get("MissingMeta") and not force:
         raise UsageError(
             f"{details['MissingMeta']} of the object's metadata entries can't be read, and would be lost",
@@ -56,8 +56,8 @@ def kept_properties(client: S3Client, at: Location, info: ObjectInfo, *, force: 
         )
     tags = _tags(client, at, force=force)
     if tags:
-        found["Tagging"] = urlencode(tags)
-    return found
+        parameters["Tagging"] = urlencode(tags)
+    return parameters
 
 
 def check_no_loss(at: Location, details: Mapping[str, Any]) -> None:

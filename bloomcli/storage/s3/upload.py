@@ -46,29 +46,29 @@ _PRECISION: Final = timedelta(seconds=1)
 
 def sweep(client: S3Client, locations: Collection[Location]) -> SweepResult:
     """Report unfinished uploads to the keys; none if the store can't list them."""
-    found: list[tuple[Location, Any]] = []
+    uploads: list[tuple[Location, Any]] = []
     ranges: dict[str, tuple[str, str]] = {}
     for at in locations:
         first, last = ranges.get(at.root, (at.key, at.key))
         ranges[at.root] = min(first, at.key), max(last, at.key)
     for root, (first, last) in ranges.items():
         try:
-            found += _bucket_uploads(client, root, first, last, locations)
+            uploads += _bucket_uploads(client, root, first, last, locations)
         except (ObjectNotFound, Conflict, BloomError):
             continue
     return SweepResult(
-        remaining=[f"{at.uri} (upload {item['UploadId']})" for at, item in found], remarks=_remarks(client, found)
+        remaining=[f"{at.uri} (upload {item['UploadId']})" for at, item in uploads], remarks=_remarks(client, uploads)
     )
 
 
-def _remarks(client: S3Client, found: Sequence[tuple[Location, Any]]) -> list[str]:
+def _remarks(client: S3Client, uploads: Sequence[tuple[Location, Any]]) -> list[str]:
     remarks = [
         f"an unfinished upload to {at.uri} began at {item['Initiated']:%Y-%m-%d %H:%M:%S %Z}: if nothing writes "
         f"there any more, {command_for(client, at, item['UploadId'])} ends it"
-        for at, item in found[:_MAX_REMARKS]
+        for at, item in uploads[:_MAX_REMARKS]
     ]
-    if len(found) > len(remarks):
-        remarks.append(f"{len(found) - len(remarks)} more unfinished uploads")
+    if len(uploads) > len(remarks):
+        remarks.append(f"{len(uploads) - len(remarks)} more unfinished uploads")
     return remarks
 
 
@@ -122,14 +122,14 @@ def begun_uploads(client: S3Client, at: Location, when: TimeRange | None, second
             answer = client.request("ListMultipartUploads", at, whole=False, Prefix=at.key, MaxUploads=1)
             when = time_range(answer["ResponseMetadata"]["HTTPHeaders"].get("date", ""), seconds)
         listed = ((place, item) for place, item in _list_uploads(client, at) if place.key == at.key)
-        found = [(place, item) for place, item in listed if when.first <= item["Initiated"] <= when.last]
+        uploads = [(place, item) for place, item in listed if when.first <= item["Initiated"] <= when.last]
     except (ObjectNotFound, Conflict, BloomError) as error:
         if isinstance(error, BloomError) and is_missing_bucket(error):
             return []
         where = ["--bucket", at.bucket, "--prefix", at.key, *_endpoint(client, at)]
         command = shlex.join(["aws", "s3api", "list-multipart-uploads", *where])
         return [f"an unfinished upload to {at.uri} may be left: `{command}` lists it"]
-    return _remarks(client, found)
+    return _remarks(client, uploads)
 
 
 def _bucket_uploads(
@@ -137,12 +137,12 @@ def _bucket_uploads(
 ) -> list[tuple[Location, Any]]:
     """The unfinished uploads to the locations that are in a bucket, with keys from `first` to `last`."""
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    found, ours = list[tuple[Location, Any]](), set(locations)
+    uploads, ours = list[tuple[Location, Any]](), set(locations)
     for prefix in (first[:same], ""):
-        found = [(at, item) for at, item in _list_uploads(client, Location(root, prefix)) if at in ours]
-        if found or first == last or not client.is_minio:  # MinIO treats a prefix as a whole key
+        uploads = [(at, item) for at, item in _list_uploads(client, Location(root, prefix)) if at in ours]
+        if uploads or first == last or not client.is_minio:  # MinIO treats a prefix as a whole key
             break
-    return found
+    return uploads
 
 
 def _list_uploads(client: S3Client, at: Location) -> Iterator[tuple[Location, Any]]:
@@ -214,27 +214,27 @@ def next_parts(segments: Sequence[Segment], done: Part | None, sizes: PartSizes,
 
 def _next(segments: Sequence[Segment], done: Part | None, sizes: PartSizes, finished: bool) -> Part | None:
     number, start = (1, 0) if done is None else (done.number + 1, done.start + done.length)
-    known = segments[-1].end if segments else 0
-    if start >= known:
+    end = segments[-1].end if segments else 0
+    if start >= end:
         return None
     # No part is longer than this, so the content behind it doesn't matter.
-    ahead = within(segments, start, min(known, start + sizes.copy + sizes.least))
+    ahead = within(segments, start, min(end, start + sizes.copy + sizes.least))
     first = ahead[0]
     if sizes.copies and first.kept and first.length >= sizes.least:
         if first.length >= sizes.copy + sizes.least:
             return Part(number, start, sizes.copy, first.offset)
-        if first.end == known and not finished:
+        if first.end == end and not finished:
             return None  # it may grow
         return Part(number, start, first.length, first.offset)
-    length = _uploaded(ahead, sizes, finished, known)
+    length = _uploaded(ahead, sizes, finished, end)
     return None if length is None else Part(number, start, length, None)
 
 
-def _uploaded(ahead: Sequence[Segment], sizes: PartSizes, finished: bool, known: int) -> int | None:
+def _uploaded(ahead: Sequence[Segment], sizes: PartSizes, finished: bool, end: int) -> int | None:
     """The length of the next uploaded part; None while it isn't final."""
     length = 0
     for segment in ahead:
-        grows = segment.end == known and not finished
+        grows = segment.end == end and not finished
         copied = sizes.copies and segment.kept
         if copied and length >= sizes.least and (segment.length >= sizes.least or grows):
             return length  # the store can copy the range, or will if it grows
@@ -243,7 +243,7 @@ def _uploaded(ahead: Sequence[Segment], sizes: PartSizes, finished: bool, known:
         length += segment.length
         if length >= sizes.upload:
             return sizes.upload
-    return length if finished and ahead[-1].end == known else None
+    return length if finished and ahead[-1].end == end else None
 
 
 COMPARED_BYTES: Final = 256 << 10
@@ -293,12 +293,10 @@ def complete_object(client: Client, new: NewObject, send: Callable[[], str]) -> 
 def _is_archived_whole(client: Client, new: NewObject, tag: str) -> bool:
     """Whether the new object is archived, and so can't be read, but has the expected tag and size."""
     try:
-        found = client.head(new.at)
+        info = client.head(new.at)
     except UnreadableError:
         return False
-    return (
-        found is not None and is_archived(found.details or {}) and (found.tag, found.size) == (tag, new.content.size)
-    )
+    return info is not None and is_archived(info.details or {}) and (info.tag, info.size) == (tag, new.content.size)
 
 
 def _resolve_failure(client: Client, new: NewObject, tail: bytes, error: Exception) -> None:

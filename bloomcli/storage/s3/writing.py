@@ -157,12 +157,12 @@ class WritingS3Client(S3Client, WritingClient):
         super().__init__()
         self.put_most = put_most
 
-    def check_replaceable(self, at: Location, known: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
+    def check_replaceable(self, at: Location, info: ObjectInfo | None = None, *, force: bool) -> ObjectInfo | None:
         """Refuse objects that are locked, held or archived, unless forced. Raises UsageError, UnreadableError."""
-        found = known or self.head(at)
-        if found is not None and not force:
-            check_no_loss(at, found.details or {})
-        return found
+        current = info or self.head(at)
+        if current is not None and not force:
+            check_no_loss(at, current.details or {})
+        return current
 
     def writer(self, new: NewObject) -> Writer:
         """A writer by a multipart upload or one request."""
@@ -180,8 +180,8 @@ class WritingS3Client(S3Client, WritingClient):
         if size <= self.put_most and len(uploaded) == len(parts):
             kept = [(s.offset, s.length) for s in segments if s.kept]
             return source.estimate(kept) + Traffic(1 + _LOOKING + _AROUND_PUT, min(size, COMPARED_BYTES), size, 0)
-        found = (within(segments, part.start, part.start + part.length) for part in uploaded)
-        kept = [(s.offset, s.length) for part in found for s in part if s.kept]
+        contents = (within(segments, part.start, part.start + part.length) for part in uploaded)
+        kept = [(s.offset, s.length) for part in contents for s in part if s.kept]
         sent = sum(part.length for part in uploaded)
         requests = len(parts) + _LOOKING + _AROUND_PARTS
         return source.estimate(kept) + Traffic(requests, min(size, COMPARED_BYTES), sent, size - sent)

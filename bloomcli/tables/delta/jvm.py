@@ -79,13 +79,13 @@ class Jvm(JavaSession):
         """
         types = self._view.org.apache.spark.sql.types
         metadata = getattr(getattr(types, "Metadata$"), "MODULE$").empty()
-        found = self._view.java.util.ArrayList()
+        columns = self._view.java.util.ArrayList()
         for path, kind in leaves:
             *above, name = path.split(".")
             around = self._reader("java.util.ArrayList").readValue(json.dumps(above))
             field = types.StructField(name, types.DataType.fromJson(json.dumps(kind)), True, metadata)
-            found.add(self._view.scala.Tuple2(self.seq(around), field))
-        return self.seq(found)
+            columns.add(self._view.scala.Tuple2(self.seq(around), field))
+        return self.seq(columns)
 
     @property
     def none(self) -> Any:
@@ -129,15 +129,15 @@ def class_names(error: Exception) -> list[str]:
     found_error = java_exception(error)
     if found_error is None:
         return []
-    found: list[str] = []
+    names: list[str] = []
     try:
         at = found_error.getClass()
         while at is not None:
-            found.append(at.getName())
+            names.append(at.getName())
             at = at.getSuperclass()
     except java_errors():  # the Java process has ended
         pass
-    return found
+    return names
 
 
 def message(error: Exception) -> str:

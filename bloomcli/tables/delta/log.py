@@ -101,8 +101,8 @@ class Log:
                 partition_of(entry, columns)
                 deleted = deleted_of(entry, self._location)
                 check_place(self._location, full_path(self._location, entry["path"]))
-                for one in () if deleted is None else deleted.vectors:
-                    check_place(self._location, one.path)
+                for vector in () if deleted is None else deleted.vectors:
+                    check_place(self._location, vector.path)
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
@@ -132,23 +132,23 @@ class Log:
                     self._checkpoints.setdefault(number, []).append([name])
                 else:
                     parts.setdefault((number, int(match[3])), {})[int(match[2])] = name
-        for (number, count), found in parts.items():
-            if len(found) == count == max(found) and min(found) == 1:
-                self._checkpoints.setdefault(number, []).append([found[part] for part in sorted(found)])
+        for (number, count), files in parts.items():
+            if len(files) == count == max(files) and min(files) == 1:
+                self._checkpoints.setdefault(number, []).append([files[part] for part in sorted(files)])
 
     @cached_property
     def _readable(self) -> set[int]:
         """The versions that can be read: each follows a checkpoint, or the first commit, without a gap."""
-        found: set[int] = set()
+        versions: set[int] = set()
         for number in sorted({*self._commits, *self._checkpoints}):
-            if number in self._checkpoints or number == 0 or number - 1 in found:
-                found.add(number)
-        return found
+            if number in self._checkpoints or number == 0 or number - 1 in versions:
+                versions.add(number)
+        return versions
 
     def _checked(self, version: int) -> int:
         if version not in self._readable:
-            there = f"it has {min(self._readable)} to {max(self._readable)}" if self._readable else "its log has gaps"
-            raise UsageError(f"the table has no version {version} that can be read: {there}", path=self._name)
+            span = f"it has {min(self._readable)} to {max(self._readable)}" if self._readable else "its log has gaps"
+            raise UsageError(f"the table has no version {version} that can be read: {span}", path=self._name)
         return version
 
     def _at(self, time: datetime) -> int:
@@ -161,16 +161,16 @@ class Log:
         with Threads(_AT_ONCE if self._store.remote else 0, "bloom-delta") as threads:
             times = threads.map(lambda number: self._time(number, since), readable)
         wanted = int(time.timestamp() * 1000)
-        found, last = None, 0
+        version, last = None, 0
         for number, milliseconds in zip(readable, times, strict=True):
             last = max(milliseconds, last + 1)
             if last <= wanted:
-                found = number
-        if found is None:
+                version = number
+        if version is None:
             with valid("the commit's time isn't valid", self._directory):
                 first = f"; the first one is of {_shown(times[0])}" if readable else ""
             raise UsageError(f"the table has no version of {time.isoformat()} or before{first}", path=self._name)
-        return found
+        return version
 
     def _time(self, version: int, since: int | None) -> int:
         """The time of a commit, in milliseconds."""
@@ -180,8 +180,8 @@ class Log:
                 for action in actions_in(path, ()):
                     if (of_commit := (action.get("commitInfo") or {}).get("inCommitTimestamp")) is not None:
                         return int(of_commit)
-        found = self._store.fingerprint(path)
-        return 0 if found is None else found.mtime_ns // 1_000_000
+        fingerprint = self._store.fingerprint(path)
+        return 0 if fingerprint is None else fingerprint.mtime_ns // 1_000_000
 
     def _replay(self) -> None:
         start = max((number for number in self._checkpoints if number <= self.version), default=-1)
@@ -298,8 +298,8 @@ def _rows(path: str, kinds: Collection[str]) -> Iterator[Action]:
     except BloomError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise CorruptFile(f"the checkpoint can't be read: {said}", path=path) from None
+        reason = " ".join(str(error).split())[:200]
+        raise CorruptFile(f"the checkpoint can't be read: {reason}", path=path) from None
 
 
 def _plain(value: Any) -> Any:

@@ -74,8 +74,8 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         CorruptFile, UnreadableError: a file of the log can't be read.
         Errors of Java: the folder can't be listed.
     """
-    there = _listed(jvm, location, conf)
-    log = {path: size for path, size in there.items() if path.startswith(f"{location}/{_LOG}")}
+    sizes = _listed(jvm, location, conf)
+    log = {path: size for path, size in sizes.items() if path.startswith(f"{location}/{_LOG}")}
     entries = [entry for path in sorted(log) for entry in _entries(path)]
     columns = _columns([entry.facts for entry in entries if entry.kind == "metaData"], column, name)
     vacuum = ("SET spark.databricks.delta.retentionDurationCheck.enabled = false", f"VACUUM {name} RETAIN 0 HOURS")
@@ -102,22 +102,22 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
 
     files = [
         ReachedFile(path, size, _kind(path, location, named), keeper(path))
-        for path, size in there.items()
+        for path, size in sizes.items()
         if path in named or (path.endswith(".parquet") and path not in log and not _name(path).startswith("."))
     ]
     opened = {file.path for file in files} | {path for path in log if _is_read(_name(path))}
     elsewhere = {path for path in (*current, *named) if not path.startswith(f"{location}/")}
-    missing = {path for path in current if path not in there} | {p for p in elsewhere if _exists(jvm, p, conf)}
+    missing = {path for path in current if path not in sizes} | {p for p in elsewhere if _exists(jvm, p, conf)}
     files += [ReachedFile(path, -1, Kind.DATA, keeper(path)) for path in sorted(missing)]
     leaves = [leaf for _, leaf in columns]
     bounds = [*_of_statistics(entries, leaves, location, logged)]
-    given = [*_in_log(entries, leaves, location, logged)]
-    given += _in_directories((path for path in there if path not in log), leaves, location, keeper)
-    local = _in_session_zone(jvm, {one.text for one in given if has_no_zone(one.leaf, one.text)})
+    partitions = [*_in_log(entries, leaves, location, logged)]
+    partitions += _in_directories((path for path in sizes if path not in log), leaves, location, keeper)
+    local = _in_session_zone(jvm, {part.text for part in partitions if has_no_zone(part.leaf, part.text)})
     bounds += [
-        ReachedBounds(one.path, one.kind, one.data_file, _exactly(value), one.keeper, whole=True)
-        for one in given
-        if (value := _value(one.leaf, one.text, local)) is not None
+        ReachedBounds(part.path, part.kind, part.data_file, _exactly(value), part.keeper, whole=True)
+        for part in partitions
+        if (value := _value(part.leaf, part.text, local)) is not None
     ]
     numbers = {int(match[1]) for path in log if (match := _NUMBERED.match(_name(path)))}
     return Reachable(
@@ -125,12 +125,12 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
         names=tuple(names for names, _ in columns),
         files=files,
         bounds=bounds,
-        texts=[ReachedText(one.log, _text(one.facts), logged) for one in entries if one.kind == "commitInfo"],
+        texts=[ReachedText(entry.log, _text(entry.facts), logged) for entry in entries if entry.kind == "commitInfo"],
         metadata_files=len(log),
         versions=tuple(sorted(numbers)),
         notes=_NOTES,
         not_looked_at=(*_NOT_LOOKED_AT, *([_IN_ZONE.format(_zone(jvm))] if local else ())),
-        not_opened=tuple(path for path in there if path not in opened and not path.endswith(_WITHOUT_VALUES)),
+        not_opened=tuple(path for path in sizes if path not in opened and not path.endswith(_WITHOUT_VALUES)),
     )
 
 
@@ -150,9 +150,9 @@ def _of_statistics(
 ) -> Iterator[ReachedBounds]:
     for entry in entries:
         for leaf in leaves if entry.facts.get("stats") else ():
-            found = statistics_of({"stats": entry.facts["stats"]}, [leaf], ()).columns
+            columns = statistics_of({"stats": entry.facts["stats"]}, [leaf], ()).columns
             path = full_path(location, entry.facts["path"])
-            yield from (ReachedBounds(entry.log, Kind.LOG, path, one, keeper) for one in found)
+            yield from (ReachedBounds(entry.log, Kind.LOG, path, column, keeper) for column in columns)
 
 
 def _in_log(entries: Sequence[Entry], leaves: Sequence[Leaf], location: str, keeper: Keeper) -> Iterator[_Partition]:
@@ -173,7 +173,7 @@ def _in_directories(
 def _of_column(values: Mapping[str, str | None], leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, str]]:
     """Yield the column's value in the partition values of an entry or of directories."""
     for leaf in leaves:
-        text = next((str(values[one]) for one in (*leaf.names[:1], leaf.path) if values.get(one)), None)
+        text = next((str(values[name]) for name in (*leaf.names[:1], leaf.path) if values.get(name)), None)
         if text is not None and leaf.names:
             yield leaf, text
 
@@ -209,11 +209,11 @@ def _exactly(value: PartitionValue) -> ColumnStatistics:
 def _listed(jvm: Jvm, location: str, conf: Any) -> dict[str, int]:
     """The sizes of all files in the table's folder, by path."""
     folder = jvm.hadoop_path(location)
-    found, files = {}, folder.getFileSystem(conf).listFiles(folder, True)
+    sizes, files = {}, folder.getFileSystem(conf).listFiles(folder, True)
     while files.hasNext():
         status = files.next()
-        found[str(status.getPath().toString())] = int(status.getLen())
-    return found
+        sizes[str(status.getPath().toString())] = int(status.getLen())
+    return sizes
 
 
 def _exists(jvm: Jvm, path: str, conf: Any) -> bool:
@@ -247,8 +247,8 @@ def _text(info: Mapping[str, Any]) -> str:
 
     Delta's protocol leaves the form of all of it to the writer.
     """
-    given = info.get("operationParameters") or {}
-    texts = [text for key, text in given.items() if key != "properties"] if isinstance(given, dict) else [given]
+    fields = info.get("operationParameters") or {}
+    texts = [text for key, text in fields.items() if key != "properties"] if isinstance(fields, dict) else [fields]
     return json.dumps([*texts, info.get("userMetadata") or ""], ensure_ascii=False)
 
 
@@ -260,20 +260,20 @@ def _entries(path: str) -> Iterator[Entry]:
         for kind in _KINDS:
             if action.get(kind) is not None:
                 yield Entry(path, kind, action[kind])
-        for one in action.get("allFiles") or ():
-            yield Entry(path, "add", one)
+        for facts in action.get("allFiles") or ():
+            yield Entry(path, "add", facts)
 
 
 def _columns(metadata: Sequence[Mapping[str, Any]], column: str, name: str) -> list[tuple[ColumnNames, Leaf]]:
     """The columns that the name has or had, each with the facts of its bounds. Raises UnsupportedError."""
-    found: dict[object, tuple[ColumnNames, Leaf]] = {}
-    for one in metadata:
-        one = {**one, "configuration": one.get("configuration") or {}}
-        names = names_of(one)
-        leaf = next((leaf for leaf in leaves_of(one) if leaf.path == column), Leaf(column, "string", Type.TEXT))
-        if column in one["partitionColumns"] and not leaf.names:
+    columns: dict[object, tuple[ColumnNames, Leaf]] = {}
+    for action in metadata:
+        action = {**action, "configuration": action.get("configuration") or {}}
+        names = names_of(action)
+        leaf = next((leaf for leaf in leaves_of(action) if leaf.path == column), Leaf(column, "string", Type.TEXT))
+        if column in action["partitionColumns"] and not leaf.names:
             raise UnsupportedError(f"{column} is, or was, a partition column of a type that isn't known", path=name)
         for own in names.columns:
             if own.path == column:
-                found[own] = names, leaf
-    return list(found.values())
+                columns[own] = names, leaf
+    return list(columns.values())

@@ -69,15 +69,15 @@ class DeltaSnapshot(TableSnapshot):
         chosen = None if where is None else self._chosen(where)
         columns = schema.partition_columns(self._snapshot.metadata)
         provider = self._snapshot.metadata["format"]["provider"]
-        found = []
+        files = []
         for path, entry in self._entries().items():
             if chosen is None or path in chosen:
                 partition = partition_of(entry, columns)
                 record = record_of(entry)
-                found.append(
+                files.append(
                     DataFile(path=path, size=entry["size"], format=provider, partition=partition, record=record)
                 )
-        return found
+        return files
 
     def _entries(self, *more: str) -> dict[str, dict[str, Any]]:
         """The entries by the full paths of their files."""
@@ -96,12 +96,12 @@ class DeltaSnapshot(TableSnapshot):
         mine = {file.path for file in files}
         entries = {path: entry for path, entry in self._entries().items() if path in mine}
         names = schema.partition_columns(self._snapshot.metadata)
-        found = {path: deleted_of(entry, self._location) for path, entry in entries.items()}
+        deletes = {path: deleted_of(entry, self._location) for path, entry in entries.items()}
         constants = {}
         for path, entry in entries.items() if names else ():
             values = entry.get("partitionValues") or {}
             constants[path] = {name: values.get(physical) or None for name, physical in names}  # empty texts are null
-        deleted = {path: one for path, one in found.items() if one is not None}
+        deleted = {path: rows for path, rows in deletes.items() if rows is not None}
         return TableRows(shape=shape_of(self._snapshot.metadata), deleted=deleted, constants=constants)
 
     def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:

@@ -152,9 +152,9 @@ def filter_requests_of(metadata: Mapping[str, Any]) -> list[FilterRequest]:
     partitions = set(metadata["partitionColumns"])
     leaves = [leaf for leaf in leaves_of(metadata) if leaf.path not in partitions]
     asked = {leaf.path: (leaf.in_file, leaf.physical, leaf.path) for leaf in leaves if leaf.type not in _NO_FILTERS}
-    known = {name for leaf in leaves for name in (leaf.in_file, leaf.physical, leaf.path)}
+    names = {name for leaf in leaves for name in (leaf.in_file, leaf.physical, leaf.path)}
     named = [key.partition("#")[2] for key in properties if key.startswith("enabled#")]
-    asked |= {column: (column,) for column in named if column not in known}
+    asked |= {column: (column,) for column in named if column not in names}
     return [
         FilterRequest(
             column=column,

@@ -83,8 +83,8 @@ _BLOOM_INDEX: Final = '"delta.bloomFilter.'
 
 def unsupported(features: Collection[str]) -> str | None:
     """The features that bloom doesn't support, with the reasons; None if it supports all."""
-    found = [f"{name}: {REFUSED.get(name, 'bloom does not know it')}" for name in sorted(set(features) - KEPT)]
-    return "table feature " + "; table feature ".join(found) if found else None
+    reasons = [f"{name}: {REFUSED.get(name, 'bloom does not know it')}" for name in sorted(set(features) - KEPT)]
+    return "table feature " + "; table feature ".join(reasons) if reasons else None
 
 
 def refusal(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> str | None:
@@ -231,14 +231,14 @@ class Snapshot:
     @cached_property
     def protocol(self) -> dict[str, Any]:
         """The log's ``protocol``."""
-        found: dict[str, Any] = json.loads(self._snapshot.protocol().json())["protocol"]
-        return found
+        protocol: dict[str, Any] = json.loads(self._snapshot.protocol().json())["protocol"]
+        return protocol
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
         """The log's ``metaData``."""
-        found: dict[str, Any] = json.loads(self._snapshot.metadata().json())["metaData"]
-        return {**found, "configuration": found.get("configuration") or {}}
+        metadata: dict[str, Any] = json.loads(self._snapshot.metadata().json())["metaData"]
+        return {**metadata, "configuration": metadata.get("configuration") or {}}
 
     def listed(self, *more: str) -> list[dict[str, Any]]:
         """The entries of all data files, ordered by path, with only the fields that identify the file, and `more`."""

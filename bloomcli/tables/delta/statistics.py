@@ -45,13 +45,13 @@ _ZONE: Final = re.compile(r"(Z|UTC|[+-]\d{2}:?\d{2})$")
 
 def leaves_of(metadata: Mapping[str, Any]) -> list[Leaf]:
     """The leaf columns outside of arrays and maps. `metadata` is the log's ``metaData``."""
-    found = []
+    leaves = []
     for leaf in schema.leaves_of(metadata):
         name = CHAR if leaf.declared.startswith(f"{CHAR}(") else leaf.type.partition("(")[0]
         if name in _KINDS and leaf.plain:
             scale = _SCALE.search(leaf.type)
-            found.append(Leaf(leaf.path, name, _KINDS[name], int(scale[1]) if scale else 0, leaf.names))
-    return found
+            leaves.append(Leaf(leaf.path, name, _KINDS[name], int(scale[1]) if scale else 0, leaf.names))
+    return leaves
 
 
 def statistics_of(entry: Mapping[str, Any], leaves: Sequence[Leaf], partitions: Sequence[str]) -> FileStatistics:
@@ -69,14 +69,14 @@ def statistics_of(entry: Mapping[str, Any], leaves: Sequence[Leaf], partitions: 
     rows = stats.get("numRecords")
     tight = stats.get("tightBounds") is not False
     columns = (
-        () if tight and entry.get("deletionVector") is not None else (_column(one, stats, tight) for one in leaves)
+        () if tight and entry.get("deletionVector") is not None else (_column(leaf, stats, tight) for leaf in leaves)
     )
     values: Mapping[str, str | None] = entry.get("partitionValues") or {}
     of_partition = [leaf for leaf in leaves if leaf.path in partitions]
     return FileStatistics(
         source="log",
         rows=int(rows) if isinstance(rows, str) and rows.isdecimal() else None,
-        columns=tuple(one for one in columns if one is not None),
+        columns=tuple(column for column in columns if column is not None),
         partition=tuple(_partition(leaf, values.get(leaf.names[0]) or None) for leaf in of_partition),
     )
 
@@ -90,8 +90,8 @@ class _Number(str):
 def _parsed(text: str | None) -> dict[str, Any]:
     """The statistics, with numbers as text. Those that aren't JSON are none, as for Delta."""
     with suppress(ValueError, RecursionError):
-        found = json.loads(text or "{}", parse_int=_Number, parse_float=_Number, parse_constant=_Number)
-        return found if isinstance(found, dict) else {}
+        stats = json.loads(text or "{}", parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+        return stats if isinstance(stats, dict) else {}
     return {}
 
 
@@ -117,13 +117,13 @@ def _column(leaf: Leaf, stats: Mapping[str, Any], tight: bool) -> ColumnStatisti
     )
 
 
-def _text_at(found: Any, names: Sequence[str]) -> str | None:
+def _text_at(value: Any, names: Sequence[str]) -> str | None:
     """The value of a column, as text."""
     for name in names:
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             return None
-        found = found.get(name)
-    return str(found).lower() if isinstance(found, bool) else found if isinstance(found, str) else None
+        value = value.get(name)
+    return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else None
 
 
 def _key(text: str | None, leaf: Leaf) -> Key | None:
@@ -143,10 +143,10 @@ def has_no_zone(leaf: Leaf, text: str) -> bool:
 
 def _partition(leaf: Leaf, text: str | None) -> PartitionValue:
     """A partition's value. A timestamp without a zone is in that of its writer, which nothing records."""
-    plain = text if text is None or leaf.kind not in _PADDED else _SHORT.sub(r"0\1", text)
-    key = None if plain is None or leaf.type == "binary" else _key(plain, leaf)
-    known = text is None or leaf.type == "binary" or key is not None or text.lower() == "nan"
-    problem = None if known and _in_range(key, leaf) else (
+    key_text = text if text is None or leaf.kind not in _PADDED else _SHORT.sub(r"0\1", text)
+    key = None if key_text is None or leaf.type == "binary" else _key(key_text, leaf)
+    is_value = text is None or leaf.type == "binary" or key is not None or text.lower() == "nan"
+    problem = None if is_value and _in_range(key, leaf) else (
         f"the log's value of the partition column is {text!r}, which isn't of the type {leaf.type}: engines read null"
         " or fail"
     )  # fmt: skip
@@ -173,30 +173,30 @@ def corrected(text: str | None, right: FileStatistics, leaves: Sequence[Leaf]) -
     if right.rows is not None and "numRecords" in stats:
         stats["numRecords"] = _Number(right.rows)
     by_path = {leaf.path: leaf for leaf in leaves}
-    for one in right.columns:
-        leaf = by_path[one.path]
-        nulls = None if one.nulls is None else _Number(one.nulls)
-        low, high = (None if key is None else _encoded(key, leaf) for key in (one.low, one.high))
+    for column in right.columns:
+        leaf = by_path[column.path]
+        nulls = None if column.nulls is None else _Number(column.nulls)
+        low, high = (None if key is None else _encoded(key, leaf) for key in (column.low, column.high))
         for name, value in (("nullCount", nulls), ("minValues", low), ("maxValues", high)):
             _put(stats.get(name), leaf.names, value)
     return _json(stats)
 
 
-def _put(found: Any, names: Sequence[str], value: Any) -> None:
+def _put(values: Any, names: Sequence[str], value: Any) -> None:
     """Set the value of a column that has one, or take it out."""
     for name in names[:-1]:
-        found = found.get(name) if isinstance(found, dict) else None
-    if isinstance(found, dict) and names[-1] in found:
+        values = values.get(name) if isinstance(values, dict) else None
+    if isinstance(values, dict) and names[-1] in values:
         if value is None:
-            del found[names[-1]]
+            del values[names[-1]]
         else:
-            found[names[-1]] = value
+            values[names[-1]] = value
 
 
 def _json(value: Any) -> str:
     """JSON in which numbers keep their digits."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(name)}:{_json(one)}" for name, one in value.items()) + "}"
+        return "{" + ",".join(f"{json.dumps(name)}:{_json(member)}" for name, member in value.items()) + "}"
     return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
 
 

@@ -69,8 +69,8 @@ def open_table(
                 "the name is that of a partition", path=name, hint="name the table, and the partition in --where"
             )
         version = _version(jvm, name, table, snapshot, as_of)
-        found = table.update() if version is None else table.getSnapshotAt(version)
-        return DeltaTable(name, jvm, table, Snapshot(jvm, found), pinned=version is not None)
+        java_snapshot = table.update() if version is None else table.getSnapshotAt(version)
+        return DeltaTable(name, jvm, table, Snapshot(jvm, java_snapshot), pinned=version is not None)
 
 
 def _find(jvm: Jvm, name: str) -> Any:
@@ -114,10 +114,10 @@ def _in_catalog(jvm: Jvm, parts: Sequence[str]) -> Any:
         return table
     if not kind.endswith(".V1Table"):
         return None
-    known = table.v1Table()  # a session catalog that isn't Delta's
-    if not (known.provider().isDefined() and known.provider().get().lower() == _BY_PATH):
+    v1 = table.v1Table()  # a session catalog that isn't Delta's
+    if not (v1.provider().isDefined() and v1.provider().get().lower() == _BY_PATH):
         return None
-    return _v2(jvm, jvm.type("org.apache.hadoop.fs.Path")(known.location()), jvm.type("scala.Option").apply(known))
+    return _v2(jvm, jvm.type("org.apache.hadoop.fs.Path")(v1.location()), jvm.type("scala.Option").apply(v1))
 
 
 def _by_path(jvm: Jvm, path: str) -> Any:
@@ -331,15 +331,15 @@ class DeltaTable(DeltaSnapshot, Table):
             rows = files.select("path", "length", unix_millis(col("modificationTime"))).collect()
         except java_errors() as error:
             raise WriteError(f"new files can't be found: {message(error)}", path=self.name) from None
-        found = {path: (length, modified) for path, length, modified in rows}
+        facts = {path: (length, modified) for path, length, modified in rows}
         for path, size in sizes.items():
-            if path not in found:
+            if path not in facts:
                 raise WriteError("the new file isn't there", path=path)
-            if found[path][0] != size:
+            if facts[path][0] != size:
                 raise WriteError(
-                    f"the new file has {counted(found[path][0], 'byte')}, and {size} were written", path=path
+                    f"the new file has {counted(facts[path][0], 'byte')}, and {size} were written", path=path
                 )
-        return {path: modified for path, (_, modified) in found.items()}
+        return {path: modified for path, (_, modified) in facts.items()}
 
     def _user_metadata(self, replacements: Sequence[Replacement], info: CommitInfo) -> str:
         """The JSON that ``DESCRIBE HISTORY`` shows for the commit. It includes the session's own setting."""
@@ -353,8 +353,8 @@ class DeltaTable(DeltaSnapshot, Table):
                 "run": info.run,
                 "batch": info.batch,
                 "files": len(replacements),
-                "bytes_before": sum(one.old.size for one in replacements),
-                "bytes_after": sum(one.size for one in replacements),
+                "bytes_before": sum(r.old.size for r in replacements),
+                "bytes_after": sum(r.size for r in replacements),
                 **({"userMetadata": said_by_user.get()} if said_by_user.isDefined() else {}),
             }
         )
@@ -410,12 +410,12 @@ class DeltaTable(DeltaSnapshot, Table):
     def _history(self, first: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """Yield the versions from `first` on: each with its operation, and the metadata that its writer added."""
         jvm, history = self._jvm, self._table.deltaLog().history()
-        for made in jvm.python(history.getHistory(first, jvm.none, self._table.catalogTable())):
+        for commit in jvm.python(history.getHistory(first, jvm.none, self._table.catalogTable())):
             try:
-                metadata = json.loads(made.get("userMetadata") or "null")
+                metadata = json.loads(commit.get("userMetadata") or "null")
             except ValueError:  # another writer's
                 metadata = None
-            yield made["version"], str(made.get("operation")), metadata if isinstance(metadata, dict) else {}
+            yield commit["version"], str(commit.get("operation")), metadata if isinstance(metadata, dict) else {}
 
     def refresh(self) -> None:
         """Move to the table's newest version."""

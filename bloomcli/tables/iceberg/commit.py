@@ -65,8 +65,8 @@ def unchanged_since(java: Java, table: Any, snapshot_id: int, *, but_appends: bo
     snapshot = methods.bound(table, f"{ICEBERG}.Table", "snapshot", _SNAPSHOT, "long")
     lookup = methods.as_interface("java.util.function.Function", snapshot)
     ids = java.iceberg("util.SnapshotUtil").ancestorIds(table.snapshot(snapshot_id), lookup)
-    known = java.type("java.util.HashSet")(ids)
-    contains = methods.bound(known, "java.util.Set", "contains", "boolean", "java.lang.Object")
+    ancestors = java.type("java.util.HashSet")(ids)
+    contains = methods.bound(ancestors, "java.util.Set", "contains", "boolean", "java.lang.Object")
     equals = methods.bound(_APPEND, "java.lang.Object", "equals", "boolean", "java.lang.Object")
     is_known = methods.then(
         methods.unbound(_SNAPSHOT, "snapshotId", "long"), methods.taking(contains, "boolean", "long")
@@ -106,31 +106,32 @@ class IcebergTable(ReadTable):
         for _ in range(_TRIES):
             self.refresh()
             self.check_changes(new_row_ids=self.new_row_ids)  # the format version may have changed
-            unnumbered = (one.old.record for one in replacements if one.old.lineage is None)  # when they were listed
+            unnumbered = (r.old.record for r in replacements if r.old.lineage is None)  # when they were listed
             if self.keeps_row_ids and any(record.snapshot != self.version for record in unnumbered):
                 replacements = self._listed_again(replacements)
-            if numbered := [one.old.path for one in replacements if self.lineage_changed(one.old)]:
+            if numbered := [r.old.path for r in replacements if self.lineage_changed(r.old)]:
                 raise Conflict("rows have got row ids since their files were copied", path=self.name, paths=numbered)
             try:
                 return _Attempt(self, replacements, info).run()
             except _Stale:
                 replacements = self._listed_again(replacements)
         raise Conflict(
-            f"other commits came between {_TRIES} times", path=self.name, paths=[one.old.path for one in replacements]
+            f"other commits came between {_TRIES} times", path=self.name, paths=[r.old.path for r in replacements]
         )
 
     def _check_sizes(self, replacements: Sequence[Replacement]) -> None:
         """Raise WriteError if the table's own file system can't open a new file, or has another size for it."""
         io = self.table.io()
 
-        def check(one: Replacement) -> None:
+        def check(replacement: Replacement) -> None:
             try:
-                size = io.newInputFile(one.path).getLength()
+                size = io.newInputFile(replacement.path).getLength()
             except java_errors() as error:
-                raise WriteError(f"the new file can't be opened: {message(error)}", path=one.path) from None
-            if size != one.size:
+                raise WriteError(f"the new file can't be opened: {message(error)}", path=replacement.path) from None
+            if size != replacement.size:
                 raise WriteError(
-                    f"the new file has {counted(size, 'byte')}, and {one.size} were written", path=one.path
+                    f"the new file has {counted(size, 'byte')}, and {replacement.size} were written",
+                    path=replacement.path,
                 )
 
         with Threads(_READERS, "bloom-iceberg") as threads:
@@ -142,28 +143,28 @@ class IcebergTable(ReadTable):
         The row lineage stays that of the plan, because the new files were written with it.
         """
         self.refresh()
-        by_path = {one.old.path: one for one in replacements}
-        found: dict[str, Replacement] = {}
+        by_path = {r.old.path: r for r in replacements}
+        updates: dict[str, Replacement] = {}
         for file in self.files():
             if file.path in by_path:
-                one = by_path[file.path]
-                found[file.path] = one._replace(old=replace(file, lineage=one.old.lineage))
-        removed = by_path.keys() - found.keys()
+                replacement = by_path[file.path]
+                updates[file.path] = replacement._replace(old=replace(file, lineage=replacement.old.lineage))
+        removed = by_path.keys() - updates.keys()
         if removed:
             raise Conflict("another commit has removed data files", path=self.name, paths=removed)
-        return [found[one.old.path] for one in replacements]
+        return [updates[r.old.path] for r in replacements]
 
     def changes(self, after: int | None) -> list[TableChange]:
         """The snapshots of the branch's history, without those that aren't newer than `after`."""
         with reading("the table's snapshots can't be read", self.name):
-            found: list[TableChange] = []
+            changes: list[TableChange] = []
             oldest = None if after is None else self.table.snapshot(after)
             snapshot = None if self.version is None else self.table.snapshot(self.version)
             while snapshot is not None and (oldest is None or _age(snapshot) > _age(oldest)):
-                found.append(TableChange(int(snapshot.snapshotId()), str(snapshot.operation()), _run_of(snapshot)))
+                changes.append(TableChange(int(snapshot.snapshotId()), str(snapshot.operation()), _run_of(snapshot)))
                 parent = snapshot.parentId()
                 snapshot = None if parent is None else self.table.snapshot(parent)
-            return found[::-1]
+            return changes[::-1]
 
 
 class _Attempt:
@@ -172,12 +173,12 @@ class _Attempt:
     def __init__(self, table: IcebergTable, replacements: Sequence[Replacement], info: CommitInfo) -> None:
         self.table = table
         self.info = info
-        self.by_old = {one.old.path: one for one in replacements}
-        self.groups = table.groups([one.old for one in replacements], table.version)
-        self.start = self._oldest({one.old.record.snapshot for one in replacements})
+        self.by_old = {r.old.path: r for r in replacements}
+        self.groups = table.groups([r.old for r in replacements], table.version)
+        self.start = self._oldest({r.old.record.snapshot for r in replacements})
         self.sequenced = format_version(table.table) > 1
         self.new_paths: list[str] = []
-        self.old = Applied(table.java, (one.old.record.task for one in replacements))
+        self.old = Applied(table.java, (r.old.record.task for r in replacements))
         """The delete files of the old files, in the replacements' order."""
         self.copied: dict[str, str] = {}
         """The locations of copies of equality delete files, by those of the originals."""
@@ -188,10 +189,10 @@ class _Attempt:
 
     def _oldest(self, snapshots: Iterable[int]) -> int:
         """The snapshot from which Iceberg checks changes for conflicts."""
-        known = [(self.table.table.snapshot(number), number) for number in snapshots]
-        if any(snapshot is None for snapshot, _ in known):  # it has expired
+        candidates = [(self.table.table.snapshot(number), number) for number in snapshots]
+        if any(snapshot is None for snapshot, _ in candidates):  # it has expired
             raise _Stale
-        return min(known, key=lambda one: _age(one[0]))[1]
+        return min(candidates, key=lambda pair: _age(pair[0]))[1]
 
     def run(self) -> int:
         """Commit. Raises _Stale if another commit came first, and removes new delete files then."""
@@ -205,9 +206,9 @@ class _Attempt:
             if raised & _CHANGED:
                 self._clean()
                 raise _Stale from None
-            found = self._committed_snapshot()
-            if found is not None:
-                return self._checked(found)
+            snapshot_id = self._committed_snapshot()
+            if snapshot_id is not None:
+                return self._checked(snapshot_id)
             if raised & NO_SUCH_FILE and self.table.table.snapshot(self.start) is None:  # it has expired meanwhile
                 self._clean()
                 raise _Stale from None
@@ -218,10 +219,10 @@ class _Attempt:
         except BloomError:
             self._clean()
             raise
-        found = self._committed_snapshot()
-        if found is None:
+        snapshot_id = self._committed_snapshot()
+        if snapshot_id is None:
             raise self._unknown_outcome("the table's history doesn't show it")
-        return self._checked(found)
+        return self._checked(snapshot_id)
 
     def _checked(self, snapshot_id: int) -> int:
         """Return the id of the last snapshot of a commit, or take the commit back if it is wrong."""
@@ -300,24 +301,24 @@ class _Attempt:
         Iceberg repeats several of them after an append, the later ones list the first one's manifest with the row ids
         of the first try. The append's rows have got these meanwhile.
         """
-        unnumbered = any(one.old.lineage is None for one in self.by_old.values())
+        unnumbered = any(r.old.lineage is None for r in self.by_old.values())
         return unnumbered and len(self.groups) > 1 and format_version(self.table.table) >= WITH_ROW_IDS
 
     def _difference(self, table: Any, snapshot_id: int) -> str | None:
         """The first new file that doesn't have the deletes of its old file in a snapshot; None if all have them."""
         if not self.old and not has_deletes(table, snapshot_id):
             return None
-        new_files = tasks_in(self.table.java, table, snapshot_id, (one.path for one in self.by_old.values()))
-        if missing := [one.path for one in self.by_old.values() if one.path not in new_files]:
+        new_files = tasks_in(self.table.java, table, snapshot_id, (r.path for r in self.by_old.values()))
+        if missing := [r.path for r in self.by_old.values() if r.path not in new_files]:
             return missing[0]
-        applied = Applied(self.table.java, (new_files[one.path] for one in self.by_old.values()))
-        for one, old, new in zip(self.by_old.values(), self.old, applied, strict=True):
+        applied = Applied(self.table.java, (new_files[r.path] for r in self.by_old.values()))
+        for replacement, old, new in zip(self.by_old.values(), self.old, applied, strict=True):
             equal = {self.copied.get(d.location, d.location) for d in old if d.is_equality}
             if equal != {d.location for d in new if d.is_equality}:
-                return one.path
-            own = self.own.get(one.path)
+                return replacement.path
+            own = self.own.get(replacement.path)
             if own is not None and (own[0], "" if own[1] is None else str(own[1])) not in {d[:2] for d in new}:
-                return one.path
+                return replacement.path
         return None
 
     def _keep_deletes(self, rewrite: Any, files: Sequence[DataFile]) -> None:
@@ -346,7 +347,7 @@ class _Attempt:
         tasks = Tasks.planned(self.table.java, scan)
         others = (n or 0 for path, n in zip(tasks.paths(), tasks.sequences(), strict=True) if path not in paths)
         smallest = min(others, default=None)
-        return [file for one, file in files if smallest is None or one.sequence < smallest]
+        return [file for delete, file in files if smallest is None or delete.sequence < smallest]
 
     def _copied_delete(self, file: Any) -> Any:
         """Copy an equality delete file. Its old path would be removed when snapshots that had it expire."""
@@ -384,8 +385,8 @@ class _Attempt:
             rewrite = rewrite.toBranch(self.table.branch)
         if self.sequenced:
             rewrite = rewrite.dataSequenceNumber(number)
-        for one, copy in zip(replacements, self._copies(replacements), strict=True):
-            rewrite.deleteFile(one.old.record.file)
+        for replacement, copy in zip(replacements, self._copies(replacements), strict=True):
+            rewrite.deleteFile(replacement.old.record.file)
             rewrite.addFile(copy)
         for file in changes.remove:
             rewrite.deleteFile(file)
@@ -408,43 +409,45 @@ class _Attempt:
 
     def _deletes(self, replacements: Sequence[Replacement]) -> DeleteChanges:
         """The delete changes of one rewrite. The deletes of the transaction's earlier rewrites are an input."""
-        applied = position_deletes(self.table.java, (one.old.record.task for one in replacements))
-        replaced = [self._replaced(one, deletes) for one, deletes in zip(replacements, applied, strict=True)]
+        applied = position_deletes(self.table.java, (r.old.record.task for r in replacements))
+        replaced = [self._replaced(r, deletes) for r, deletes in zip(replacements, applied, strict=True)]
         changes = plan_deletes(self.table.java, self.table.table, self.start, replaced, self.new_paths)
         self.removed |= {_key(file) for file in changes.remove}
         if len(self.groups) > 1:
-            self.rewritten = [one for one in self.rewritten if _key(one) not in self.removed]
+            self.rewritten = [file for file in self.rewritten if _key(file) not in self.removed]
             self.rewritten += [_numbered(added) for added in changes.add if added.file.referencedDataFile() is None]
         return changes
 
-    def _replaced(self, one: Replacement, deletes: Sequence[Any]) -> ReplacedFile:
+    def _replaced(self, replacement: Replacement, deletes: Sequence[Any]) -> ReplacedFile:
         """A data file with the position deletes that apply to it at this point of the transaction."""
         left = [file for file in deletes if _key(file) not in self.removed]
         if len(left) < len(deletes):
             left += self.rewritten
-        return ReplacedFile(one.old.record.file, one.old.record.partition_spec, left, one.path)
+        return ReplacedFile(
+            replacement.old.record.file, replacement.old.record.partition_spec, left, replacement.path
+        )
 
     def _copies(self, replacements: Sequence[Replacement]) -> list[Any]:
         """The new data files: the old files' metadata with another path, size and split offsets, and corrected."""
-        moved = [
-            one for one in replacements if one.old.format == "orc" and one.old.record.file.splitOffsets() is not None
-        ]
+        moved = [r for r in replacements if r.old.format == "orc" and r.old.record.file.splitOffsets() is not None]
         with Threads(_READERS, "bloom-iceberg") as threads:
-            offsets = dict(zip((one.path for one in moved), threads.map(_stripe_offsets, moved), strict=True))
+            offsets = dict(zip((r.path for r in moved), threads.map(_stripe_offsets, moved), strict=True))
         builders = self.table.java.iceberg("DataFiles")
-        leaves = leaves_of(self.table.schema()) if any(one.right is not None for one in replacements) else {}
+        leaves = leaves_of(self.table.schema()) if any(r.right is not None for r in replacements) else {}
         copies = []
-        for one in replacements:
-            file = one.old.record.file
-            if one.right is not None:
-                file = corrected(self.table.java, leaves, file, one.old.record.partition_spec, one.right)
-            builder = builders.builder(one.old.record.partition_spec).copy(file)
-            builder = builder.withPath(one.path).withFileSizeInBytes(one.size)
-            if one.path in offsets:
-                builder = builder.withSplitOffsets(self.table.java.longs(offsets[one.path]))
+        for replacement in replacements:
+            file = replacement.old.record.file
+            if replacement.right is not None:
+                file = corrected(
+                    self.table.java, leaves, file, replacement.old.record.partition_spec, replacement.right
+                )
+            builder = builders.builder(replacement.old.record.partition_spec).copy(file)
+            builder = builder.withPath(replacement.path).withFileSizeInBytes(replacement.size)
+            if replacement.path in offsets:
+                builder = builder.withSplitOffsets(self.table.java.longs(offsets[replacement.path]))
             if (metadata := file.keyMetadata()) is not None:  # the copy has the pages, and so their key
                 utility = self.table.java.iceberg("encryption.EncryptionUtil")
-                builder = builder.withEncryptionKeyMetadata(utility.setFileLength(metadata, one.size))
+                builder = builder.withEncryptionKeyMetadata(utility.setFileLength(metadata, replacement.size))
             copies.append(builder.build())
         return copies
 
@@ -500,7 +503,7 @@ def _numbered(added: AddedDeletes) -> Any:
     return added.file
 
 
-def _stripe_offsets(one: Replacement) -> list[int]:
+def _stripe_offsets(replacement: Replacement) -> list[int]:
     """The offsets of the stripes of a new file."""
-    with open_source(one.path) as source:
+    with open_source(replacement.path) as source:
         return list(open_file(source).starts)

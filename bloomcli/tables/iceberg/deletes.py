@@ -86,7 +86,7 @@ def plan_deletes(
         UnsupportedError: position delete files of a version 3 table name data files that aren't replaced, and no
             other delete file can be removed; or this version of Iceberg isn't supported.
     """
-    if not any(one.deletes for one in replaced):
+    if not any(data_file.deletes for data_file in replaced):
         return DeleteChanges()
     if java.iceberg("TableUtil").formatVersion(table) >= 3:
         return _VectorPlan(java, table, new_paths).plan(snapshot_id, replaced)
@@ -129,10 +129,12 @@ class _DeletePlan:
         with Threads(_FILES_AT_ONCE, "bloom-iceberg") as threads:
             return dict(zip(distinct, threads.map(read, distinct.values()), strict=True))
 
-    def merged(self, one: ReplacedFile, indexes: Mapping[str, Any]) -> _Positions | None:
+    def merged(self, data_file: ReplacedFile, indexes: Mapping[str, Any]) -> _Positions | None:
         """The deleted positions of a data file; None if no position delete file names it."""
-        old = one.old_path
-        naming = [(file, index) for file in one.deletes if (index := indexes[file.location()].get(old)) is not None]
+        old = data_file.old_path
+        naming = [
+            (file, index) for file in data_file.deletes if (index := indexes[file.location()].get(old)) is not None
+        ]
         if not naming:
             return None
         parts = self.java.list_of(index for _, index in naming)
@@ -166,13 +168,13 @@ class _PositionDeletePlan(_DeletePlan):
 
     def plan(self, replaced: Sequence[ReplacedFile]) -> DeleteChanges:
         """Read the delete files, write new ones, and list both."""
-        sources = {file.location(): file for one in replaced for file in one.deletes}
+        sources = {file.location(): file for data_file in replaced for file in data_file.deletes}
         indexes = self.read(sources.values())
         with Threads(_FILES_AT_ONCE, "bloom-iceberg") as threads:
-            rewritten = threads.map(lambda one: self._rewrite(one, indexes), replaced)
+            rewritten = threads.map(lambda data_file: self._rewrite(data_file, indexes), replaced)
             add = [new for new in rewritten if new is not None]
         remove = []
-        replaced_paths = {one.old_path for one in replaced}
+        replaced_paths = {data_file.old_path for data_file in replaced}
         for location, file in sources.items():
             names = _texts(self.java, indexes[location].keySet())
             if replaced_paths.isdisjoint(names):
@@ -184,14 +186,14 @@ class _PositionDeletePlan(_DeletePlan):
                 add.append(AddedDeletes(rest, file.dataSequenceNumber()))
         return DeleteChanges(remove=tuple(remove), add=tuple(add))
 
-    def _rewrite(self, one: ReplacedFile, indexes: Mapping[str, Any]) -> AddedDeletes | None:
+    def _rewrite(self, data_file: ReplacedFile, indexes: Mapping[str, Any]) -> AddedDeletes | None:
         """Write a data file's deletes for its new path."""
-        found = self.merged(one, indexes)
-        if found is None:
+        positions = self.merged(data_file, indexes)
+        if positions is None:
             return None
-        file = self._write(one.spec, one.file.partition(), {one.path: found.index})
-        builder = self.java.iceberg("FileMetadata").deleteFileBuilder(one.spec).copy(file)
-        return AddedDeletes(builder.withReferencedDataFile(one.path).build(), found.sequence_number)
+        file = self._write(data_file.spec, data_file.file.partition(), {data_file.path: positions.index})
+        builder = self.java.iceberg("FileMetadata").deleteFileBuilder(data_file.spec).copy(file)
+        return AddedDeletes(builder.withReferencedDataFile(data_file.path).build(), positions.sequence_number)
 
     def _write(self, spec: Any, partition: Any, indexes: Mapping[str, Any]) -> Any:
         """Write a position delete file, ordered by data file and position."""
@@ -216,15 +218,17 @@ class _VectorPlan(_DeletePlan):
 
     def plan(self, snapshot_id: int, replaced: Sequence[ReplacedFile]) -> DeleteChanges:
         """Read deletion vectors and older position delete files, write new vectors, and list all."""
-        first = {one.path: one.deletes[0] for one in replaced if one.deletes}
+        first = {data_file.path: data_file.deletes[0] for data_file in replaced if data_file.deletes}
         vectors = {path: file for path, file in first.items() if file.format().name() == "PUFFIN"}
-        others = [one for one in replaced if one.path not in vectors]
-        older = {file.location(): file for one in others for file in one.deletes}
+        others = [data_file for data_file in replaced if data_file.path not in vectors]
+        older = {file.location(): file for data_file in others for file in data_file.deletes}
         indexes = self.read(older.values())
-        found = self._load(vectors)
-        found |= {one.path: merged for one in others if (merged := self.merged(one, indexes)) is not None}
-        add = self._write([file for file in replaced if file.path in found], found)
-        replaced_paths = {one.old_path for one in replaced}
+        positions = self._load(vectors)
+        positions |= {
+            data_file.path: merged for data_file in others if (merged := self.merged(data_file, indexes)) is not None
+        }
+        add = self._write([file for file in replaced if file.path in positions], positions)
+        replaced_paths = {data_file.old_path for data_file in replaced}
         unused = self._unused(
             snapshot_id, {name: _texts(self.java, index.keySet()) for name, index in indexes.items()}, replaced_paths
         )
@@ -244,14 +248,14 @@ class _VectorPlan(_DeletePlan):
         loader = self.java.iceberg("data.BaseDeleteLoader")(self.opened)
 
         def load(vector: Any) -> _Positions:
-            one = self.java.type("java.util.Collections").singletonList(vector)
-            index = loader.loadPositionDeletes(one, vector.referencedDataFile())
+            singleton = self.java.type("java.util.Collections").singletonList(vector)
+            index = loader.loadPositionDeletes(singleton, vector.referencedDataFile())
             return _Positions(index, vector.dataSequenceNumber())
 
         with Threads(_FILES_AT_ONCE, "bloom-iceberg") as threads:
             return dict(zip(vectors, threads.map(load, vectors.values()), strict=True))
 
-    def _write(self, targets: Sequence[ReplacedFile], found: Mapping[str, _Positions]) -> list[AddedDeletes]:
+    def _write(self, targets: Sequence[ReplacedFile], positions: Mapping[str, _Positions]) -> list[AddedDeletes]:
         """Write the deletion vectors of new data files into one Puffin file."""
         if not targets:
             return []
@@ -261,12 +265,12 @@ class _VectorPlan(_DeletePlan):
         previous = self.methods.as_interface("java.util.function.Function", get)
         writer = self.java.iceberg("deletes.Deletes").writeDVs(output, previous)
         try:
-            for one in targets:
-                writer.delete(one.path, found[one.path].index, one.spec, one.file.partition())
+            for target in targets:
+                writer.delete(target.path, positions[target.path].index, target.spec, target.file.partition())
         finally:
             writer.close()
         files = writer.result().deleteFiles()
-        return [AddedDeletes(file, found[file.referencedDataFile()].sequence_number) for file in files]
+        return [AddedDeletes(file, positions[file.referencedDataFile()].sequence_number) for file in files]
 
     def _unused(
         self, snapshot_id: int, named: Mapping[str, Sequence[str]], replaced_paths: AbstractSet[str]

@@ -47,8 +47,8 @@ class Java(JavaSession):
 
     def items(self, iterable: Any) -> list[Any]:
         """The items of a Java Iterable."""
-        found = self.type(_LISTS).newArrayList(iterable)
-        return [found.get(index) for index in range(found.size())]
+        java_list = self.type(_LISTS).newArrayList(iterable)
+        return [java_list.get(index) for index in range(java_list.size())]
 
     @property
     def gateway(self) -> Any:
@@ -68,17 +68,17 @@ def class_names(error: Exception) -> frozenset[str]:
 
     Empty if the error has no Java exception, such as after a lost connection.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     try:
-        for one in _causes(error):
-            kind = one.getClass()
+        for cause in _causes(error):
+            kind = cause.getClass()
             while kind is not None:
-                found.add(kind.getSimpleName())
-                found |= {interface.getSimpleName() for interface in kind.getInterfaces()}
+                names.add(kind.getSimpleName())
+                names |= {interface.getSimpleName() for interface in kind.getInterfaces()}
                 kind = kind.getSuperclass()
     except java_errors():  # the Java process has ended
         pass
-    return frozenset(found)
+    return frozenset(names)
 
 
 def raised_in(error: Exception, classes: str, methods: Collection[str], *, unknown: bool = True) -> bool:
@@ -87,24 +87,24 @@ def raised_in(error: Exception, classes: str, methods: Collection[str], *, unkno
     If Java has ended, the answer is `unknown`.
     """
     try:
-        frames = (frame for one in _causes(error) for frame in one.getStackTrace())
+        frames = (frame for cause in _causes(error) for frame in cause.getStackTrace())
         return any(f.getMethodName() in methods and f.getClassName().endswith(classes) for f in frames)
     except java_errors():
         return unknown
 
 
 def _causes(error: Exception) -> Iterator[Any]:
-    found = java.java_exception(error)
-    while found is not None:
-        yield found
-        found = found.getCause()
+    exception = java.java_exception(error)
+    while exception is not None:
+        yield exception
+        exception = exception.getCause()
 
 
 def message(error: Exception) -> str:
     """The first line of a Java exception's message."""
-    found = java.java_exception(error)
+    exception = java.java_exception(error)
     try:
-        text = None if found is None else found.getMessage()
+        text = None if exception is None else exception.getMessage()
     except java_errors():
         text = None
     lines = str(text).strip().splitlines() if text else []
@@ -167,8 +167,8 @@ class Methods:
 
     def with_arguments(self, handle: Any, position: int, *values: Any) -> Any:
         """A handle without the arguments from a position on, which always have these values."""
-        given = self._java.list_of(values).toArray()
-        return self._java.type(f"{_INVOKE}.MethodHandles").insertArguments(handle, position, given)
+        arguments = self._java.list_of(values).toArray()
+        return self._java.type(f"{_INVOKE}.MethodHandles").insertArguments(handle, position, arguments)
 
     def as_interface(self, name: str, handle: Any) -> Any:
         """An object of a functional interface, such as ``java.util.function.Function``, that calls a handle."""

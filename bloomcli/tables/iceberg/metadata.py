@@ -153,13 +153,13 @@ class _File(NamedTuple):
         return self.spec, repr(self.values)
 
     def bound(self, name: str, number: int) -> bytes | None:
-        return next((one["value"] for one in self.facts.get(name) or () if one["key"] == number), None)
+        return next((pair["value"] for pair in self.facts.get(name) or () if pair["key"] == number), None)
 
     @property
     def json(self) -> dict[str, Any]:
         """The entry as ContentFileParser writes it, as far as it is used."""
         facts = self.facts
-        found = {
+        entry = {
             "spec-id": self.spec,
             "content": "equality" if facts.get("content") == _EQUALITY else "other",
             "file-path": self.path,
@@ -174,9 +174,9 @@ class _File(NamedTuple):
         }
         for name in _MAPS:
             if (pairs := facts.get(name)) is not None:
-                values = [one["value"].hex() if "bounds" in name else one["value"] for one in pairs]
-                found[name.replace("_", "-")] = {"keys": [one["key"] for one in pairs], "values": values}
-        return found
+                values = [pair["value"].hex() if "bounds" in name else pair["value"] for pair in pairs]
+                entry[name.replace("_", "-")] = {"keys": [pair["key"] for pair in pairs], "values": values}
+        return entry
 
 
 class _Deletes:
@@ -188,27 +188,27 @@ class _Deletes:
         """By the data file's path, or by the partition."""
         self._equalities: dict[object, list[_File]] = {}
         """By the partition; None: for files of all partitions."""
-        for one in files:
-            kind = one.facts["content"]
-            low, high = (one.bound(name, _PATH_ID) for name in ("lower_bounds", "upper_bounds"))
-            named = one.facts.get("referenced_data_file") or (
+        for file in files:
+            kind = file.facts["content"]
+            low, high = (file.bound(name, _PATH_ID) for name in ("lower_bounds", "upper_bounds"))
+            named = file.facts.get("referenced_data_file") or (
                 low.decode("utf-8", "replace") if low and low == high else None
             )
-            if str(one.facts["file_format"]).lower() == "puffin":
-                self._vectors.setdefault(str(named), []).append(one)
+            if str(file.facts["file_format"]).lower() == "puffin":
+                self._vectors.setdefault(str(named), []).append(file)
             elif kind == _POSITION:
-                self._positions.setdefault(named or one.key, []).append(one)
+                self._positions.setdefault(named or file.key, []).append(file)
             else:
-                self._equalities.setdefault(None if one.spec in unpartitioned else one.key, []).append(one)
+                self._equalities.setdefault(None if file.spec in unpartitioned else file.key, []).append(file)
 
     def of(self, file: _File) -> list[_File]:
         """The deletes that apply to a data file. A deletion vector replaces all position deletes."""
-        found = [one for one in self._vectors.get(file.path, ()) if one.sequence >= file.sequence]
-        if not found:
+        deletes = [vector for vector in self._vectors.get(file.path, ()) if vector.sequence >= file.sequence]
+        if not deletes:
             positions = (*self._positions.get(file.path, ()), *self._positions.get(file.key, ()))
-            found = [one for one in positions if one.sequence >= file.sequence]
+            deletes = [delete for delete in positions if delete.sequence >= file.sequence]
         equalities = (*self._equalities.get(None, ()), *self._equalities.get(file.key, ()))
-        return [*found, *(one for one in equalities if one.sequence > file.sequence)]
+        return [*deletes, *(equality for equality in equalities if equality.sequence > file.sequence)]
 
 
 class IcebergFiles(IcebergSnapshot):
@@ -253,7 +253,9 @@ class IcebergFiles(IcebergSnapshot):
             self._snapshot, self._fixed = self._chosen(ref, snapshot, as_of)
             self._specs: dict[int, list[dict[str, Any]]] = {}
             for spec in self._all("partition-specs", "partition-spec"):
-                fields = [{**one, **{key: str(one[key]) for key in ("name", "transform")}} for one in spec["fields"]]
+                fields = [
+                    {**field, **{key: str(field[key]) for key in ("name", "transform")}} for field in spec["fields"]
+                ]
                 self._specs[spec["spec-id"]] = fields
             self.names()
             self.rows_with({}, ())
@@ -263,28 +265,28 @@ class IcebergFiles(IcebergSnapshot):
         """The table's properties."""
         return self._metadata.get("properties") or {}
 
-    def _all(self, several: str, one: str) -> list[dict[str, Any]]:
+    def _all(self, several: str, singular: str) -> list[dict[str, Any]]:
         """The schemas or the partition specs. Metadata of version 1 may have only one."""
-        found: list[dict[str, Any]] = self._metadata.get(several) or []
-        single = self._metadata.get(one)
-        if not found and isinstance(single, list):
+        entries: list[dict[str, Any]] = self._metadata.get(several) or []
+        single = self._metadata.get(singular)
+        if not entries and isinstance(single, list):
             return [{"spec-id": 0, "fields": single}]
-        return found or ([] if single is None else [single])
+        return entries or ([] if single is None else [single])
 
     def _chosen(
         self, ref: str | None, snapshot: int | None, as_of: datetime | None
     ) -> tuple[dict[str, Any] | None, bool]:
         """The snapshot, and whether it is fixed: not the newest of a branch."""
-        snapshots = {one["snapshot-id"]: one for one in self._metadata.get("snapshots") or ()}
+        snapshots = {entry["snapshot-id"]: entry for entry in self._metadata.get("snapshots") or ()}
         wanted, fixed = snapshot, True
         if as_of is not None:
             wanted = self._at(round(as_of.timestamp() * 1000))
         elif ref is not None:
-            found = (self._metadata.get("refs") or {}).get(ref)
-            if found is None:
+            reference = (self._metadata.get("refs") or {}).get(ref)
+            if reference is None:
                 names = ", ".join(self._metadata.get("refs") or {}) or "none"
                 raise UsageError(f"the table has no branch or tag {ref}; it has {names}", path=self.name)
-            wanted, fixed = found["snapshot-id"], found["type"] == "tag"
+            wanted, fixed = reference["snapshot-id"], reference["type"] == "tag"
         elif snapshot is None:
             wanted, fixed = self._metadata.get("current-snapshot-id"), False
             if wanted in {None, -1}:
@@ -296,11 +298,11 @@ class IcebergFiles(IcebergSnapshot):
 
     def _at(self, milliseconds: int) -> int:
         log = self._metadata.get("snapshot-log") or []
-        found = [one["snapshot-id"] for one in log if one["timestamp-ms"] <= milliseconds]
-        if not found:
+        ids = [entry["snapshot-id"] for entry in log if entry["timestamp-ms"] <= milliseconds]
+        if not ids:
             time = _EPOCH + timedelta(milliseconds=milliseconds)
             raise UsageError(f"the table has no snapshot of {time} or before", path=self.name)
-        return int(found[-1])
+        return int(ids[-1])
 
     @property
     def name_in_sql(self) -> str:
@@ -318,11 +320,11 @@ class IcebergFiles(IcebergSnapshot):
         if self._fixed and self._snapshot is not None:
             number = self._snapshot.get("schema-id", number)
         schemas = self._all("schemas", "schema")
-        return [one for one in schemas if number is None or one.get("schema-id", number) == number][-1]
+        return [schema for schema in schemas if number is None or schema.get("schema-id", number) == number][-1]
 
     def schemas(self) -> list[dict[str, Any]]:
         """All schemas of the table, the newest first."""
-        return sorted(self._all("schemas", "schema"), key=lambda one: -one.get("schema-id", 0))
+        return sorted(self._all("schemas", "schema"), key=lambda schema: -schema.get("schema-id", 0))
 
     @cached_property
     def _files(self) -> tuple[list[_File], list[_File]]:
@@ -334,7 +336,7 @@ class IcebergFiles(IcebergSnapshot):
             manifests = _avro(str(listed))[1]
         else:
             manifests = [{"manifest_path": path} for path in self._snapshot.get("manifests") or ()]
-        found: tuple[list[_File], list[_File]] = [], []
+        files: tuple[list[_File], list[_File]] = [], []
         with valid("the list of manifests isn't valid", self._path):
             paths = [str(manifest["manifest_path"]) for manifest in manifests]
             for path in paths:
@@ -348,10 +350,10 @@ class IcebergFiles(IcebergSnapshot):
                     of_partition = _partition_ids(schema)
                     for entry in entries:
                         if entry["status"] != _DELETED:
-                            one = self._file(entry, manifest, of_partition)
-                            check_place(self._path, one.path)
-                            found[(one.facts.get("content") or _DATA) != _DATA].append(one)
-        return found
+                            file = self._file(entry, manifest, of_partition)
+                            check_place(self._path, file.path)
+                            files[(file.facts.get("content") or _DATA) != _DATA].append(file)
+        return files
 
     def _file(self, entry: Mapping[str, Any], manifest: Mapping[str, Any], of_partition: Mapping[int, str]) -> _File:
         facts = entry["data_file"]
@@ -385,13 +387,13 @@ class IcebergFiles(IcebergSnapshot):
         with valid("an entry of a manifest isn't valid", self._path):
             return [
                 DataFile(
-                    path=one.path,
-                    size=one.facts["file_size_in_bytes"],
-                    format=str(one.facts["file_format"]).lower(),
-                    partition=self._partition(one),
-                    record=one,
+                    path=file.path,
+                    size=file.facts["file_size_in_bytes"],
+                    format=str(file.facts["file_format"]).lower(),
+                    partition=self._partition(file),
+                    record=file,
                 )
-                for one in self._files[0]
+                for file in self._files[0]
             ]
 
     def files(self, where: str | None = None) -> list[DataFile]:
@@ -407,9 +409,9 @@ class IcebergFiles(IcebergSnapshot):
         condition = Condition(where, self, leaves.values())
         named = {number: leaf for number, leaf in leaves.items() if leaf.path in condition.columns}
         with valid("an entry of a manifest isn't valid", self._path):
-            return [file for file in files if condition.may_be_met(self._said(file, named))]
+            return [file for file in files if condition.may_be_met(self._statistics(file, named))]
 
-    def _said(self, file: DataFile, leaves: Mapping[int, Leaf]) -> FileStatistics:
+    def _statistics(self, file: DataFile, leaves: Mapping[int, Leaf]) -> FileStatistics:
         """What the manifest says about a file."""
         return statistics_of(file.record.json, leaves, self._specs[file.record.spec])
 
@@ -424,7 +426,7 @@ class IcebergFiles(IcebergSnapshot):
     def rows(self, files: Sequence[DataFile]) -> TableRows:
         """The snapshot's columns, and the delete files and deletion vectors of its data files."""
         unpartitioned = frozenset(
-            number for number, fields in self._specs.items() if all(one["transform"] == "void" for one in fields)
+            number for number, fields in self._specs.items() if all(field["transform"] == "void" for field in fields)
         )
         index = _Deletes(self._files[1], unpartitioned)
         identities = {
@@ -435,7 +437,7 @@ class IcebergFiles(IcebergSnapshot):
             }
             for file in files
         }
-        deletes = ((file.path, [one.json for one in found]) for file in files if (found := index.of(file.record)))
+        deletes = ((file.path, [d.json for d in of_file]) for file in files if (of_file := index.of(file.record)))
         with valid("the table's schemas or the entries of delete files aren't valid", self._path):
             return self.rows_with(identities, deletes)
 
@@ -443,21 +445,21 @@ class IcebergFiles(IcebergSnapshot):
         """The statistics in the manifests."""
         leaves = leaves_of(self.schema())
         for file in files:
-            yield replace(self._said(file, leaves), rewriting=rewriting(self.name_in_sql))
+            yield replace(self._statistics(file, leaves), rewriting=rewriting(self.name_in_sql))
 
 
 def _partition_ids(schema: Mapping[str, Any]) -> dict[int, str]:
     """The names of the partition's fields in a manifest, by their field ids."""
-    of_entry = {one["name"]: one["type"] for one in _fields(schema)}
-    partition = {one["name"]: one["type"] for one in _fields(of_entry["data_file"])}["partition"]
-    return {one["field-id"]: one["name"] for one in _fields(partition) if "field-id" in one}
+    of_entry = {field["name"]: field["type"] for field in _fields(schema)}
+    partition = {field["name"]: field["type"] for field in _fields(of_entry["data_file"])}["partition"]
+    return {field["field-id"]: field["name"] for field in _fields(partition) if "field-id" in field}
 
 
 def _fields(kind: Any) -> Sequence[Any]:
     """The fields of a record in an Avro schema. BigQuery writes each type as a union with null."""
-    (record,) = [one for one in kind if one != "null"] if isinstance(kind, list) else [kind]
-    found: Sequence[Any] = record["fields"]
-    return found
+    (record,) = [branch for branch in kind if branch != "null"] if isinstance(kind, list) else [kind]
+    fields: Sequence[Any] = record["fields"]
+    return fields
 
 
 def _plain(value: Any, kind: str) -> Any:

@@ -43,10 +43,10 @@ def open_table(
         loaded = _load(java, name)
     if loaded is None:
         return None
-    found, selector = loaded
-    table = found.table()
+    spark_table, selector = loaded
+    table = spark_table.table()
     branch, selected = _resolve_selector(java, table, selector, name)
-    chosen = [one for one in (snapshot, as_of, selected) if one is not None]
+    chosen = [choice for choice in (snapshot, as_of, selected) if choice is not None]
     if len(chosen) > 1 or (chosen and branch is not None):
         raise UsageError("a table is read at one snapshot or branch, and several are named", path=name)
     with reading("the table's metadata can't be read", name):
@@ -67,8 +67,8 @@ def _load(java: Java, name: str) -> tuple[Any, str | None] | None:
     """
     iceberg = False
     try:
-        found = java.iceberg(_UTIL).catalogAndIdentifier(java.spark, name)
-        catalog, identifier = found.catalog(), found.identifier()
+        pair = java.iceberg(_UTIL).catalogAndIdentifier(java.spark, name)
+        catalog, identifier = pair.catalog(), pair.identifier()
         iceberg = _class_name(catalog).startswith(_ICEBERG_PACKAGE)
         try:
             table = catalog.loadTable(identifier)

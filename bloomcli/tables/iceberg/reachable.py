@@ -63,9 +63,11 @@ class _Statements:
         current = metadata.get("current-snapshot-id")
         main = {} if current in {None, -1} else {"main": {"snapshot-id": current, "type": "branch"}}
         self.refs: Mapping[str, Mapping[str, Any]] = metadata.get("refs") or main
-        self._times = {one["snapshot-id"]: int(one["timestamp-ms"]) for one in metadata.get("snapshots", ())}
-        self._own_retention = any(one.get("min-snapshots-to-keep") or one.get("max-snapshot-age-ms")
-                                  for one in self.refs.values() if one["type"] == "branch")  # fmt: skip
+        self._times = {
+            snapshot["snapshot-id"]: int(snapshot["timestamp-ms"]) for snapshot in metadata.get("snapshots", ())
+        }
+        self._own_retention = any(ref.get("min-snapshots-to-keep") or ref.get("max-snapshot-age-ms")
+                                  for ref in self.refs.values() if ref["type"] == "branch")  # fmt: skip
 
     def keeper(self, snapshots: Iterable[int], rewriting: str) -> Keeper:
         """What keeps something that snapshots of the table reach.
@@ -80,7 +82,7 @@ class _Statements:
         return self._keepers[key]
 
     def _keeper(self, snapshots: frozenset[int], rewriting: str) -> Keeper:
-        ids = sorted(snapshots, key=lambda one: self._times[one])
+        ids = sorted(snapshots, key=lambda number: self._times[number])
         heads = {name: ref for name, ref in self.refs.items() if ref["snapshot-id"] in ids}
         kept, ends = [], []
         for name, ref in heads.items():
@@ -89,12 +91,12 @@ class _Statements:
                 ends.append(rewriting)
             else:
                 ends.append(f"ALTER TABLE {self._name} DROP {ref['type'].upper()} `{name}`")
-        older = [one for one in ids if one not in {ref["snapshot-id"] for ref in heads.values()}]
-        kept += [f"snapshot {one} of {_time(self._times[one])}" for one in older]
-        given = f", snapshot_ids => ARRAY({', '.join(map(str, older))})" if self._own_retention and older else ""
+        older = [number for number in ids if number not in {ref["snapshot-id"] for ref in heads.values()}]
+        kept += [f"snapshot {number} of {_time(self._times[number])}" for number in older]
+        argument = f", snapshot_ids => ARRAY({', '.join(map(str, older))})" if self._own_retention and older else ""
         until = _time(self._times[ids[-1]] + 1)
         ends.append(f"{self._call}expire_snapshots({self._table}, older_than => TIMESTAMP '{until}', retain_last => 1"
-                    f"{given})")  # fmt: skip
+                    f"{argument})")  # fmt: skip
         branches = [name for name, ref in heads.items() if ref["type"] == "branch"]
         tables = (self._name if name == "main" else f"{self._name}.`branch_{name}`" for name in branches)
         return Keeper(tuple(kept), tuple(ends), tuple(tables))
@@ -163,8 +165,8 @@ class _Listing:
         self._io = table.io()
         self._parser = java.iceberg("TableMetadataParser")
         self._metadata: dict[str, Any] = json.loads(self._parser.toJson(table.operations().current()))
-        self._current = {one["snapshot-id"] for one in self._metadata.get("snapshots") or ()}
-        logged = [str(one["metadata-file"]) for one in self._metadata.get("metadata-log") or ()]
+        self._current = {snapshot["snapshot-id"] for snapshot in self._metadata.get("snapshots") or ()}
+        logged = [str(entry["metadata-file"]) for entry in self._metadata.get("metadata-log") or ()]
         self._logged = {without_scheme(path): path for path in logged}
         self._statements = _Statements(name, self._metadata)
         self._files: dict[str, ReachedFile] = {}
@@ -173,7 +175,7 @@ class _Listing:
         self._others: list[str] = []
         self._listed, self._unlisted = self._list()
         self._schemas: list[Mapping[str, Any]] = self._metadata.get("schemas") or [self._metadata["schema"]]
-        self._specs = {one["spec-id"]: one["fields"] for one in self._metadata.get("partition-specs") or ()}
+        self._specs = {spec["spec-id"]: spec["fields"] for spec in self._metadata.get("partition-specs") or ()}
         self._expired: dict[int, Any] = {}
         """Snapshots that only older metadata files have, by id."""
         self._older = [path for path in self._older_metadata() if self._read_older(path)]
@@ -196,7 +198,7 @@ class _Listing:
                 own.setdefault(str(manifest.path()), (manifest, set()))[1].add(int(snapshot.snapshotId()))
         main = self._statements.refs.get("main", {}).get("snapshot-id")
         spec = int(self._table.spec().specId())
-        alike = {path for path, (one, ids) in own.items() if main in ids and _is_of_data(one, spec)}
+        alike = {path for path, (manifest, ids) in own.items() if main in ids and _is_of_data(manifest, spec)}
         reached: defaultdict[tuple[str, int, Kind], set[int]] = defaultdict(set)
         for path, (_, snapshots) in own.items():
             for entry, file, kind in self._entries(path):
@@ -211,14 +213,14 @@ class _Listing:
         for (path, size, kind), snapshots in reached.items():
             keeper = self._statements.keeper(snapshots, self._statements.rewriting(kind))
             self._files[path] = ReachedFile(path, size, kind, keeper)
-            for one in defaults if kind is Kind.DATA else ():
-                self._bounds.append(ReachedBounds(path, Kind.DEFAULT, path, one, keeper, whole=True))
-        for one in (self._metadata.get("partition-statistics") or ()) if self._of_partitions else ():
-            if (number := one["snapshot-id"]) in self._current:
+            for default in defaults if kind is Kind.DATA else ():
+                self._bounds.append(ReachedBounds(path, Kind.DEFAULT, path, default, keeper, whole=True))
+        for statistics_file in (self._metadata.get("partition-statistics") or ()) if self._of_partitions else ():
+            if (number := statistics_file["snapshot-id"]) in self._current:
                 keeper = self._statements.keeper([number], self._statements.rewriting(Kind.DATA, every=True))
-                path, size = one["statistics-path"], one["file-size-in-bytes"]
+                path, size = statistics_file["statistics-path"], statistics_file["file-size-in-bytes"]
                 self._files[path] = ReachedFile(path, size, Kind.PARTITIONS, keeper)
-        lists = (one.get("manifest-list") or "" for one in self._metadata.get("snapshots") or ())
+        lists = (snapshot.get("manifest-list") or "" for snapshot in self._metadata.get("snapshots") or ())
         self._add_outside({without_scheme(path) for path in (*own, *self._files, *lists)})
         not_looked_at = [*self._unlisted, *self._partial()]
         if blobs := len(self._metadata.get("statistics") or ()):
@@ -232,7 +234,7 @@ class _Listing:
             bounds=self._bounds,
             texts=[*map(self._summary, listed), *self._texts],
             metadata_files=len(own) + len(self._older),
-            versions=tuple(one["snapshot-id"] for one in listed),
+            versions=tuple(snapshot["snapshot-id"] for snapshot in listed),
             refs=tuple(f"{ref['type']} {name}" for name, ref in self._statements.refs.items()),
             notes=_NOTES,
             not_looked_at=(*not_looked_at, *_NOT_LOOKED_AT),
@@ -242,33 +244,33 @@ class _Listing:
     def _columns(self) -> tuple[tuple[ColumnNames, ...], dict[int, Leaf]]:
         """The columns that the name has or had, and the facts of their bounds."""
         mapping = (self._metadata.get("properties") or {}).get(NAME_MAPPING)
-        found: dict[int | None, ColumnNames] = {}
+        columns: dict[int | None, ColumnNames] = {}
         leaves: dict[int, Leaf] = {}
         for schema in self._schemas:
             names = column_names(schema, None if mapping is None else json.loads(mapping))
-            for one in names.columns:
-                if one.path == self._column:
-                    found[one.field_id] = names
+            for column in names.columns:
+                if column.path == self._column:
+                    columns[column.field_id] = names
             leaves |= {number: leaf for number, leaf in leaves_of(schema).items() if leaf.path == self._column}
-        return tuple(found.values()), leaves
+        return tuple(columns.values()), leaves
 
     def _defaults(self) -> Iterator[ColumnStatistics]:
         """Yield the column's values in files from before it was added."""
         for number, leaf in self._leaves.items():
             entry = {"record-count": -1, "partition": [leaf.default]}
             fields = [{"source-id": number, "transform": "identity"}]
-            for one in statistics_of(entry, {number: leaf}, fields).partition if leaf.default is not None else ():
-                yield ColumnStatistics(path=one.path, kind=one.kind, low=one.value, high=one.value)
+            for default in statistics_of(entry, {number: leaf}, fields).partition if leaf.default is not None else ():
+                yield ColumnStatistics(path=default.path, kind=default.kind, low=default.value, high=default.value)
 
     def _partial(self) -> list[str]:
         """The partition fields whose values are parts of values, which aren't compared."""
-        found = {
+        transforms = {
             field["transform"]
             for field in chain.from_iterable(self._specs.values())
             if (leaf := self._leaves.get(field.get("source-id"))) and not _is_compared(field, leaf)
         }
-        parts = sorted(one for one in found if not one.startswith(_VALUELESS))
-        return [f"the {one} of the column in manifests and paths, by which files are partitioned" for one in parts]
+        parts = sorted(name for name in transforms if not name.startswith(_VALUELESS))
+        return [f"the {name} of the column in manifests and paths, by which files are partitioned" for name in parts]
 
     def _entries(self, path: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], Kind]]:
         """Yield the entries of a manifest, or of a list of manifests, their files, and the files' kinds."""
@@ -290,30 +292,30 @@ class _Listing:
     def _ranges(self, path: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         """A manifest's entry in a list of manifests, with bounds of partitions, as the entry of a file."""
         fields = self._specs.get(entry.get("partition_spec_id"), ())
-        given = [
-            (field["source-id"], one)
-            for field, one in zip(fields, entry.get("partitions") or (), strict=False)
+        summaries = [
+            (field["source-id"], summary)
+            for field, summary in zip(fields, entry.get("partitions") or (), strict=False)
             if (leaf := self._leaves.get(field.get("source-id"))) and _is_compared(field, leaf)
         ]
-        found: dict[str, Any] = {"file_path": path, "file_format": "avro"}
+        file: dict[str, Any] = {"file_path": path, "file_format": "avro"}
         for end in ("lower", "upper"):
-            values = ((number, one[f"{end}_bound"]) for number, one in given)
-            found[f"{end}_bounds"] = [{"key": key, "value": value} for key, value in values if value is not None]
-        return found
+            values = ((number, summary[f"{end}_bound"]) for number, summary in summaries)
+            file[f"{end}_bounds"] = [{"key": key, "value": value} for key, value in values if value is not None]
+        return file
 
     def _add_bounds(self, path: str, file: Mapping[str, Any], keeper: Keeper) -> None:
         """Add the column's bounds in an entry of a manifest."""
-        found: defaultdict[int, dict[str, Key | None]] = defaultdict(dict)
+        ends: defaultdict[int, dict[str, Key | None]] = defaultdict(dict)
         for end in ("lower", "upper"):
-            for one in file.get(f"{end}_bounds") or ():
-                if (leaf := self._leaves.get(one["key"])) is not None:
-                    found[one["key"]][end] = decode(_bytes(one["value"]), leaf)
+            for pair in file.get(f"{end}_bounds") or ():
+                if (leaf := self._leaves.get(pair["key"])) is not None:
+                    ends[pair["key"]][end] = decode(_bytes(pair["value"]), leaf)
         partition = [
             (field["source-id"], {"lower": decode(_of_partition(value, leaf), leaf)}, field["transform"] in _EXACT)
             for field, value in file["partition"]
             if (leaf := self._leaves.get(field.get("source-id"))) and value is not None and _is_compared(field, leaf)
         ]
-        for number, keys, whole in (*((number, keys, False) for number, keys in found.items()), *partition):
+        for number, keys, whole in (*((number, keys, False) for number, keys in ends.items()), *partition):
             leaf = self._leaves[number]
             if leaf.kind is not None:
                 bounds = ColumnStatistics(
@@ -327,7 +329,7 @@ class _Listing:
         own = (properties.get(f"write.{what}.path") for what in ("data", "metadata"))
         listed: dict[str, int] = {}
         unlisted = []
-        for folder in dict.fromkeys((str(self._table.location()), *(one for one in own if one))):
+        for folder in dict.fromkeys((str(self._table.location()), *(path for path in own if path))):
             try:
                 files = self._java.items(self._io.listPrefix(folder.rstrip("/") + "/"))
                 listed |= {str(file.location()): int(file.size()) for file in files}
@@ -337,22 +339,22 @@ class _Listing:
 
     def _older_metadata(self) -> list[str]:
         """The paths of older metadata files: those in the table's folders, and those that the current one names."""
-        found = {without_scheme(path): path for path in self._listed if path.endswith(_METADATA)} | self._logged
-        found.pop(without_scheme(str(self._table.operations().current().metadataFileLocation())), None)
-        return list(found.values())
+        paths = {without_scheme(path): path for path in self._listed if path.endswith(_METADATA)} | self._logged
+        paths.pop(without_scheme(str(self._table.operations().current().metadataFileLocation())), None)
+        return list(paths.values())
 
     def _read_older(self, path: str) -> bool:
         """Read the schemas, the partition specs and the expired snapshots of a metadata file, if it still exists."""
-        if (found := self._unless_gone(partial(self._parser.read, self._io, path))) is None:
+        if (table_metadata := self._unless_gone(partial(self._parser.read, self._io, path))) is None:
             return False
-        metadata: dict[str, Any] = json.loads(self._parser.toJson(found))
-        self._schemas[:0] = [one for one in metadata.get("schemas") or () if one not in self._schemas]
-        self._specs |= {one["spec-id"]: one["fields"] for one in metadata.get("partition-specs") or ()}
+        metadata: dict[str, Any] = json.loads(self._parser.toJson(table_metadata))
+        self._schemas[:0] = [schema for schema in metadata.get("schemas") or () if schema not in self._schemas]
+        self._specs |= {spec["spec-id"]: spec["fields"] for spec in metadata.get("partition-specs") or ()}
         keeper = self._statements.older(logged=without_scheme(path) in self._logged)
         for snapshot in metadata.get("snapshots") or ():
             if (number := snapshot["snapshot-id"]) not in self._current:
                 self._texts.append(ReachedText(path, _text(snapshot), keeper))
-                self._expired.setdefault(number, found.snapshot(number))
+                self._expired.setdefault(number, table_metadata.snapshot(number))
         return True
 
     def _unless_gone(self, call: Callable[[], T]) -> T | None:
@@ -364,15 +366,15 @@ class _Listing:
                 return None
             raise
 
-    def _add_outside(self, known: set[str]) -> None:
+    def _add_outside(self, paths: set[str]) -> None:
         """Add what no snapshot reaches: files in the table's folders, and what manifests of expired ones name."""
         outside = self._statements.outside
         manifests = []
         for path, size in self._listed.items():
             name = path.rpartition("/")[2]
-            if name.endswith(_WITHOUT_VALUES) or without_scheme(path) in known:
+            if name.endswith(_WITHOUT_VALUES) or without_scheme(path) in paths:
                 continue
-            known.add(without_scheme(path))
+            paths.add(without_scheme(path))
             if name.startswith(".") or not name.endswith(_ROWS):
                 self._others.append(path)
             elif path.endswith(".avro") and "/metadata/" in path:
@@ -381,17 +383,17 @@ class _Listing:
                 kind = Kind.PARTITIONS if self._of_partitions and name.startswith(_STATISTICS) else Kind.OUTSIDE
                 self._files[path] = ReachedFile(path, size, kind, outside)
         for snapshot in self._expired.values():
-            for one in self._unless_gone(partial(self._manifests, snapshot)) or ():
-                path = str(one.path())
-                if without_scheme(path) not in known and self._exists(path):
-                    known.add(without_scheme(path))
+            for manifest in self._unless_gone(partial(self._manifests, snapshot)) or ():
+                path = str(manifest.path())
+                if without_scheme(path) not in paths and self._exists(path):
+                    paths.add(without_scheme(path))
                     manifests.append((path, self._statements.elsewhere))
         for path, keeper in manifests:
             for _, file, kind in self._entries(path):
                 self._add_bounds(path, file, keeper)
                 named = file["file_path"]
-                if kind is not Kind.VECTORS and without_scheme(named) not in known and self._exists(named):
-                    known.add(without_scheme(named))
+                if kind is not Kind.VECTORS and without_scheme(named) not in paths and self._exists(named):
+                    paths.add(without_scheme(named))
                     size = file["file_size_in_bytes"]
                     self._files[named] = ReachedFile(named, size, Kind.OUTSIDE, self._statements.elsewhere)
 

@@ -68,10 +68,10 @@ class IcebergSnapshot(TableSnapshot):
 
     def files(self, where: str | None = None) -> list[DataFile]:
         """The data files of the snapshot, by path."""
-        found = sorted(self.listed(where), key=lambda file: file.path)
-        if twice := [path for path, count in Counter(file.path for file in found).items() if count > 1]:
+        files = sorted(self.listed(where), key=lambda file: file.path)
+        if twice := [path for path, count in Counter(file.path for file in files).items() if count > 1]:
             raise CorruptFile("the snapshot lists this data file twice", path=twice[0])
-        return found
+        return files
 
     def filter_requests(self) -> Sequence[FilterRequest]:
         """The filters that the properties request, for Parquet and for ORC files."""
@@ -86,8 +86,8 @@ class IcebergSnapshot(TableSnapshot):
     def _mapping(self) -> list[Any] | None:
         """The table's names of columns in files without field ids."""
         text = self.properties().get(NAME_MAPPING)
-        found: list[Any] | None = None if text is None else json.loads(text)
-        return found
+        mapping: list[Any] | None = None if text is None else json.loads(text)
+        return mapping
 
 
 def rows_of(
@@ -114,11 +114,11 @@ def rows_of(
     """
     partitions = {source for values in identities.values() for source in values}
     columns = _Columns(schema, schemas, dict(_names(mapping or [])), partitions)
-    known: dict[str, EqualityDeletes] = {}
-    deleted = {path: _deleted(path, files, columns, known) for path, files in deletes}
+    by_path: dict[str, EqualityDeletes] = {}
+    deleted = {path: _deleted(path, files, columns, by_path) for path, files in deletes}
     constants = {
-        path: {one.name: _plain(value, one.type) for source, value in values.items()
-               if (one := columns.known.get(source)) is not None}
+        path: {field.name: _plain(value, field.type) for source, value in values.items()
+               if (field := columns.fields.get(source)) is not None}
         for path, values in identities.items()
     } if partitions else {}  # fmt: skip
     return TableRows(shape=columns.shape, dropped=columns.dropped, deleted=deleted, constants=constants)
@@ -135,12 +135,12 @@ def _plain(value: Any, kind: Any) -> str | bytes | None:
 
 def _names(mapping: list[Any]) -> list[tuple[int, tuple[str, ...]]]:
     """The names of each field id in a name mapping."""
-    found = []
-    for one in mapping:
-        if (field_id := one.get("field-id")) is not None:
-            found.append((field_id, tuple(one.get("names", ()))))
-        found += _names(one.get("fields", []))
-    return found
+    names = []
+    for entry in mapping:
+        if (field_id := entry.get("field-id")) is not None:
+            names.append((field_id, tuple(entry.get("names", ()))))
+        names += _names(entry.get("fields", []))
+    return names
 
 
 class _Columns:
@@ -153,7 +153,7 @@ class _Columns:
 
     Attributes:
         shape: the snapshot's columns.
-        known: the columns by field id.
+        fields: the columns by field id.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class _Columns:
     ) -> None:
         self._schemas, self._names, self._partitions = schemas, names, partitions
         self.shape = self._of(schema)
-        self.known = {field.field_id: field for field in self.shape}
+        self.fields = {field.field_id: field for field in self.shape}
         self._dropped: dict[int | None, RecordField] = {}
 
     @property
@@ -176,24 +176,24 @@ class _Columns:
     def leaf(self, field_id: int) -> RecordField | None:
         """A column of the snapshot, or of the newest schema that has it; None if it is nested, or if no schema of the
         table has it."""
-        if field_id not in self.known:
+        if field_id not in self.fields:
             for field in self._others.get(field_id, ()):
                 name = f"{field.name} (dropped, field {field_id})"
-                taken = {name for one in self.shape for name in one.names}
-                names = tuple(one for one in field.names if one not in taken)
-                self.known[field_id] = self._dropped[field_id] = replace(field, name=name, names=names)
+                own_names = {name for column in self.shape for name in column.names}
+                names = tuple(alias for alias in field.names if alias not in own_names)
+                self.fields[field_id] = self._dropped[field_id] = replace(field, name=name, names=names)
                 break
-        found = self.known.get(field_id)
-        return None if found is None or found.parts or found.type is None else found
+        column = self.fields.get(field_id)
+        return None if column is None or column.parts or column.type is None else column
 
     @cached_property
     def _others(self) -> dict[int, list[RecordField]]:
         """The top-level columns of all schemas by field id, the newest schema first."""
-        found: dict[int, list[RecordField]] = {}
+        columns: dict[int, list[RecordField]] = {}
         for schema in self._schemas():
             for field in self._of(schema):
-                found.setdefault(int(field.field_id or 0), []).append(field)
-        return found
+                columns.setdefault(int(field.field_id or 0), []).append(field)
+        return columns
 
     def _of(self, schema: Mapping[str, Any]) -> Shape:
         """The columns of a schema."""
@@ -206,7 +206,9 @@ class _Columns:
 
 
 def _fields(fields: list[Any], names: Mapping[int, tuple[str, ...]]) -> Shape:
-    return tuple(_field(one["name"], one["id"], one["type"], names, one.get("initial-default")) for one in fields)
+    return tuple(
+        _field(field["name"], field["id"], field["type"], names, field.get("initial-default")) for field in fields
+    )
 
 
 def _field(
@@ -244,8 +246,8 @@ def _spark_type(kind: Any) -> Any:
         return "none" if name in _NOT_OF_SPARK else _SPARK.get(name, kind)
     if kind["type"] == "struct":
         fields = [
-            {"name": one["name"], "type": _spark_type(one["type"]), "nullable": not one["required"]}
-            for one in kind["fields"]
+            {"name": field["name"], "type": _spark_type(field["type"]), "nullable": not field["required"]}
+            for field in kind["fields"]
         ]
         return {"type": "struct", "fields": fields}
     if kind["type"] == "list":
@@ -263,32 +265,32 @@ def _is_optional(kind: Mapping[str, Any], part: str) -> bool:
 
 
 def _deleted(
-    data_file: str, files: Sequence[Mapping[str, Any]], columns: _Columns, known: dict[str, EqualityDeletes]
+    data_file: str, files: Sequence[Mapping[str, Any]], columns: _Columns, by_path: dict[str, EqualityDeletes]
 ) -> DeletedRows:
-    """The deletes of a data file. `known` has each equality delete file once, by its path: it may apply to all data
+    """The deletes of a data file. `by_path` has each equality delete file once, by its path: it may apply to all data
     files."""
     vectors, positions, equalities = [], [], []
-    for one in files:
-        kind, path, size = one["file-format"].lower(), portable(one["file-path"]), one.get("file-size-in-bytes")
-        if "key-metadata" in one and "body" not in one:
+    for file in files:
+        kind, path, size = file["file-format"].lower(), portable(file["file-path"]), file.get("file-size-in-bytes")
+        if "key-metadata" in file and "body" not in file:
             raise UnsupportedError(
                 "the delete file is encrypted, and bloom decrypts only data files and deletion vectors",
                 path=path,
                 hint="rewrite_data_files applies the table's deletes",
             )
-        if one["content"].lower().startswith("equality"):
-            if path not in known:
-                compared = _compared(one["equality-ids"], columns, path)
-                known[path] = EqualityDeletes(path=path, format=kind, shape=compared, size=size)
-            equalities.append(known[path])
+        if file["content"].lower().startswith("equality"):
+            if path not in by_path:
+                compared = _compared(file["equality-ids"], columns, path)
+                by_path[path] = EqualityDeletes(path=path, format=kind, shape=compared, size=size)
+            equalities.append(by_path[path])
         elif kind == "puffin":
             vectors.append(
                 DeletionVector(
                     path=path,
-                    offset=one["content-offset"],
-                    size=one["content-size-in-bytes"],
-                    body=one.get("body"),
-                    rows=one.get("record-count"),
+                    offset=file["content-offset"],
+                    size=file["content-size-in-bytes"],
+                    body=file.get("body"),
+                    rows=file.get("record-count"),
                 )
             )
         else:
@@ -300,12 +302,12 @@ def _deleted(
 
 def _compared(ids: Sequence[int], columns: _Columns, path: str) -> Shape:
     """The columns that an equality delete file compares."""
-    found = {number: columns.leaf(number) for number in ids}
-    if missing := [number for number, field in found.items() if field is None]:
+    fields = {number: columns.leaf(number) for number in ids}
+    if missing := [number for number, field in fields.items() if field is None]:
         raise UnsupportedError(
             f"an equality delete file compares the field {missing[0]}, which is nested in a column, has a type that"
             " Arrow or Spark doesn't have, or is in no schema of the table",
             path=path,
             hint="rewrite_data_files applies equality deletes",
         )
-    return tuple(field for field in found.values() if field is not None)
+    return tuple(field for field in fields.values() if field is not None)

@@ -35,11 +35,11 @@ class Tasks:
     @classmethod
     def planned(cls, java: Java, scan: Any) -> Tasks:
         """The tasks of a scan."""
-        found = scan.planFiles()
+        tasks = scan.planFiles()
         try:
-            return cls(java, java.type(f"{GUAVA}.collect.Lists").newArrayList(found))
+            return cls(java, java.type(f"{GUAVA}.collect.Lists").newArrayList(tasks))
         finally:
-            found.close()
+            tasks.close()
 
     @classmethod
     def chosen(cls, java: Java, tasks: Iterable[Any]) -> Tasks:
@@ -81,8 +81,8 @@ class Tasks:
         to_text = methods.static("java.util.Arrays", "toString", STRING, array)
         metadata = methods.unbound(FILE, "keyMetadata", buffer)
         texts = self.of_files(methods.then(metadata, methods.then(to_array, to_text)))
-        found = (json.loads(text) if text != "null" else None for text in texts)
-        return [None if one is None else read_key(bytes(byte & 0xFF for byte in one)) for one in found]
+        contents = (json.loads(text) if text != "null" else None for text in texts)
+        return [None if content is None else read_key(bytes(byte & 0xFF for byte in content)) for content in contents]
 
     def without_deletes(self) -> list[bool]:
         """Whether no delete file applies to each data file."""
@@ -113,7 +113,7 @@ class Tasks:
         Args:
             specs: the PartitionSpec of each file.
         """
-        found: list[dict[int, Any]] = [{} for _ in specs]
+        values: list[dict[int, Any]] = [{} for _ in specs]
         for spec, own, tasks in self._by_spec(specs):
             types = self._java.items(spec.partitionType().fields())
             for position, field in enumerate(self._java.items(spec.fields())):
@@ -121,8 +121,8 @@ class Tasks:
                     continue
                 to_json = self._value_to_json(position, types[position].type())
                 for index, text in zip(own, self._methods.texts(tasks, to_json), strict=True):
-                    found[index][int(field.sourceId())] = json.loads(text)
-        return found
+                    values[index][int(field.sourceId())] = json.loads(text)
+        return values
 
     def _value_to_json(self, position: int, kind: Any) -> Any:
         """A handle that returns a partition field of a task's data file as JSON."""
@@ -141,10 +141,10 @@ class Tasks:
 
     def _by_spec(self, specs: Sequence[Any]) -> Iterator[tuple[Any, list[int], Any]]:
         """Yield each spec with partition fields, the positions of its tasks, and the tasks in a Java List."""
-        for spec in {id(one): one for one in specs}.values():
+        for spec in {id(spec): spec for spec in specs}.values():
             if not spec.isPartitioned():
                 continue
-            own = [index for index, one in enumerate(specs) if one is spec]
+            own = [index for index, other in enumerate(specs) if other is spec]
             alone = len(own) == len(specs)
             yield spec, own, self.java_list if alone else self._java.list_of(map(self.java_list.get, own))
 
@@ -196,12 +196,12 @@ class Applied:
 
     def equality_files(self) -> Iterator[tuple[AppliedDelete, Any]]:
         """Yield each equality delete file once, with Iceberg's DeleteFile."""
-        seen = set()
+        locations = set()
         for files, each in self._parts():
-            for index, one in enumerate(chain.from_iterable(each)):
-                if one.is_equality and one.location not in seen:
-                    seen.add(one.location)
-                    yield one, files.get(index)
+            for index, delete in enumerate(chain.from_iterable(each)):
+                if delete.is_equality and delete.location not in locations:
+                    locations.add(delete.location)
+                    yield delete, files.get(index)
 
     def _parts(self) -> Iterator[tuple[Any, list[list[AppliedDelete]]]]:
         """Yield the delete files of some of the data files at a time: a Java List of all, and a list for each."""
@@ -217,11 +217,11 @@ class Applied:
                 methods.texts(files, methods.unbound(FILE, "dataSequenceNumber", "java.lang.Long")),
                 strict=True,
             )
-            found = (
+            deletes = (
                 AppliedDelete(location, offset, content == "EQUALITY_DELETES", int(sequence))
                 for location, offset, content, sequence in facts
             )
-            yield files, [list(islice(found, size)) for size in self._sizes[start:end]]
+            yield files, [list(islice(deletes, size)) for size in self._sizes[start:end]]
 
     def _bounds(self) -> Iterator[tuple[int, int]]:
         """Yield the ranges of data files whose delete files are read at a time."""

@@ -60,14 +60,14 @@ _TRANSFORMS: Final = ("identity", "truncate", "day", *_OF_NUMBER)
 
 def leaves_of(schema: Mapping[str, Any]) -> dict[int, Leaf]:
     """The leaf columns outside of lists and maps, by field id. `schema` is the JSON of SchemaParser."""
-    found = {}
+    leaves = {}
     for path, number, kind, repeated, default in walked(schema["fields"]):
         if repeated:
             continue
         name, *numbers = re.findall(r"\w+", kind)
         scale = int(numbers[1]) if name == "decimal" else 0
-        found[number] = Leaf(path, name, _KINDS.get(name), scale, default=default)
-    return found
+        leaves[number] = Leaf(path, name, _KINDS.get(name), scale, default=default)
+    return leaves
 
 
 def read_statistics(
@@ -98,17 +98,17 @@ def read_statistics(
     fields: dict[int, list[Any]] = {}
     for start in range(0, len(files), _FILES_AT_ONCE):
         some = files[start : start + _FILES_AT_ONCE]
-        found: dict[int, str] = {}
+        entries: dict[int, str] = {}
         for spec in {id(file.record.partition_spec): file.record.partition_spec for file in some}.values():
             own = [at for at, file in enumerate(some) if file.record.partition_spec is spec]
             tasks = Tasks.chosen(java, (some[at].record.task for at in own))
             texts = tasks.of_files(methods.with_arguments(to_json, 1, spec))
-            found |= zip(own, texts, strict=True)
+            entries |= zip(own, texts, strict=True)
             number = int(spec.specId())
             if number not in fields:
                 fields[number] = json.loads(java.iceberg("PartitionSpecParser").toJson(spec))["fields"]
         for at in range(len(some)):
-            entry = json.loads(found.pop(at), parse_float=str)
+            entry = json.loads(entries.pop(at), parse_float=str)
             yield replace(statistics_of(entry, leaves, fields[entry["spec-id"]]), rewriting=rewriting(name))
 
 
@@ -133,7 +133,7 @@ def statistics_of(entry: Mapping[str, Any], leaves: Mapping[int, Leaf], fields: 
         source="manifest",
         rows=rows if rows >= 0 else None,
         rows_may_grow=False,  # RewriteFiles refuses to replace files by those with more rows
-        columns=tuple(one for one in columns if one is not None),
+        columns=tuple(column for column in columns if column is not None),
         partition=tuple(_partition(entry.get("partition"), leaves, fields)),
         split_offsets=tuple(entry.get("split-offsets") or ()),
     )
@@ -142,8 +142,8 @@ def statistics_of(entry: Mapping[str, Any], leaves: Mapping[int, Leaf], fields: 
 _MAPS: Final = ("value-counts", "null-value-counts", "nan-value-counts", "lower-bounds", "upper-bounds")
 
 
-def _by_id(found: Mapping[str, Any] | None) -> dict[int, Any]:
-    return {} if found is None else dict(zip(found["keys"], found["values"], strict=True))
+def _by_id(pairs: Mapping[str, Any] | None) -> dict[int, Any]:
+    return {} if pairs is None else dict(zip(pairs["keys"], pairs["values"], strict=True))
 
 
 def _column(leaf: Leaf, *facts: Any) -> ColumnStatistics | None:
@@ -170,8 +170,8 @@ def _problem(encoded: bytes, leaf: Leaf) -> str | None:
     """Why bytes aren't a bound of a column; None if they are, or NaN."""
     if decode(encoded, leaf) is not None or (leaf.type in _FLOATS and len(encoded) in {4, 8}):
         return None
-    said = f"the manifest has a bound of {counted(len(encoded), 'byte')}, no value of the type {leaf.type}"
-    return f"{said}: engines that compare it fail or read another value"
+    reason = f"the manifest has a bound of {counted(len(encoded), 'byte')}, no value of the type {leaf.type}"
+    return f"{reason}: engines that compare it fail or read another value"
 
 
 def decode(encoded: bytes, leaf: Leaf) -> Key | None:
@@ -222,17 +222,17 @@ def corrected_entry(entry: Mapping[str, Any], right: FileStatistics, leaves: Map
         new["split-offsets"] = list(right.split_offsets)
     numbers = {leaf.path: number for number, leaf in leaves.items()}
     maps = {name: _by_id(entry.get(name)) for name in _MAPS if entry.get(name) is not None}
-    for one in right.columns:
-        number = numbers[one.path]
+    for stats in right.columns:
+        number = numbers[stats.path]
         leaf = leaves[number]
-        ends = (None if key is None else encode(key, leaf) for key in (one.low, one.high))
-        facts = (one.values, one.nulls, one.nans, *(None if end is None else end.hex().upper() for end in ends))
+        ends = (None if key is None else encode(key, leaf) for key in (stats.low, stats.high))
+        facts = (stats.values, stats.nulls, stats.nans, *(None if end is None else end.hex().upper() for end in ends))
         for name, fact in zip(_MAPS, facts, strict=True):
             if number in maps.get(name, ()):
                 maps[name][number] = fact
-    for name, found in maps.items():
-        known = {number: fact for number, fact in found.items() if fact is not None}
-        new[name] = {"keys": list(known), "values": list(known.values())}
+    for name, values in maps.items():
+        rest = {number: fact for number, fact in values.items() if fact is not None}
+        new[name] = {"keys": list(rest), "values": list(rest.values())}
     return new
 
 

@@ -140,7 +140,10 @@ class ReadTable(IcebergSnapshot, Table):
 
     def properties(self) -> dict[str, str]:
         """The table's properties."""
-        return {str(one.getKey()): str(one.getValue()) for one in self.java.items(self.table.properties().entrySet())}
+        return {
+            str(entry.getKey()): str(entry.getValue())
+            for entry in self.java.items(self.table.properties().entrySet())
+        }
 
     def schema(self) -> dict[str, Any]:
         """The current schema, or the snapshot's if the table was opened at one, in the JSON of SchemaParser."""
@@ -151,12 +154,12 @@ class ReadTable(IcebergSnapshot, Table):
     def schemas(self) -> list[dict[str, Any]]:
         """All schemas of the table, the newest first."""
         schemas = self.java.items(self.table.schemas().values())
-        return [self._json(one) for one in sorted(schemas, key=lambda schema: -schema.schemaId())]
+        return [self._json(schema) for schema in sorted(schemas, key=lambda schema: -schema.schemaId())]
 
     def _json(self, schema: Any) -> dict[str, Any]:
         """The JSON of an ``org.apache.iceberg.Schema``."""
-        found: dict[str, Any] = json.loads(self.java.iceberg("SchemaParser").toJson(schema))
-        return found
+        document: dict[str, Any] = json.loads(self.java.iceberg("SchemaParser").toJson(schema))
+        return document
 
     def names(self) -> ColumnNames:
         """The leaf columns of the schema, with their names in files."""
@@ -185,11 +188,11 @@ class ReadTable(IcebergSnapshot, Table):
 
     def _delete_files(self, task: Any) -> list[dict[str, Any]]:
         """The delete files of a FileScanTask as parsed JSON; encrypted deletion vectors with their `body`."""
-        found: list[dict[str, Any]] = json.loads(self.java.iceberg("ScanTaskParser").toJson(task))["delete-files"]
-        for position, one in enumerate(found):
-            if "key-metadata" in one and one["file-format"].lower() == "puffin":
-                one["body"] = vector_body(self.java, self.table, task.deletes().get(position))
-        return found
+        files: list[dict[str, Any]] = json.loads(self.java.iceberg("ScanTaskParser").toJson(task))["delete-files"]
+        for position, file in enumerate(files):
+            if "key-metadata" in file and file["file-format"].lower() == "puffin":
+                file["body"] = vector_body(self.java, self.table, task.deletes().get(position))
+        return files
 
     def listed(self, where: str | None) -> list[DataFile]:
         """The data files of the snapshot."""
@@ -215,8 +218,8 @@ class ReadTable(IcebergSnapshot, Table):
             scan = scan.caseSensitive(case_sensitive).filter(condition)
         tasks = Tasks.planned(self.java, scan.includeColumnStats().ignoreResiduals())
         numbers = tasks.spec_ids()
-        known = {number: self.table.specs().get(number) for number in set(numbers)}
-        specs = [known[number] for number in numbers]
+        by_number = {number: self.table.specs().get(number) for number in set(numbers)}
+        specs = [by_number[number] for number in numbers]
         partitions = tasks.partitions(specs)
         encrypted = manager(self.table) != PLAINTEXT
         keys = tasks.keys() if encrypted else [None] * tasks.java_list.size()
@@ -257,8 +260,8 @@ class ReadTable(IcebergSnapshot, Table):
         converter, spark = self.java.type(_CONVERTER), self.java.spark
         try:
             with without_log(), self._relation() as relation:
-                found = converter.collectResolvedSparkExpression(spark, relation, where)
-                return converter.convertToIcebergExpression(found)
+                expression = converter.collectResolvedSparkExpression(spark, relation, where)
+                return converter.convertToIcebergExpression(expression)
         except java_errors() as error:
             raise UsageError(
                 f"--where can't be used for this table: {message(error)}", path=self.name, hint=_CONDITIONS
@@ -307,16 +310,16 @@ class ReadTable(IcebergSnapshot, Table):
             version = format_version(self.table)
             if version not in VERSIONS:
                 raise UnsupportedError(f"Iceberg format version {version}: bloom knows versions 1 to 3", path=name)
-            named, found = self.table.properties().get(ENCRYPTION_KEY) is not None, manager(self.table)
-            if named and found == PLAINTEXT:
+            named, encryption = self.table.properties().get(ENCRYPTION_KEY) is not None, manager(self.table)
+            if named and encryption == PLAINTEXT:
                 raise UnsupportedError(
                     f"the table is encrypted by its property {ENCRYPTION_KEY}, and its catalog has no keys",
                     path=name,
                     hint="in Iceberg 1.12, Hive's catalogs have keys: with encryption.kms-type or"
                     " encryption.kms-impl",
                 )
-            if found not in {PLAINTEXT, _STANDARD}:
-                raise UnsupportedError(f"the table is encrypted by its own {found}", path=name)
+            if encryption not in {PLAINTEXT, _STANDARD}:
+                raise UnsupportedError(f"the table is encrypted by its own {encryption}", path=name)
             if str(self.table.operations().getClass().getSimpleName()) == _READ_ONLY:
                 raise UnsupportedError("the catalog only reads this table", path=name)
         self.new_row_ids = new_row_ids
@@ -351,7 +354,7 @@ class ReadTable(IcebergSnapshot, Table):
 
     def _equality_numbers(self, snapshot: int) -> list[int]:
         """The data sequence numbers of a snapshot's equality deletes, ascending, from its manifests."""
-        io, found = self.table.io(), set()
+        io, numbers = self.table.io(), set()
         for manifest in self.java.items(self.table.snapshot(snapshot).deleteManifests(io)):
             reader = self.java.iceberg("ManifestFiles").readDeleteManifest(manifest, io, self.table.specs())
             try:
@@ -359,10 +362,10 @@ class ReadTable(IcebergSnapshot, Table):
                 while files.hasNext():
                     file = files.next()  # the reader may reuse the object
                     if file.content().name() == "EQUALITY_DELETES":
-                        found.add(int(file.dataSequenceNumber()))
+                        numbers.add(int(file.dataSequenceNumber()))
             finally:
                 reader.close()
-        return sorted(found)
+        return sorted(numbers)
 
     def refresh(self) -> None:
         """Move to the newest snapshot of the branch. A table that was opened at a snapshot stays there."""
