@@ -303,7 +303,9 @@ def _decimals(data: ByteStream, scales: Runs, orc: OrcType) -> Decode:
         done = 0
         try:
             while True:
-                done, data.at = kernels.orc_decimals(data.data, data.at, value_scales, done, count, orc.scale, most, out)
+                done, data.at = kernels.orc_decimals(
+                    data.data, data.at, value_scales, done, count, orc.scale, most, out
+                )
                 if done == count:
                     break
                 data.more()
