@@ -88,7 +88,7 @@ class ColumnSamples:
     """The samples of the units that values come from, in the order of `cells.value_units`."""
     lookup_samples: Mapping[UnitKey, UnitSample]
     settled: bool
-    """As `LookupCosts.settled`."""
+    """Min/max alone decides which row groups are read today; see `LookupCosts.settled`."""
     tight: bool
     """New filters have tight sizes."""
 

@@ -63,7 +63,7 @@ class _End(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """A column of the file. None: unknown."""
+    """A column of the file. What is None isn't known."""
 
     kind: Kind | None
     scale: int

@@ -37,7 +37,7 @@ class Target(NamedTuple):
     """What is known of one file and of its new version besides the options of the command."""
 
     output: str | None = None
-    """The file to write, a path from `Store.mirrored`; None: the options say where the new file goes."""
+    """The file to write, a path from `Store.mirrored`; None if the options say where the new file goes."""
     only_changed: bool = False
     """A file that needs no change isn't copied to the output."""
     no_table: bool = False
@@ -45,7 +45,7 @@ class Target(NamedTuple):
     lineage: RowLineage | None = None
     """The numbers of the rows, which the new file has to keep."""
     threads: int | None = None
-    """Column chunks that are read at a time if the options don't set a number; None: one for each core."""
+    """Column chunks that are read at a time if the options don't set a number; one for each core if None."""
     progress: Progress | None = None
 
 

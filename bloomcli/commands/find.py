@@ -119,7 +119,7 @@ def run(
         values: the values to find.
         emit: called with the rows in order, at most `options.limit`. Not called with `maybe` and `files_only`.
         stop: cancels the search.
-        indexed: the row groups to search, from an index; None: all. Ignored if the file changed since.
+        indexed: the row groups to search, from an index; all if None. Ignored if the file changed since.
         answer: the answer of the file's filters, if it is known already. Ignored if the file changed since.
 
     Raises:
@@ -287,7 +287,7 @@ def _filters_answer(
 
 
 def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, str | None, ColumnSearch]:
-    """The column, its value in the file's directories (None: they don't have it), and its search."""
+    """The column, its value in the file's directories (None if they don't have it), and its search."""
     if not file.searched:  # raises UnsupportedError, whatever the file's columns are
         file.search(Column(path=options.column, index=0, physical=""))
     directory = check_column(file, options)

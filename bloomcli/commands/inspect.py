@@ -136,7 +136,7 @@ class _Filters:
 def summaries(
     file: FilterFile, columns: set[int] | None, filters: Iterable[tuple[int, FilterFacts]]
 ) -> tuple[ColumnSummary, ...]:
-    """Summarize the columns (None: all). `filters` are pairs of a column's ordinal and a filter's facts."""
+    """Summarize the columns (all if None). `filters` are pairs of a column's ordinal and a filter's facts."""
     by_column: dict[int, _Filters] = {}
     units = file.units() if file.stripes is not None else ()
     for index, facts in filters:

@@ -380,7 +380,7 @@ class AddOptions(WriteOptions):
         " orc-core computes for the rate, and may miss it slightly: the report names these filters only if a rate is"
         " given.  [default: the policy's max-fpp for the column, or else 0.01]",
     )
-    """None: filters have to meet the policy's rate for the column. Without such a rate, new filters are made for
+    """If None, filters have to meet the policy's rate for the column. Without such a rate, new filters are made for
     `FPP`, and existing filters need not meet it."""
     ndv: int | None = option(
         None,
@@ -675,7 +675,7 @@ class AdviseOptions(ColumnOptions):
         metavar="SHARE",
     )
     """The number or share (``5%``) of row groups from which values are read. They are looked up in filters that are
-    built for as many other row groups. None: a number that takes seconds."""
+    built for as many other row groups. If None, a number that takes seconds."""
     seed: int = seed_option("Seed of the sample: the same seed selects the same part.")
 
     def checked(self) -> Self:
@@ -746,7 +746,7 @@ class TrialOptions(ColumnOptions):
         300, "Time limit for the start of a reader, and for each lookup.", "seconds", metavar="SECONDS", group=RUN
     )
     keys: None = None
-    """None: the readers get no keys."""
+    """None if the readers get no keys."""
 
     def checked(self) -> Self:
         """The sample in its usual form. Raises UsageError."""
@@ -866,7 +866,7 @@ class UnitOptions(Options):
     units: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """The units of each file, by the path of its task."""
     columns: Mapping[str, LookupValues | None] = field(default_factory=dict)
-    """Leaf paths, with the values to look up. None: values are sampled from the column, and looked up in their
+    """Leaf paths, with the values to look up. If None, values are sampled from the column, and looked up in their
     unit."""
     rates: tuple[float, ...] = ()
     fpp: float = FPP

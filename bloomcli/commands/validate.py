@@ -63,7 +63,7 @@ def run(
     Args:
         path: the file.
         options: what to check.
-        table: what the metadata of the file's table say about it; None: it isn't checked.
+        table: what the metadata of the file's table say about it; None if it isn't checked.
         threads: used if the options don't set a number.
         progress: called with the bytes that were read.
 

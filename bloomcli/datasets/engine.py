@@ -54,7 +54,7 @@ class LocalEngine(PathEngine):
     """Runs tasks in worker processes of this machine."""
 
     jobs: int | None = None
-    """Files at a time; None: as many as cores, and more for files in stores."""
+    """Files at a time; if None, as many as cores, and more for files in stores."""
 
     def _run(self, tasks: Sequence[Task], *, fail_fast: bool, on_row: OnRow | None) -> DatasetReport:
         from bloomcli.datasets import local

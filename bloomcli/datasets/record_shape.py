@@ -36,9 +36,9 @@ class RecordField:
         names: its names in files without field ids; empty: it is found by id only.
         parts: the fields of a struct, the element of a list, the key and the value of a map.
         constant: the name of the partition column; files without it have the partition's value in all rows.
-        default: the value in all rows of a file without the column, as text or bytes; None: null.
+        default: the value in all rows of a file without the column, as text or bytes; null if None.
         missing_reason: why a file without the column can't be searched for its values, nor read if the value isn't
-            known; None: its rows are null.
+            known; None if its rows are null.
         uuid: whether files have the 16 bytes of UUIDs, and the records their texts.
     """
 

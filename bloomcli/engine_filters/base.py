@@ -105,7 +105,7 @@ class EngineFilter(ABC):
     rebuild: str
     """The hint on a wrong filter: how the engine writes it again."""
     resize: str | None = None
-    """The hint on a filter of a wrong size; None: to change `facts.setting`."""
+    """The hint on a filter of a wrong size; None if `facts.setting` is to be changed."""
     facts: EngineFilterFacts
     rows: Sequence[BitRow] = ()
     header: bytes = b""
@@ -120,7 +120,8 @@ class EngineFilter(ABC):
         """
 
     def check_values(self, values: pa.Array, column: Column) -> bytearray:
-        """As `check`, for values as Arrow reads them. `column`: as `FilterFile.literal_column`."""
+        """Which values the filter may have, a byte for each; see `check`. `values` are as Arrow reads them, and
+        `column` is that of `FilterFile.literal_column`."""
         from bloomcli.formats.arrays import forms_of
         from bloomcli.formats.wanted_values import comparable
 

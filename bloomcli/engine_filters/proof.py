@@ -31,7 +31,7 @@ class Proof(NamedTuple):
 
 
 def prove(file: FilterFile, filter_: EngineFilter, units: Container[int] | None) -> Proof:
-    """Look every value of a filter's column up in it, in these units only (None: all).
+    """Look every value of a filter's column up in it, in these units only (all if None).
 
     Raises CorruptFile, UnsupportedError: the column can't be read.
     """

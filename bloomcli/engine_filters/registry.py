@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 MODULES: Final = ("databricks", "hudi", "paimon")
 """Folders next to this module. Each has a function ``filters_of(file, columns)``, which returns `EngineFilters`, of
-these columns or more (None: all), and sends no request unless the file's name, columns or footer show that the engine
-wrote it."""
+these columns or more (all if None), and sends no request unless the file's name, columns or footer show that the
+engine wrote it."""
 
 _ALL: Final[WeakKeyDictionary[FilterFile, list[EngineFilters]]] = WeakKeyDictionary()
 """The filters of all columns, of files that are open."""
 
 
 def filters_of(file: FilterFile, columns: set[int] | None = None) -> EngineFilters:
-    """The filters that engines keep for these columns of a file (None: all), and the faults of their places."""
+    """The filters that engines keep for these columns of a file (all if None), and the faults of their places."""
     paths = {column.path for column in file.columns if columns is None or column.index in columns}
     wanted = None if columns is None else paths
     engines = _ALL.get(file)

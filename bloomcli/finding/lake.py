@@ -66,7 +66,7 @@ class Search:
         where: files, directories, patterns and URIs; or a function that returns the files for checked options.
         values: the values to find.
         options: the options of `find`.
-        jobs: files at a time; None: the number of cores, and more for files in stores.
+        jobs: files at a time; if None, the number of cores, and more for files in stores.
         index: an index of these files, in which the values are looked up first.
 
     Raises:

@@ -46,7 +46,7 @@ class FileWork(NamedTuple):
     found: FileFound | None = None
     """The result, if it is known without opening the file."""
     indexed: IndexedRowGroups | None = None
-    """The row groups that may have a value, by an index; None: all."""
+    """The row groups that may have a value, by an index; all if None."""
     indexed_column: str | None = None
     """The index's column, if the file has to be opened to check that it is the table's column; else None."""
     no_answer: NoAnswer | None = None
@@ -68,7 +68,7 @@ class Job:
 
     options: FindOptions
     shape: Shape | None = None
-    """The columns of `record`; None: the file's own columns."""
+    """The columns of `record`; the file's own columns if None."""
     read: Shape | None = None
     """These columns, and those that the table's deletes need."""
     of_table: bool = False

@@ -215,7 +215,7 @@ def _parquet_column(path: str, data: bytes | None, column: str | None) -> Iterat
     Args:
         path: the file.
         data: its bytes, if it was standard input; else None.
-        column: a leaf path; None: the only one.
+        column: a leaf path; the only one if None.
 
     Raises:
         UsageError: no such column, or several and none is named, or a damaged or encrypted file.

@@ -315,7 +315,7 @@ class RemainingValues(NamedTuple):
     """The values that a unit may have, out of many."""
 
     positions: bytes | None
-    """Their positions, ascending int64s in native order; None: every value."""
+    """Their positions, ascending int64s in native order; every value if None."""
     bounded: bool
     """The statistics may exclude some of these values."""
 

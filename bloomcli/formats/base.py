@@ -403,7 +403,7 @@ class FilterFile(ABC):
 
     @abstractmethod
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
-        """Every filter of these columns (None: all), in row-group then schema order."""
+        """Every filter of these columns (all if None), in row-group then schema order."""
 
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
         """`facts`, each with the ordinal of its column."""
@@ -411,7 +411,7 @@ class FilterFile(ABC):
         return ((indexes.get(facts.column, -1), facts) for facts in self.facts(columns))
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
-        """The metadata's facts about these columns (None: all), in schema order; none by default."""
+        """The metadata's facts about these columns (all if None), in schema order; none by default."""
         return iter(())
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
@@ -533,7 +533,7 @@ class FilterFile(ABC):
         """Yield every filter, and the faults of filters and their locations. Reads each filter once, no column."""
 
     def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
-        """Yield what the statistics and indexes of these columns (None: of those with filters) show to be wrong by
+        """Yield what the statistics and indexes of these columns (of those with filters if None) show to be wrong by
         themselves, without values."""
         return iter(())
 
@@ -566,14 +566,14 @@ class FilterFile(ABC):
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every filter's chunk, in these units only (None: all)."""
+        """Look up every value of every filter's chunk, in these units only (all if None)."""
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""
         return 0
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
-        """Whether another file's metadata equal this file's except for filters of these columns (None: all)."""
+        """Whether another file's metadata equal this file's except for filters of these columns (all if None)."""
         return False
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
@@ -590,7 +590,7 @@ class FilterFile(ABC):
         """Plan to remove filters."""
 
     def with_known_filters(self, columns: set[int] | None) -> set[int] | None:
-        """Return columns (None: all). Raises UnsupportedError if it isn't known whether one of them has filters."""
+        """Return columns (all if None). Raises UnsupportedError if it isn't known whether one of them has filters."""
         return columns
 
     @abstractmethod
@@ -602,8 +602,8 @@ class FilterFile(ABC):
         return False
 
     def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
-        """Plan to mend or to add statistics and page indexes of these columns (None: all). Raises UnsupportedError by
-        default."""
+        """Plan to mend or to add statistics and page indexes of these columns (all if None). Raises UnsupportedError
+        by default."""
         raise UnsupportedError(
             str(self.unrepairable),
             path=self.source.path,

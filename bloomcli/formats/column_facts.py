@@ -36,7 +36,7 @@ NO_BOUNDS: Final = Bounds()
 
 
 class ColumnFacts(NamedTuple):
-    """The metadata's facts about a column. None: unknown."""
+    """The metadata's facts about a column. What is None isn't known."""
 
     column: Column
     typed: Column

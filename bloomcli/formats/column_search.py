@@ -98,7 +98,7 @@ class Scope(NamedTuple):
     """What is known of a file before its column is searched."""
 
     row_groups: Container[int] | None = None
-    """The row groups (in ORC the stripes) that may have a value, by an index or by the filters; None: all."""
+    """The row groups (in ORC the stripes) that may have a value, by an index or by the filters; all if None."""
     bounds_checked: bool = False
     """Whether an index has checked that no filter and no value of `row_groups` contradicts the statistics."""
     filtered: Mapping[int, pa.Int64Array] | None = None
@@ -217,10 +217,10 @@ class ColumnSearch(ABC):
 
     @abstractmethod
     def records(self, rows: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        """Rows of row groups by their positions, in order: these columns (None: all). Raises CorruptFile."""
+        """Rows of row groups by their positions, in order: these columns (all if None). Raises CorruptFile."""
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
-        """An empty batch as `records` returns it, with these columns (None: all), from the metadata.
+        """An empty batch as `records` returns it, with these columns (all if None), from the metadata.
 
         Raises CorruptFile, UnsupportedError.
         """
@@ -231,13 +231,13 @@ class ColumnSearch(ABC):
         return self.no_records(None).schema
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
-        """The lookup of the same values in files with the same schema, for records of these columns (None: all); None
-        if the format or the values don't allow it."""
+        """The lookup of the same values in files with the same schema, for records of these columns (all if None);
+        None if the format or the values don't allow it."""
         return None
 
     @abstractmethod
     def scanned_bytes(self, columns: Sequence[str] | None) -> int:
-        """Compressed bytes of the searched column and of these columns (None: all) in the whole file."""
+        """Compressed bytes of the searched column and of these columns (all if None) in the whole file."""
 
 
 def decoded(bound: bytes | None, column: Column) -> Any:

@@ -90,7 +90,7 @@ class FilterLookup:
     def look_up(self, source: Source, row_groups: Collection[int] | None = None) -> FilterAnswer | None:
         """Look the values up in the filters of an open file; None if the file isn't local.
 
-        `row_groups`: those to look at, by an index; None: all.
+        `row_groups`: those to look at, by an index; all if None.
         """
         descriptor = source.fileno()
         if descriptor is None:

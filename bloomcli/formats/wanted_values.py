@@ -93,7 +93,7 @@ class WantedValues:
         return kernels.Ascending(ascending), order.cast(pa.int64())
 
     def within(self, positions: pa.Int64Array, low: Any, high: Any) -> pa.Int64Array:
-        """Those of ascending positions of forms that bounds don't exclude.
+        """The positions, of ascending ones, of forms that bounds don't exclude.
 
         Args:
             positions: the positions.

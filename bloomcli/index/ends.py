@@ -105,7 +105,7 @@ class Ends:
 
         Args:
             files: positions of files.
-            most: the limit for the bytes of all ends; the files after it are left out. None: no limit.
+            most: the limit for the bytes of all ends; the files after it are left out. There is no limit if None.
         """
         chosen = [at for at in files if self._bytes[at]]
         if most is not None:

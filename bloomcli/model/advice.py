@@ -50,7 +50,7 @@ class ColumnExtents:
     """Row groups that have values and no filter."""
     filter_bytes: int
     properties: frozenset[str] = frozenset()
-    """As `FilterFile.properties`."""
+    """The properties of the column, as `FilterFile.properties` gives them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -196,7 +196,7 @@ class ReachableReport(Rows):
     values: int
     """Different values that were looked up."""
     values_found: int
-    """Those that some file or some entry of the metadata has."""
+    """The values that some file or some entry of the metadata has."""
     looked_at: tuple[LookedAt, ...]
     metadata_files: int
     """Manifests, or files of the log."""

@@ -20,9 +20,9 @@ class Sample:
     seed: int
     """The same seed selects the same part of the same files."""
     files: str | None = None
-    """As requested: ``5%`` or a number of files; None for all."""
+    """The part that was requested: ``5%`` or a number of files; None for all."""
     row_groups: str | None = None
-    """As requested, of each file's row groups, for ``--deep``; None for all."""
+    """The part of each file's row groups that was requested for ``--deep``; None for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnStatistics:
-    """The table's statistics of a leaf column in a file. None: unknown."""
+    """The table's statistics of a leaf column in a file. What is None isn't known."""
 
     path: str
     """The table's path of the column."""
@@ -61,7 +61,7 @@ class PartitionValue:
     kind: Kind
     """The kind of `value`."""
     value: Key | None
-    """None: null."""
+    """None for null."""
     text: str
     """The value as the metadata have it."""
     transform: str = "identity"

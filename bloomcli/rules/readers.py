@@ -158,7 +158,7 @@ class Encoded(NamedTuple):
     dictionary_row_groups: int
     """Row groups in which every data page is dictionary-encoded."""
     properties: Collection[str] = ()
-    """As `FilterFile.properties`."""
+    """The properties of the column, as `FilterFile.properties` gives them."""
 
 
 def uses(who: Reader, formats: Collection[str], columns: Iterable[Encoded]) -> tuple[ReaderUse, ...]:

@@ -62,7 +62,7 @@ class WriterFault(NamedTuple):
     """A regular expression for the start of the file's created_by. Its groups, if any, are the version's numbers.
     None if files don't name the writer. It decides whether the part is believed only where `detection` is WRITER."""
     before: Version | None = None
-    """The first version without the fault; None: all versions, or the name has none."""
+    """The first version without the fault; None if all versions have it, or the name has no version."""
     columns: Callable[[Column], bool] = lambda _: True
     """Whether the fault concerns a column."""
     which: str = "all"

@@ -458,7 +458,7 @@ class Store(ABC):
             pieces: the new content. The generator is closed before the new file is verified.
             source: the file of the kept ranges. It must not change meanwhile.
             overwrite: whether an existing file may be replaced.
-            verify: checks the new file; its exception stops the replacement. None: only the size is checked.
+            verify: checks the new file; its exception stops the replacement. If None, only the size is checked.
             cancelled: copying stops when it returns true; the next piece raises.
             progress: called with the number of bytes that were just copied.
             force: replace the file even if an object lock is lost, or if the store can't detect another writer.

@@ -67,7 +67,7 @@ def open_source(path: str | os.PathLike[str], end_bytes: int | None = None) -> S
     Args:
         path: the file.
         end_bytes: number of bytes at its end that will be read; a remote store reads them with the request that
-            opens the file. None: the store's default.
+            opens the file; by default the store itself.
 
     Raises:
         UnreadableError: it doesn't exist, isn't a regular file, or may not be read.

@@ -108,7 +108,7 @@ class Leaf(NamedTuple):
     names: tuple[str, ...] = ()
     """The names in Delta's log of the column and of those around it, from the outside."""
     default: Any = None
-    """In JSON, the value in Iceberg's files from before the column was added; None: null."""
+    """In JSON, the value in Iceberg's files from before the column was added; null if None."""
 
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
@@ -296,7 +296,7 @@ class Table(TableSnapshot):
         """The commits in the history of the snapshot or version that `files` lists, the oldest first.
 
         Args:
-            after: leave out this snapshot or version and what came before it; None: the table had none.
+            after: leave out this snapshot or version and what came before it; None if the table had none.
 
         Raises:
             UnreadableError: the history can't be read.

@@ -90,7 +90,7 @@ def check_named_in_sql(
 
     Args:
         name: the table's name.
-        command: the command that changes the table, for the hint; None: the command only reads.
+        command: the command that changes the table, for the hint; None if the command only reads.
         columns: the columns that it names.
         other_options: its other options.
     """

@@ -75,7 +75,7 @@ class ColumnFilter(EngineFilter):
         return flags
 
     def check_values(self, values: pa.Array, column: Column) -> bytearray:
-        """As `check`, for values as Arrow reads them."""
+        """Which values the filter may have, a byte for each. They are as Arrow reads them."""
         del column
         flags = bytearray(len(values))
         if self.bits is not None and self.kind is not None:
@@ -114,7 +114,7 @@ _UNITS: Final = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 
 
 def filters_of(file: FilterFile, columns: Container[str] | None) -> EngineFilters:
-    """The filters of these columns (None: all) of a data file in a directory ``bucket-...``, by its table's newest
+    """The filters of these columns (all if None) of a data file in a directory ``bucket-...``, by its table's newest
     snapshot."""
     try:
         return _listed(file, own_path(file), columns)

@@ -154,13 +154,13 @@ class Filters:
         self.footer = footer
 
     def locations(self, columns: set[int] | None) -> Iterator[FilterLocation]:
-        """The filters of these columns, by row group and column. None: all filters, even of unknown columns."""
+        """The filters of these columns, by row group and column; all if None, even those of unknown columns."""
         for group in self.footer.row_groups:
             chosen = (p for p in group.filters if columns is None or p.column in columns)
             yield from sorted(chosen, key=lambda p: (p.column, p.position))
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of the filters of these columns (None: all)."""
+        """Yield the offset and length of the filters of these columns (all if None)."""
         return ((p.offset, p.length) for p in self.locations(columns) if p.length <= FILTER_MAX_BYTES + HEADER_BOUND)
 
     def value_ranges(self, group: RowGroup, columns: set[int]) -> Iterator[tuple[int, int]]:
@@ -240,6 +240,6 @@ class Filters:
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of the buckets with values that are compared with filters or statistics of these columns
-        (None: all), in the row groups `units`."""
+        (all if None), in the row groups `units`."""
         groups = (g for g in self.footer.row_groups if units is None or g.ordinal in units)
         return sum(self.bytes_of(group, self.read_in(group, columns)) for group in groups)

@@ -74,7 +74,7 @@ def _duplicate(filters: Filters, location: FilterLocation) -> Iterator[Finding]:
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Findings about filters of these columns (None: all) that share bytes with something else."""
+    """Findings about filters of these columns (all if None) that share bytes with something else."""
     for first, second in splice.overlaps(filters.footer):
         owner = second.filter or first.filter
         assert owner is not None  # noqa: S101  one of them is a filter
@@ -84,7 +84,7 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 
 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Faults of the statistics of these columns (None: of those with filters) that show without values."""
+    """Faults of the statistics of these columns (of those with filters if None) that show without values."""
     proven = filters.proven(columns)
     readable = (loaded for group in filters.footer.row_groups for loaded in _readable(filters, group, proven))
     filled = {(f.location.row_group, f.location.column) for f in readable if f.bits.set_bits}
@@ -118,11 +118,11 @@ class _Work(NamedTuple):
     """Ordinals of the columns that are decoded, in order: usually those of all row groups."""
     filters: list[LoadedFilter]
     proven: set[int]
-    """Those of the columns whose statistics are compared."""
+    """The columns whose statistics are compared."""
 
 
 def _work(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[_Work]:
-    """Yield the row groups with something to compare, in these units (None: all)."""
+    """Yield the row groups with something to compare, in these units (all if None)."""
     for group in filters.footer.row_groups:
         if units is None or group.ordinal in units:
             loaded_filters = _readable(filters, group, columns)

@@ -147,7 +147,7 @@ def index(footer: Footer, column: int) -> Iterator[IndexEntry]:
 
 
 def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFacts]:
-    """Yield the facts of these columns (None: all), in name-sorted order."""
+    """Yield the facts of these columns (all if None), in name-sorted order."""
     for column in footer.columns:
         if columns is None or column.index in columns:
             yield _facts(footer, column)

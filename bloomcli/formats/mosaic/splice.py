@@ -211,7 +211,7 @@ class Layout:
 
 
 def differs_only_in_filters(before: Footer, after: Footer, columns: set[int] | None) -> bool:
-    """Whether the metadata of two files is the same except for filters of these columns (None: all)."""
+    """Whether the metadata of two files is the same except for filters of these columns (all if None)."""
 
     def index(footer: Footer) -> list[object]:
         groups = [

@@ -67,7 +67,7 @@ class Numbered(Counted):
             yield cls(pc.add(batch[: count - first], first))
 
     def where(self, present: Bits) -> Self:
-        """Those that have a value."""
+        """The rows that have a value."""
         return type(self)(self.numbers.filter(present.take(len(self)).arrow()))
 
     def elements(self, lengths: memoryview, total: int) -> Iterator[Self]:

@@ -129,7 +129,7 @@ class Filters:
         self.footer = footer
 
     def locations(self, columns: set[int] | None) -> Iterator[Location]:
-        """Every filter stream of these columns (None: all), stripe by stripe, in the order of the file."""
+        """Every filter stream of these columns (all if None), stripe by stripe, in the order of the file."""
         self.footer.will_read_stripes()
         for stripe in self.footer.stripes:
             streams = self.footer.stripe_footer(stripe)
@@ -139,7 +139,7 @@ class Filters:
             yield from (Location(streams, stream) for stream in chosen if stream.kind in KINDS)
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of these columns' filter streams (None: all)."""
+        """Yield the offset and length of these columns' filter streams (all if None)."""
         return (stream.range for _, stream in self.locations(columns))
 
     def ranges_to_look_up(self, column: int, stripes: Sequence[Stripe]) -> Iterator[tuple[int, int]]:
@@ -293,7 +293,7 @@ class Filters:
     def to_check(
         self, streams: StripeFooter, columns: set[int] | None, proven: set[int]
     ) -> dict[int, list[Location]]:
-        """The columns of a stripe with filters of these columns (None: of all), and those whose statistics are
+        """The columns of a stripe with filters of these columns (of all if None), and those whose statistics are
         `proven`: the filters of each that can be compared with the values."""
         locations: dict[int, list[Location]] = {column: [] for column in sorted(proven)}
         for stream in streams.streams:

@@ -175,7 +175,7 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
 
 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Faults of statistics and row indexes of these columns (None: of those with filters) that show without
+    """Faults of statistics and row indexes of these columns (of those with filters if None) that show without
     values."""
     proven = filters.proven(columns)
     yield from proof.by_metadata(filters, proven)

@@ -301,7 +301,7 @@ class _ColumnStorage:
 
 
 def column_facts(footer: Footer, columns: set[int] | None, contradictions: Contradictions) -> Iterator[ColumnFacts]:
-    """Yield the facts of these columns (None: all but structs), in schema order. Raises CorruptFile."""
+    """Yield the facts of these columns (all but structs if None), in schema order. Raises CorruptFile."""
     chosen = [t for t in footer.types if t.kind != "STRUCT" and (columns is None or t.id in columns)]
     stored = {t.id: _ColumnStorage() for t in chosen}
     for stripe in footer.stripes:

@@ -330,8 +330,8 @@ def _misplaced(index: RowIndex, group: int, parts: Mapping[str, SeekableStream] 
     Args:
         index: the row index of the column.
         group: the row group.
-        parts: the column's streams, whose readers have read the row groups before; None: the positions must only lie
-            within the streams.
+        parts: the column's streams, whose readers have read the row groups before; if None, the positions must only
+            lie within the streams.
     """
     wanted = index.numbers
     if group >= len(index.entries) or wanted is None:
@@ -358,7 +358,7 @@ def _misplaced(index: RowIndex, group: int, parts: Mapping[str, SeekableStream] 
 
 
 def by_metadata(filters: Filters, columns: set[int], units: Container[int] | None = None) -> Iterator[Finding]:
-    """Compare statistics and row indexes of these columns with each other, in these stripes (None: all)."""
+    """Compare statistics and row indexes of these columns with each other, in these stripes (all if None)."""
     footer = filters.footer
     for column in sorted(columns):
         orc = footer.types[column]

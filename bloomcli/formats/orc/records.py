@@ -36,7 +36,7 @@ class Records:
         self._held: tuple[int, frozenset[int] | None, pa.RecordBatch] | None = None
 
     def rows(self, stripe: Stripe, rows: pa.Int64Array, chosen: frozenset[int] | None) -> Iterator[pa.RecordBatch]:
-        """Rows of a stripe by their numbers in it: the columns with these ids (None: all).
+        """Rows of a stripe by their numbers in it: the columns with these ids (all if None).
 
         Raises CorruptFile, UnsupportedError.
         """
@@ -46,7 +46,7 @@ class Records:
             yield self._pruned(self.guarded(stripe, partial(whole.take, some)), chosen)
 
     def none(self, chosen: frozenset[int] | None) -> pa.RecordBatch:
-        """No rows of the columns with these ids (None: all). Raises CorruptFile."""
+        """No rows of the columns with these ids (all if None). Raises CorruptFile."""
         schema = self.guarded(None, lambda: self._reader.schema)
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
         return self._pruned(empty, chosen)

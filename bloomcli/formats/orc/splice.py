@@ -152,7 +152,7 @@ def file_end(footer: Footer, message: Any) -> bytes:
 def metadata_without_filters(
     footer: Footer, stripes: Iterable[StripeFooter], columns: set[int] | None, *, version: bool
 ) -> list[object]:
-    """A file's metadata without the filters of these columns (None: all) and without offsets, for comparison.
+    """A file's metadata without the filters of these columns (all if None) and without offsets, for comparison.
 
     `version`: include the writer's software version, which may decide whether filters are trusted.
     """
@@ -181,7 +181,7 @@ def metadata_without_filters(
 
 
 def differs_only_in_filters(before: Footer, after: Footer, columns: set[int] | None) -> bool:
-    """Whether two files' footers and stripe footers are equal except for the filters of these columns (None: all).
+    """Whether two files' footers and stripe footers are equal except for the filters of these columns (all if None).
 
     Adding filters where the writer hashed wrongly removes others of its filters, and changes the software version,
     which is restored when they are removed.

@@ -119,8 +119,8 @@ class ByteStream:
         return self.offset_of(position) == self.before + self.at
 
     def read_until(self, chunk: int | None) -> None:
-        """Read ahead at most to the chunk at this distance from the start (None: to the stream's end). Bytes after it
-        are read on demand."""
+        """Read ahead at most to the chunk at this distance from the start (to the stream's end if None). Bytes after
+        it are read on demand."""
         until = self._end if chunk is None else self._start + chunk
         self._until = min(until, self._end)
 
@@ -239,7 +239,7 @@ class Runs:
         return None if start < 0 else start + position.values
 
     def lands(self, position: Position) -> bool:
-        """As `ByteStream.lands`."""
+        """Whether a reader that goes to a position reads the values that come next here."""
         return self.value_at(position) == self.values_read
 
     def seek(self, position: Position) -> None:
@@ -252,7 +252,7 @@ class Runs:
             self.take(position.values)
 
     def read_until(self, chunk: int | None) -> None:
-        """As `ByteStream.read_until`."""
+        """Read ahead at most to this chunk; see `ByteStream.read_until`."""
         self._stream.read_until(chunk)
 
 
@@ -314,7 +314,7 @@ class Bits:
         return Bitmap(data, first, count)
 
     def lands(self, position: Position) -> bool:
-        """As `ByteStream.lands`."""
+        """Whether a reader that goes to a position reads the values that come next here."""
         whole = self._bytes.value_at(position)
         return whole is not None and 8 * whole + position.bits == self._bits_read
 
@@ -326,5 +326,5 @@ class Bits:
             self.take(position.bits)
 
     def read_until(self, chunk: int | None) -> None:
-        """As `ByteStream.read_until`."""
+        """Read ahead at most to this chunk; see `ByteStream.read_until`."""
         self._bytes.read_until(chunk)

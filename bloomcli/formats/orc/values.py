@@ -373,7 +373,7 @@ class Counted:
         return self._count
 
     def where(self, present: Bits) -> Self:
-        """Those that have a value. Takes as many of the next bits."""
+        """The rows that have a value. Takes one of the next bits for each row."""
         return type(self)(present.take(self._count).ones())
 
     def elements(self, lengths: memoryview, total: int) -> Iterator[Self]:

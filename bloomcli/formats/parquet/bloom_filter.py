@@ -327,7 +327,7 @@ class Filters:
         self.footer = footer
 
     def filter_keys(self, columns: set[int] | None) -> Iterator[ChunkKey]:
-        """Yield the keys of the chunks with a filter in these columns (None: all)."""
+        """Yield the keys of the chunks with a filter in these columns (all if None)."""
         return (key for key, _, _ in self.footer.filtered(columns))
 
     def locations(self, columns: set[int] | None, units: Container[int] | None = None) -> Iterator[ColumnChunk]:
@@ -337,7 +337,7 @@ class Filters:
                 yield self.footer.chunk(key, metadata)
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of the filters of these columns (None: all), to read them ahead.
+        """Yield the offset and length of the filters of these columns (all if None), to read them ahead.
 
         If the length isn't written, the range ends at the next filter at the latest; if it is impossible, after the
         header.
@@ -534,9 +534,9 @@ class Filters:
         return {key.column for key in self.filter_keys(None)}
 
     def proven(self, columns: set[int] | None, units: Container[int] | None) -> Iterator[ColumnChunk]:
-        """Yield the chunks of these columns (None: of those with a filter anywhere) in the row groups `units`, whose
-        values prove the filters and the other metadata by which readers skip: those of a path in a VARIANT prove
-        nothing without the null count of its values of other types."""
+        """Yield the chunks of these columns (of those with a filter anywhere if None) in the row groups `units`,
+        whose values prove the filters and the other metadata by which readers skip: those of a path in a VARIANT
+        prove nothing without the null count of its values of other types."""
         chosen = self.columns() if columns is None else columns
         chosen = chosen | {c.untyped for c in self.footer.columns if c.index in chosen and c.untyped is not None}
         for key in self.footer.chunk_keys(chosen):

@@ -124,7 +124,7 @@ def sound(
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Yield filters of these columns (None: all) that share bytes with pages, page indexes or other filters."""
+    """Yield filters of these columns (all if None) that share bytes with pages, page indexes or other filters."""
     claims = regions(filters.footer, filters.unwritten_lengths.get)
     reach: Region | None = None
     for region in claims:
@@ -147,8 +147,8 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 
 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Yield what the statistics and the page indexes of these columns (None: of those with filters) show to be wrong
-    by themselves."""
+    """Yield what the statistics and the page indexes of these columns (of those with filters if None) show to be
+    wrong by themselves."""
     filters.source.will_read(_index_ranges(filters, columns, None))
     for chunk in filters.proven(columns, None):
         if not chunk.encrypted:
@@ -156,8 +156,8 @@ def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Findi
 
 
 def closed(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Yield a finding for each of these columns (None: all) whose metadata are encrypted by a key that isn't known. A
-    footer in plain text has their filters' places, and the filters are findings themselves."""
+    """Yield a finding for each of these columns (all if None) whose metadata are encrypted by a key that isn't known.
+    A footer in plain text has their filters' places, and the filters are findings themselves."""
     encryption = filters.footer.encryption
     if encryption is None or encryption.plaintext_footer:
         return
@@ -210,7 +210,7 @@ def _index_ranges(
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Prove every chunk of these columns (None: of those with filters) by its values, `threads` chunks at the same
+    """Prove every chunk of these columns (of those with filters if None) by its values, `threads` chunks at the same
     time: its filter, its statistics and its page indexes."""
     stop = Stop()
     filters.source.will_read(

@@ -290,7 +290,7 @@ class _Page(NamedTuple):
     body: int
     end: int
     ordinal: int | None
-    """None: the dictionary."""
+    """None for the dictionary."""
 
 
 _Plain = tuple[bytes, bytes]

@@ -134,7 +134,7 @@ def problem_facts(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) 
 
 
 def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFacts]:
-    """Yield the facts of these columns (None: of all), in schema order. Raises CorruptFile."""
+    """Yield the facts of these columns (of all if None), in schema order. Raises CorruptFile."""
     footer.check_groups()
     for column in footer.columns:
         if columns is None or column.index in columns:

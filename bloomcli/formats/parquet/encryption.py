@@ -71,7 +71,7 @@ class Algorithm(NamedTuple):
     name: str
     """`AES_GCM_V1` or `AES_GCM_CTR_V1`."""
     aad: bytes | None
-    """The prefix and the file's own part; None: modules have no AAD."""
+    """The prefix and the file's own part; None if modules have no AAD."""
 
 
 class Cipher:
@@ -210,7 +210,7 @@ class Encryption:
     footer_key_id: str | None
     """What the file calls the footer's key."""
     footer_cipher: Cipher | None
-    """None: the footer's key isn't known, and a signature isn't verified."""
+    """None if the footer's key isn't known; then a signature isn't verified."""
     ciphers: dict[ChunkKey, Cipher]
     """The ciphers of the chunks that are encrypted and whose key is known."""
     key_ids: dict[str, str | None]

@@ -270,7 +270,7 @@ class ParquetFile(LocatedFile):
         return sampling.page_reads(self.filters, column, unit, stop)
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
-        """As `Filters.usable`, for the lookup of `hashes` hashes."""
+        """A chunk's filter for the lookup of `hashes` hashes, or why it can't be used; see `Filters.usable`."""
         return self.filters.usable(chunk, lambda c: self.filters.load_for(c, hashes + statistics.MOST))
 
     def search(self, column: Column) -> ColumnSearch:

@@ -230,7 +230,7 @@ class Footer:
                 yield ChunkKey(index, ordinal)
 
     def filtered(self, columns: set[int] | None) -> Iterator[tuple[ChunkKey, int, ChunkMetadata]]:
-        """Yield the chunks of these columns (None: all) that have a filter: key, the filter's offset, metadata."""
+        """Yield the chunks of these columns (all if None) that have a filter: key, the filter's offset, metadata."""
         for key in self.chunk_keys(columns):
             metadata = self.metadata(key)
             offset = filter_offset(metadata)

@@ -102,20 +102,20 @@ class ChunkEnd(NamedTuple):
     """The end of a chunk's values among those of several chunks."""
 
     chunk: int
-    """As `ChunkValues.chunk`."""
+    """The position of the chunk among those that are decoded."""
     end: int
     """The number of values up to the end of this chunk's."""
     pages: int
-    """As `ChunkValues.pages`."""
+    """The number of data pages whose first values these are."""
 
 
 class DecodedValues(NamedTuple):
     """Values of consecutive column chunks that were decoded together, in order."""
 
     values: pa.Array
-    """As `ChunkValues.values`."""
+    """Leaf values. Nulls and empty lists may be included, as nulls."""
     rows: pa.Int64Array
-    """As `ChunkValues.rows`."""
+    """The row of each value in its row group."""
     ends: Sequence[ChunkEnd]
     """The end of each chunk."""
 

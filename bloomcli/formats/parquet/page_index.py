@@ -130,7 +130,7 @@ class Selection(NamedTuple):
 
 def select(source: Source, footer: Footer, chunk: ColumnChunk, has_within: HasWithin | None) -> Selection | None:
     """The pages of a chunk that may have one of some values; None without a usable index. `has_within`: whether one
-    of the values lies between a page's bounds; None: every page may have a value."""
+    of the values lies between a page's bounds; None if every page may have a value."""
     places = pages_of(source, footer, chunk)
     if places is None:
         return None

@@ -558,7 +558,8 @@ class AddPlan(Change):
             return _BuiltFilter(None, count, decoded)
 
     def _filled(self, chunk: ColumnChunk, size: int | None, kept: HashBuffer) -> tuple[SplitBlockFilter, int, int]:
-        """(filter of `size` bytes, None: of the upper bound, with the chunk's values; their number; bytes read)."""
+        """A filter of `size` bytes (of the upper bound if None) with the chunk's values, their number, and the
+        bytes read."""
         bits: SplitBlockFilter | None = None
         count = decoded = 0
         zero = False

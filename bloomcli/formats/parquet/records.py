@@ -176,7 +176,7 @@ class RequestPlan:
         return list(_pages(chunk, selected.pages)), rows
 
     def _with_rows(self, chunk: ColumnChunk, rows: list[range] | None) -> Iterable[Range]:
-        """The ranges of a selected column's chunk that are read for rows (None: the whole chunk)."""
+        """The ranges of a selected column's chunk that are read for rows (the whole chunk if None)."""
         pages = None if rows is None else page_index.pages_of(self._source, self._filters.footer, chunk)
         if pages is None or rows is None:
             return [_extent(chunk)]
@@ -338,13 +338,13 @@ class Records:
         """The unit of INT96 timestamps, as for `page_decoder.arrow_file`."""
 
     def chosen(self, columns: Sequence[str] | None) -> set[int]:
-        """The ordinals of these leaf columns (None: all)."""
+        """The ordinals of these leaf columns (all if None)."""
         return {c.index for c in self._file.columns if columns is None or c.path in columns}
 
     def read(
         self, positions: Sequence[tuple[int, pa.Int64Array]], columns: Sequence[str] | None
     ) -> Iterator[pa.RecordBatch]:
-        """Read rows of row groups, with these columns (None: all).
+        """Read rows of row groups, with these columns (all if None).
 
         Args:
             positions: the numbers of one or more row groups, and the ascending positions of rows in each.
@@ -422,7 +422,7 @@ class Records:
             at += count
 
     def empty_batch(self, columns: Sequence[str] | None) -> pa.RecordBatch:
-        """An empty batch with these columns (None: all). Raises CorruptFile."""
+        """An empty batch with these columns (all if None). Raises CorruptFile."""
         with self._faults("the schema"):
             names = [self._paths[index] for index in sorted(self.chosen(columns))]
             table = self.reader.read_row_groups([], columns=names, use_threads=False)
@@ -431,7 +431,7 @@ class Records:
         )
 
     def columns_to_announce(self, columns: Sequence[str] | None) -> tuple[set[int], set[int]]:
-        """The ordinals of these columns (None: all), and of those at the top level; none if Arrow can't read the
+        """The ordinals of these columns (all if None), and of those at the top level; none if Arrow can't read the
         footer, because Arrow only reads files with matching rows."""
         try:
             return self.chosen(columns), self.flat

@@ -109,7 +109,7 @@ class _Chunk(NamedTuple):
     low: bytes
     high: bytes
     cipher: Cipher | None
-    """None: the file isn't encrypted."""
+    """None if the file isn't encrypted."""
 
 
 class _Columns:

@@ -363,7 +363,7 @@ def unannotated(leaves: Sequence[Leaf], annotated: Collection[Steps]) -> set[Ste
 
 
 def named_by_spark(groups: Collection[Steps], schema: bytes) -> set[Steps]:
-    """Those of some groups that are VARIANTs by Spark's schema."""
+    """The groups, of some, that are VARIANTs by Spark's schema."""
     try:
         kind = json.loads(schema)
     except (ValueError, RecursionError):

@@ -295,7 +295,7 @@ class ParquetSearch(ColumnSearch):
         return sum(chunk.compressed_bytes for chunk in (*self._every_chunk(), *map(footer.chunk, others)))
 
     def _scanned(self, columns: Sequence[str] | None) -> set[int] | None:
-        """The ordinals of the columns that a scan reads; None: all."""
+        """The ordinals of the columns that a scan reads; all if None."""
         if columns is None:
             return None
         return self._chosen(columns) | {self._column.index}

@@ -107,7 +107,7 @@ class Splice(NamedTuple):
     unreclaimed: int
     """Bytes of parts that are no longer used but could not be cut out."""
     unused: tuple[Region, ...]
-    """Those of these parts that share no byte with others: the file has no use for their bytes."""
+    """The regions that share no byte with other parts: the file has no use for their bytes."""
     offsets: dict[Part, int]
     """The offset of each new part in the new file."""
     changed: Changed
@@ -372,7 +372,7 @@ def check(old: Footer, raw: bytes, changed: Changed, moved: bool) -> None:
 
 
 def differs_only_in_filters(first: Footer, second: Footer, columns: set[int] | None) -> bool:
-    """Whether two footers are equal except for filters of these columns (None: all)."""
+    """Whether two footers are equal except for filters of these columns (all if None)."""
 
     def claims(footer: Footer, columns: set[int] | None) -> list[tuple[ChunkKey, int | None]]:
         """The chunks whose metadata have a filter's offset or length, with the length."""
@@ -456,7 +456,7 @@ def earlier_size(source: Source, footer: Footer, removed: set[ChunkKey], tail: b
 
 
 def _starts(claims: list[Region], keys: set[ChunkKey] | None) -> Iterator[int]:
-    """Yield the starts of filters (None: of any chunk) that follow no other range that the footer locates."""
+    """Yield the starts of filters (of any chunk if None) that follow no other range that the footer locates."""
     ends = {claim.end for claim in claims}
     for claim in claims:
         if claim.kind == FILTER and (keys is None or claim.key in keys) and claim.start not in ends:

@@ -61,7 +61,7 @@ class Log:
     Args:
         location: the table's directory: a local path, or a URI of a store.
         name: the table's name, for errors.
-        version: the version; None: the newest.
+        version: the version; the newest if None.
         as_of: the version that was current at this time, if `version` is None.
 
     Raises:
@@ -322,7 +322,7 @@ class DeltaLogTable(DeltaSnapshot):
     Args:
         name: as `--table` takes it in SQL.
         location: the table's directory.
-        snapshot: the version; None: the newest.
+        snapshot: the version; the newest if None.
         as_of: the version that was current at this time.
 
     Raises: as `Log`.

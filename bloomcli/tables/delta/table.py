@@ -51,7 +51,7 @@ def open_table(
     Args:
         session: a classic session with Delta.
         name: the table's name.
-        snapshot: the version to open; None: the newest.
+        snapshot: the version to open; the newest if None.
         as_of: open the version that was current at this time.
 
     Raises:
@@ -360,7 +360,7 @@ class DeltaTable(DeltaSnapshot, Table):
         )
 
     def _outcome(self, error: Exception, started: int, info: CommitInfo) -> int | None:
-        """The version of a commit that took place in spite of an error; None: try again.
+        """The version of a commit that took place in spite of an error; None if it has to be tried again.
 
         Args:
             error: the attempt's error.

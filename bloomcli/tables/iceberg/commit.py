@@ -478,7 +478,7 @@ def _age(snapshot: Any) -> tuple[int, int]:
 
 
 def _run_of(snapshot: Any) -> str | None:
-    """The UUID of the run of bloom that made an Iceberg Snapshot; None: another writer."""
+    """The UUID of the run of bloom that made an Iceberg Snapshot; None if another writer made it."""
     run: str | None = (snapshot.summary() or {}).get(_RUN)
     return run
 

@@ -187,7 +187,7 @@ class _Deletes:
         self._positions: dict[object, list[_File]] = {}
         """By the data file's path, or by the partition."""
         self._equalities: dict[object, list[_File]] = {}
-        """By the partition; None: for files of all partitions."""
+        """By the partition; for files of all partitions if None."""
         for file in files:
             kind = file.facts["content"]
             low, high = (file.bound(name, _PATH_ID) for name in ("lower_bounds", "upper_bounds"))
@@ -218,7 +218,7 @@ class IcebergFiles(IcebergSnapshot):
         name: as `--table` takes it.
         path: the metadata file.
         ref: a branch, or a tag.
-        snapshot: the snapshot's id; None: the newest of the branch.
+        snapshot: the snapshot's id; the newest of the branch if None.
         as_of: the snapshot that was current at this time.
 
     Raises:

@@ -29,7 +29,7 @@ def open_table(
         session: a classic session.
         name: the table's name in SQL: ``ice.db.orders``. A suffix ``.branch_NAME``, ``.tag_NAME``, ``.snapshot_id_N``
             or ``.at_timestamp_MILLISECONDS`` selects a branch or an older snapshot.
-        snapshot: the id of the snapshot to read; None: the newest of the branch.
+        snapshot: the id of the snapshot to read; the newest of the branch if None.
         as_of: read the snapshot that was current at this time, which has a zone.
 
     Raises:
