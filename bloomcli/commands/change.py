@@ -24,7 +24,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.change import OUTPUT_EXISTS, ChangeReport
 from bloomcli.model.schema import RowLineage
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.base import KeptRange, Pieces, Source, Verify
+from bloomcli.storage.base import KeptRange, Pieces, Source, Store, Verify
 from bloomcli.storage.managed_tables import table_above, table_error
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import preload_writing, store_of
@@ -148,8 +148,9 @@ def _without_empty_columns(
     while True:
         started = time.perf_counter()
         try:
-            with store_of(path).open(os.fspath(path)) as source:
-                return changed(_Change(started, source, request, target))
+            store = store_of(path)
+            with store.open(os.fspath(path)) as source:
+                return changed(_Change(started, store, source, request, target))
         except NoValues as error:
             other = request.without(error)
             if other is None:
@@ -171,11 +172,16 @@ class _OutputState(Enum):
 class _Change:
     """The change of one open file."""
 
-    def __init__(self, started: float, source: Source, request: ChangeRequest, target: Target) -> None:
-        """`started`: the time before the file was opened."""
-        self._started, self._source, self._request, self._target = started, source, request, target
+    def __init__(self, started: float, store: Store, source: Source, request: ChangeRequest, target: Target) -> None:
+        """`started`: the time before `store` opened the file."""
+        self._started, self._store, self._source, self._request, self._target = (
+            started,
+            store,
+            source,
+            request,
+            target,
+        )
         self._options = options = request.options
-        self._store = store_of(source.path)
         output = options.output if target.output is None else target.output
         self._out_path = None if output is None else os.fspath(output)
         """The output that the task or the options name, which may be a directory."""
