@@ -174,13 +174,8 @@ class _Change:
 
     def __init__(self, started: float, store: Store, source: Source, request: ChangeRequest, target: Target) -> None:
         """`started`: the time before `store` opened the file."""
-        self._started, self._store, self._source, self._request, self._target = (
-            started,
-            store,
-            source,
-            request,
-            target,
-        )
+        self._started, self._store, self._source = started, store, source
+        self._request, self._target = request, target
         self._options = options = request.options
         output = options.output if target.output is None else target.output
         self._out_path = None if output is None else os.fspath(output)
