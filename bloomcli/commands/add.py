@@ -248,17 +248,17 @@ def shortfall(
         by_stripe = sizes.get((facts.stripe, None, facts.column))
         return sizes.get((facts.stripe, facts.row_group, facts.column), by_stripe)
 
-    def too_small(found: FilterFacts) -> str | None:
-        fpp = rule.of(found.column).fpp
-        if rule.ndv is None and found.fpp is not None and found.fpp <= fpp:
+    def too_small(facts: FilterFacts) -> str | None:
+        fpp = rule.of(facts.column).fpp
+        if rule.ndv is None and facts.fpp is not None and facts.fpp <= fpp:
             return None
-        size = largest_size(found)
-        if size is not None and found.bitset_bytes is not None and found.bitset_bytes >= size:
+        size = largest_size(facts)
+        if size is not None and facts.bitset_bytes is not None and facts.bitset_bytes >= size:
             return None
         if rule.ndv is not None:
             take = "takes" if rule.ndv == 1 else "take"
-            return f"it has {found.bitset_bytes} bytes, {counted(rule.ndv, 'value')} {take} {size}"
-        return f"its false-positive rate is {found.fpp:.3g}, {fpp:g} is requested"
+            return f"it has {facts.bitset_bytes} bytes, {counted(rule.ndv, 'value')} {take} {size}"
+        return f"its false-positive rate is {facts.fpp:.3g}, {fpp:g} is requested"
 
     by_index = {c.index: c for c in columns}
     for key, kinds in existing.items():
@@ -277,19 +277,19 @@ def shortfall(
     return None
 
 
-def _unfit(found: FilterFacts, rule: SizeRule) -> str | None:
+def _unfit(facts: FilterFacts, rule: SizeRule) -> str | None:
     """Return the reason, other than its rate, why a filter doesn't meet the rule; None if it does."""
-    if found.problem is not None:
-        return f"it can't be read ({found.problem})"
+    if facts.problem is not None:
+        return f"it can't be read ({facts.problem})"
     chosen = recorded_choices(rule.options)
-    recorded = {name: value for name in chosen if (value := getattr(found, name)) is not None}
+    recorded = {name: value for name in chosen if (value := getattr(facts, name)) is not None}
     for name, value in recorded.items():
         if value != chosen[name]:
             return f"its {name} is {value}, {chosen[name]} is requested"
-    if found.untrusted is not None and not recorded:
-        return f"readers must not use it ({found.untrusted})"
-    if rule.max_bytes is not None and (found.bitset_bytes or 0) > rule.max_bytes:
-        return f"it has {found.bitset_bytes} bytes, at most {rule.max_bytes} are requested"
+    if facts.untrusted is not None and not recorded:
+        return f"readers must not use it ({facts.untrusted})"
+    if rule.max_bytes is not None and (facts.bitset_bytes or 0) > rule.max_bytes:
+        return f"it has {facts.bitset_bytes} bytes, at most {rule.max_bytes} are requested"
     return None
 
 

@@ -19,9 +19,9 @@ NEVER_ONE = {
     ("checks/limits.py", "fact.bitset_bytes"),  # 32 or more
     ("checks/profit.py", "len(ranges)"),  # several
     ("checks/readers.py", "lose(wrong)"),
-    ("commands/add.py", "found.bitset_bytes"),  # 32 or more
+    ("commands/add.py", "facts.bitset_bytes"),  # 32 or more
     ("formats/deep_check.py", "its"),  # a pronoun
-    ("formats/mosaic/footer.py", "found"),  # "more", or what a schema decompresses to
+    ("formats/mosaic/footer.py", "length"),  # "more", or what a schema decompresses to
     ("formats/mosaic/spec.py", "most"),  # 5 or 10
     ("formats/parquet/check.py", "value"),  # thousands
     ("formats/parquet/check.py", "loaded.bits.nbytes"),  # 32 or more
