@@ -143,10 +143,10 @@ mine.close()
 workers._serve(theirs, [], None, os.getppid(), 1)
 """,
     "a reader's process": """
-from bloomcli.trials import child
-child.messages = lambda job: iter(())
+from bloomcli.trials import process
+process.messages = lambda job: iter(())
 mine.send(None)
-child.serve(os.dup(theirs.fileno()))
+process.serve(os.dup(theirs.fileno()))
 """,
     "a progress bar": """
 from bloomcli.cli import output

@@ -326,6 +326,9 @@ def test_rows_row_groups_and_filters_of_mosaic_files_are_those_of_the_manifest(e
 
 
 @pytest.mark.slow
+PROBLEMS = {"FilterProblem", "EncryptedFilter"}
+
+
 def test_whatever_raises_a_filter_problem_says_which_rule_is_broken() -> None:
     """A fault of the medium or a length beyond the file ends the look at the file instead."""
     raised = 0
@@ -333,7 +336,7 @@ def test_whatever_raises_a_filter_problem_says_which_rule_is_broken() -> None:
         tree = ast.parse(source.read_text())
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "FilterProblem":
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in PROBLEMS:
                 raised += 1
                 innermost = [f for f in functions if f.lineno <= node.lineno <= (f.end_lineno or 0)][-1]
                 assert gives_id(node, innermost), f"{source.name}:{node.lineno}: give the rule a pair of fixtures"
