@@ -325,10 +325,10 @@ def test_rows_row_groups_and_filters_of_mosaic_files_are_those_of_the_manifest(e
     assert {blob.column for g in groups for blob in g.blobs} == {numbers[column] for column in entry["filters"]}
 
 
-@pytest.mark.slow
 PROBLEMS = {"FilterProblem", "EncryptedFilter"}
 
 
+@pytest.mark.slow
 def test_whatever_raises_a_filter_problem_says_which_rule_is_broken() -> None:
     """A fault of the medium or a length beyond the file ends the look at the file instead."""
     raised = 0
