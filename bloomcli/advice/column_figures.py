@@ -13,7 +13,7 @@ from bloomcli.advice.distinct import UnitSketch, distinct, distinct_per_unit
 from bloomcli.advice.lookup_costs import NUMBER, FilterSizes, LookupCosts, Product, RateEstimate, summed
 from bloomcli.advice.recommend import saved_at
 from bloomcli.advice.statistics import EXACTLY_ONE, Floats, Ratio, SampleSize, ratio_in_units
-from bloomcli.commands.options import LookupValues
+from bloomcli.commands.advise_options import LookupValues
 from bloomcli.filters.sizing import tight_estimate, upper_bound_bytes
 from bloomcli.model.advice import (
     RATE_SUMS,

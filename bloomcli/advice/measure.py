@@ -14,8 +14,9 @@ from bloomcli.advice.absent_values import absent_values
 from bloomcli.advice.column_figures import Cells, ColumnSamples, column_advice, unmeasured
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey, all_columns
 from bloomcli.commands.advise import literals
+from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
 from bloomcli.commands.columns import is_named
-from bloomcli.commands.options import AdviseOptions, ExtentOptions, LookupValues, UnitOptions, policy_of
+from bloomcli.commands.options import AdviseOptions, policy_of
 from bloomcli.commands.sampling import chosen, share
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.task import OnRow, Task

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bloomcli.checks.additions import Readers
+from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
 from bloomcli.commands.columns import is_named, type_alone
-from bloomcli.commands.options import ExtentOptions, LookupValues, UnitOptions
 from bloomcli.concurrency.threads import Stop
 from bloomcli.engine_filters.registry import filters_of
 from bloomcli.errors import LiteralError

@@ -15,16 +15,15 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
 from bloomcli.commands.options import (
     AddOptions,
-    ExtentOptions,
     IndexOptions,
     InspectOptions,
     Options,
     ProbeOptions,
     RepairOptions,
     SurveyOptions,
-    UnitOptions,
     ValidateOptions,
     WriteOptions,
 )

@@ -40,11 +40,13 @@ import sys
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.model.file import Presence
-from bloomcli.model.probe import BitTrail
+
+if TYPE_CHECKING:
+    from bloomcli.model.probe import BitTrail
 
 ENCRYPTED: Final = "the column is encrypted"
 ONLY_NULLS: Final = "only nulls"
@@ -396,6 +398,8 @@ def answer(facts: UnitFacts, lookup: Lookup, stats_skip: bool | None, *, explain
 
 
 def _trail(bits: Bits, lookup: Lookup) -> Iterator[BitTrail]:
+    from bloomcli.model.probe import BitTrail  # commands that don't explain answers start without it
+
     for encoded, value in zip(lookup.encodings, lookup.hashes, strict=True):
         block, positions, present = bits.trail(value)
         yield BitTrail(hashed=encoded, hash=value, block=block, bits=positions, present=present)

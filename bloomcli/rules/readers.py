@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.errors import UsageError, near_names
 from bloomcli.model.file import Column
-from bloomcli.model.reader_use import ReaderUse
 from bloomcli.rules.reader_table import (
     ALP,
     BY_PRECISION,
@@ -24,6 +23,9 @@ from bloomcli.rules.reader_table import (
     Reader,
 )
 from bloomcli.words import plural, size
+
+if TYPE_CHECKING:
+    from bloomcli.model.reader_use import ReaderUse
 
 READERS: Final[dict[str, Reader]] = {row.name: row for row in ROWS}
 """Every reader by its name."""
@@ -169,6 +171,8 @@ def uses(who: Reader, formats: Collection[str], columns: Iterable[Encoded]) -> t
         formats: the formats of the files.
         columns: the columns.
     """
+    from bloomcli.model.reader_use import ReaderUse  # only `advise` and `trial` need it
+
     groups: dict[tuple[str, str], list[str]] = {}
     for column in columns:
         groups.setdefault(_verdict(who, formats, column), []).append(column.column)

@@ -17,7 +17,8 @@ from conftest import ROOT
 import bloomcli
 from bloomcli.advice.measure import measure
 from bloomcli.commands.advise import extents
-from bloomcli.commands.options import AdviseOptions, ExtentOptions
+from bloomcli.commands.advise_options import ExtentOptions
+from bloomcli.commands.options import AdviseOptions
 from bloomcli.datasets.engine import choose_engine
 from bloomcli.errors import UnknownColumn, UnreadableError, UsageError
 from bloomcli.model.advice import AdviseReport, ColumnAdvice, QueriedColumn, QueryLog
