@@ -31,12 +31,12 @@ from bloomcli.formats.registry import format_named
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import NAME, adding
 from bloomcli.model.file import Column, FilterFacts
-from bloomcli.model.inspect import FilterDump
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.sampling import Extent, UnitValues
+    from bloomcli.model.inspect import FilterDump
     from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding
 
@@ -92,6 +92,8 @@ class LocatedFile(FilterFile):
         """Compare a filter with the footer's facts about the whole file, for `column_facts`. Nothing by default."""
 
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
+        from bloomcli.model.inspect import FilterDump  # other commands start without it
+
         self._refuse_unknown_unit(row_group, stripe)
         location = self.filters.location(column.index, row_group, stripe)
         if location is None:
