@@ -334,7 +334,7 @@ class _Proof(_Metadata):
             wrong.append(f"nan_count is {nans}, and {measured.nans} of the values are NaN")
         if wrong:
             yield self.fault(_COUNTS, STATISTICS, "; ".join(wrong))
-        elif nulls is None and measured.nulls and self.flat:  # the field is optional
+        if nulls is None and measured.nulls and self.flat:  # the field is optional
             message = f"there is no null_count, which DataFusion takes for 0, and {measured.nulls} of"
             message += f" {counted(measured.values, 'value')} {are(measured.nulls)} null"
             yield self.fault(_COUNTS, STATISTICS, message)._replace(severity=Severity.WARNING)
