@@ -465,7 +465,7 @@ cdef class Entries:
     cdef Py_ssize_t room
     cdef uint32_t call
     cdef uint64_t last
-    cdef bint every       # each use counts: the order of values is measured, or there are NaNs or long values
+    cdef bint every       # each use counts: the order of values is measured, or there are NaNs
     cdef bint few         # the uses are counted first
     cdef bint keyed
     cdef readonly Py_ssize_t count
@@ -525,14 +525,6 @@ cdef class Entries:
             raise PageError("a byte array runs past the page's end")
         if not self.bounds.numbers:
             self.held.append(data)
-
-    def add_long(self, Py_ssize_t size):
-        """Add an entry that isn't in memory."""
-        if self.count >= self.room or self.bounds.numbers:
-            raise ValueError("more entries than announced")
-        self.starts[self.count], self.sizes[self.count] = NULL, <uint32_t>size
-        self.count += 1
-        self.every = True
 
     cdef void _begin(self) noexcept nogil:
         """Begin to measure more indices."""
@@ -607,9 +599,6 @@ cdef class Entries:
                 return
             for i in range(times if bounds.tracked else 1):
                 bounds._number(self.keys[at])
-        elif self.starts[at] == NULL:
-            bounds.unknown = True
-            bounds.size += times * self.sizes[at]
         else:
             if at != self.last:  # else it is the entry before it
                 bounds._next(self.starts[at], <Py_ssize_t>self.sizes[at])

@@ -371,7 +371,8 @@ class Filters:
     def location(self, column: int, row_group: int, stripe: int) -> ColumnChunk | None:
         """A column's chunk in a row group; None if it has no filter."""
         del stripe
-        chunk = self.footer.chunk(ChunkKey(row_group, column))
+        (key,) = self.footer.chunk_keys({column}, row_group)
+        chunk = self.footer.chunk(key)
         return None if chunk.bloom_filter_offset is None else chunk
 
     def load(self, chunk: ColumnChunk) -> LoadedFilter:

@@ -371,18 +371,18 @@ class PlainSource(CountingSource):
         return self.original.outline(outline)
 
     def _read(self, offset: int, length: int) -> bytes:
-        data = bytearray()
+        parts: list[bytes] = []
         at, end = offset, offset + length
         while at < end:
             region = self._region(at)
-            if region is not None and not (data and region.kind == PAGES):
+            if region is not None and not (parts and region.kind == PAGES):
                 stop = min(end, region.end)
-                data += self._plain(region, at, stop)
+                parts.append(self._plain(region, at, stop))
             else:
                 stop = min(end, self._next(at))
-                data += super()._read(at, stop - at)
+                parts.append(super()._read(at, stop - at))
             at = stop
-        return bytes(data)
+        return b"".join(parts)
 
     def _regions(self) -> list[_Region]:
         with self._mutex:

@@ -215,9 +215,11 @@ class Footer:
 
     def chunk_keys(self, columns: set[int] | None = None, row_group: int | None = None) -> Iterator[ChunkKey]:
         """Yield the keys of chunks in file order: of all columns or of these leaf ordinals, of all row groups or of
-        one; then no other is walked."""
+        one; then no other is walked. Raises CorruptFile where row groups lack a chunk."""
         everything = range(self.column_count)
         chosen = everything if columns is None else sorted(c for c in columns if c in everything)
+        if columns is not None and len(chosen) < len(columns):
+            self.check_groups()  # perhaps all row groups lack a column of the schema
         for index in range(self.row_group_count) if row_group is None else [row_group]:
             group = self.row_group(index)
             if len(group.chunks) != self.column_count:

@@ -269,6 +269,20 @@ def test_row_groups_with_wrong_claims_are_refused(path: Path, name: str) -> None
     assert len(footers.split(path.read_bytes())[0]) <= (error.offset or 0) < path.stat().st_size
 
 
+def test_a_column_that_all_row_groups_lack_is_refused(path: Path) -> None:
+    def drop(metadata: Fields) -> None:
+        for index in range(2):
+            group(metadata, index)[1][1].values.pop()
+
+    edit(path, drop)
+    message = "row group 0 has 1 column chunk, the schema has 2 leaves"
+    refused(path, CorruptFile, message, ("inspect", "dump", "probe"))
+    found = bloomcli.find(path, ["n1"], column="n")
+    assert list(found) == []
+    (failed,) = found.report.errors
+    assert message in (failed.error or "")
+
+
 def test_a_summary_file_that_points_elsewhere_is_refused(path: Path) -> None:
     def point(metadata: Fields) -> None:
         for row_group, column in footers.places(path.read_bytes()):
