@@ -85,14 +85,16 @@ def units_with(bits: ColumnBits, hashes: bytes) -> NDArray[np.uint8]:
     blocks = blocks[order]
     word_bits = (values[order, None].astype(np.uint32) * np.array(SALT, np.uint32) >> 27).astype(np.int64)
     rows = blocks[:, None] * BLOCK_ROWS + np.arange(0, BLOCK_ROWS, 32) + word_bits  # the 8 rows of each hash
-    parts = [(read, list(_parts(read, rows))) for read in _merged(blocks, layout.slab_bytes)]
+    reads = list(_merged(blocks, layout.slab_bytes))
     bits.source.will_read(
-        (bits.offset + first * layout.stride, count * layout.stride) for _, some in parts for first, count in some
+        (bits.offset + first * layout.stride, count * layout.stride)
+        for read in reads
+        for first, count in _parts(read, rows)
     )
     out = np.zeros(layout.width // 8, np.uint64)
     at_once = max(_WINDOW_BYTES // (len(SALT) * layout.stride), 1)
-    for read, some in parts:
-        held = np.concatenate([bits.read(*part) for part in some])
+    for read in reads:
+        held = np.concatenate([bits.read(*part) for part in _parts(read, rows)])
         chosen = rows[read.start : read.end]
         chosen = chosen - read.first * BLOCK_ROWS if read.blocks else np.arange(chosen.size).reshape(chosen.shape)
         for at in range(0, len(chosen), at_once):

@@ -225,7 +225,7 @@ def _index_entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[I
         return
     if stripe_footer.find("ROW_INDEX", orc.id) is None:
         return
-    entries = RowIndex(footer, stripe_footer, orc).stored()
+    entries = RowIndex(footer, stripe_footer, orc).stored
     loaded, _ = filters.usable(stripe, orc)
     statistics.believe((entry.statistics for entry in entries), orc, footer.created_by)
     for row_group, entry in enumerate(entries):

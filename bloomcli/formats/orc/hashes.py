@@ -203,11 +203,9 @@ class ColumnHasher:
         return out, owners[: number * _HASH_BYTES], others[: number * _HASH_BYTES]
 
 
-def column_hasher(
-    footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, repeats: bool = False
-) -> ColumnHasher:
+def column_hasher(footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> ColumnHasher:
     """Hash a column of a stripe. Raises CorruptFile, UnsupportedError."""
-    return ColumnHasher(ValueReader(footer, streams, orc, Counted, stop), repeats=repeats)
+    return ColumnHasher(ValueReader(footer, streams, orc, Counted, stop))
 
 
 def memory(streams: StripeFooter, orc: OrcType) -> int:

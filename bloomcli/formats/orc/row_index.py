@@ -66,7 +66,7 @@ class RowIndex:
         if self.stream is None or not footer.stride or orc.id in footer.encrypted_columns:
             return  # the index of an encrypted column describes its mask
         try:
-            entries = self.stored()
+            entries = self.stored
         except (CorruptFile, UnsupportedError) as error:
             self.problem = f"the row index can't be read: {error.reason}"
             return
@@ -77,6 +77,7 @@ class RowIndex:
             named = "entry" if count == 1 else "entries"
             self.problem = f"the row index has {count} {named} for {counted(wanted, 'row group')}"
 
+    @cached_property
     def stored(self) -> Sequence[Any]:
         """The entries in the file. Raises CorruptFile, UnsupportedError."""
         if self.stream is None:

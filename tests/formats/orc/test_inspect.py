@@ -66,6 +66,15 @@ def test_inspect_reads_the_tail_the_stripe_footers_and_the_filters_and_nothing_e
     assert set(source.reads) == expected
 
 
+def test_inspect_reads_each_row_index_that_it_lists_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {"a": range(45), "s": [f"text {i}" for i in range(45)]}
+    path = orcfiles.write(tmp_path / "f", table, stripe=20, stride=10)
+    source = CountingSource(path)
+    monkeypatch.setattr(import_module("bloomcli.commands.inspect"), "open_source", lambda _: source)
+    assert len(bloomcli.inspect(path, columns=["a"], indexes=True).index) == 5
+    assert len(source.reads) == len(set(source.reads))
+
+
 def chosen_ids(path: Path, names: set[str]) -> set[int]:
     from bloomcli.formats.orc.file import OrcFile
     from bloomcli.storage.registry import open_source
