@@ -188,16 +188,16 @@ def by_readers(findings: Iterable[Finding], rules: FilePolicy, file_format: str)
     If all named readers accept such filters, these findings are dropped, unless the policy sets a severity for the
     rule. If a named reader misreads them and so loses rows, they are errors.
     """
-    named = [reader(name) for name in rules.readers]
-    refusals = [text for who in named if (text := any_size_refusal(who, file_format)) is not None]
-    loses = any(NOT_POWER_OF_TWO in who.misreads for who in named)
+    readers = [reader(name) for name in rules.readers]
+    refusals = [text for who in readers if (text := any_size_refusal(who, file_format)) is not None]
+    loses = any(NOT_POWER_OF_TWO in who.misreads for who in readers)
     for finding in findings:
         if finding.id != NOT_POWER_OF_TWO:
             yield finding
         elif refusals:
             severity = Severity.ERROR if loses else finding.severity
             yield replace(finding, message=f"{finding.message}: {'; '.join(refusals)}", severity=severity)
-        elif not named or NOT_POWER_OF_TWO in rules.severity:
+        elif not readers or NOT_POWER_OF_TWO in rules.severity:
             yield replace(finding, message=f"{finding.message}: {refusing(NOT_POWER_OF_TWO)}")
 
 

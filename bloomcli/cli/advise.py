@@ -121,10 +121,10 @@ def command(
         output.say(f"bloom: {first}{more}", err=True)
     save_all(reports, lambda other, stream: output.write("advise", report, other, text_advice.advice, stream))
     if new_policy is not None:
-        from bloomcli.cli.policies import write
+        from bloomcli.cli.policies import write_recommended
 
         sys.stdout.flush()  # the next step may fail
-        write(new_policy, report, source, chosen, overwrite=overwrite, quiet=form != "text")
+        write_recommended(new_policy, report, source, chosen, overwrite=overwrite, quiet=form != "text")
     return report.exit_code
 
 

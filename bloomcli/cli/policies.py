@@ -63,10 +63,10 @@ def check(path: str, *, overwrite: bool, others: Iterable[object]) -> None:
             )
 
 
-def write(
+def write_recommended(
     path: str, report: AdviseReport, source: Source, options: AdviseOptions, *, overwrite: bool, quiet: bool
 ) -> None:
-    """Write the policy, and print the command that adds the filters that it requires.
+    """Write the policy that the advice recommends, and print the command that adds the filters that it requires.
 
     Args:
         path: the file to write, which `check` has checked.
@@ -121,7 +121,7 @@ _OTHERS: Final = frozenset(
 """Options for the policy's file, the data files and the engine."""
 
 
-def write_policy(dataset: Dataset, options: Mapping[str, Any]) -> int:
+def write_starter(dataset: Dataset, options: Mapping[str, Any]) -> int:
     """Write a policy that the files meet now. Prints omitted files, failing rules, and the policy that it overrides.
 
     Args:

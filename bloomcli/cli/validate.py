@@ -99,9 +99,9 @@ def command(
     if options.was_given("seed") and options_["sample"] is None and options_["sample_row_groups"] is None:
         raise UsageError("--seed needs a sample", hint="add --sample 5%")
     if init:
-        from bloomcli.cli.policies import write_policy
+        from bloomcli.cli.policies import write_starter
 
-        return write_policy(dataset, options_)
+        return write_starter(dataset, options_)
     from bloomcli.validation import gate
 
     policy = policy_file(options_.pop("policy"), no_policy=no_policy)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from functools import cached_property
 from importlib import import_module
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bloomcli.commands.options import Name, WriteOptions, policy_path
 from bloomcli.concurrency.threads import Meter, Progress, cores
@@ -109,10 +109,11 @@ class ChangeRequest(ABC):
         return self.why_idle is not None and actions <= {"keep"}
 
 
-def request_of(options: WriteOptions) -> ChangeRequest:
-    """The request of the command whose options are given. Raises UsageError."""
-    kind: type[ChangeRequest] = import_module(f"bloomcli.commands.{options.command}").Request
-    return kind(options)
+def request_of(options: WriteOptions, **more: Any) -> ChangeRequest:
+    """The request of the command whose options are given; `more`: what else the command's request takes. Raises
+    UsageError."""
+    kind: Callable[..., ChangeRequest] = import_module(f"bloomcli.commands.{options.command}").Request
+    return kind(options, **more)
 
 
 def run(path: Name, options: WriteOptions, *, progress: Progress | None = None) -> ChangeReport:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from threading import Lock
 from typing import Any, Final, Generic, Self, TypeVar
 
 from bloomcli.concurrency.signals import deferred
@@ -228,7 +227,7 @@ class Meter:
         self._phase = phase
         self._total = total
         self._done = 0
-        self._lock = Lock()
+        self._lock = threading.Lock()
 
     def tick(self, count: int) -> None:
         """Count more bytes as done."""

@@ -217,17 +217,16 @@ def validate_row(report: ValidateReport) -> FileRow:
 
 
 def _change(task: Task, options: WriteOptions, progress: Progress | None) -> FileRow:
-    from bloomcli.commands.change import Target, change_where_needed
+    from bloomcli.commands.change import Target, change_where_needed, request_of
 
     if task.output is not None and not options.dry_run:
         store_of(task.output).make_directory(task.output)
-    make = module_of(options.command).Request
+    more: dict[str, object] = {}
     if isinstance(options, AddOptions):
-        request = make(options, where_missing=True)
+        more = {"where_missing": True}
     elif isinstance(options, RepairOptions):
-        request = make(options, task.table)
-    else:
-        request = make(options)
+        more = {"table": task.table}
+    request = request_of(options, **more)
     target = Target(
         output=task.output,
         only_changed=task.only_changed,

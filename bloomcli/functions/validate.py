@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Unpack
 
 from bloomcli.commands import validate as command
 from bloomcli.commands.keywords import GateKeywords, ValidateKeywords
 from bloomcli.commands.option import split_keywords, taken_paths, takes_options
 from bloomcli.commands.options import OF_MANY_FILES, ValidateOptions
-from bloomcli.datasets.engine import Engine, choose_engine
+from bloomcli.datasets.engine import choose_engine
 from bloomcli.functions.files import (
     Files,
-    OnRow,
     ProgressOption,
     RunOptions,
     Table,
@@ -47,11 +45,7 @@ def validate(path: Files | Table, **options: Unpack[ValidateKeywords]) -> Valida
             findings so far.
         UsageError: a figure out of range, a policy that can't be read, an unknown engine.
     """
-    return run(path, options_of(ValidateOptions, options), options, command.run, _gate)
-
-
-def _gate(paths: Sequence[str], options: ValidateOptions, engine: Engine, on_row: OnRow | None) -> GateReport:
-    return run_gate(paths, options, engine, on_row=on_row)
+    return run(path, options_of(ValidateOptions, options), options, command.run, run_gate)
 
 
 @takes_options(ValidateOptions, RunOptions, without={"threads"})
@@ -72,5 +66,5 @@ def gate(paths: Files | Table, *, session: Any = None, **options: Unpack[GateKey
     chosen, run_options = options_of(ValidateOptions, options), RunOptions(**of_run)
     engine = choose_engine(session=session, jobs=run_options.jobs, fail_fast=run_options.fail_fast)
     if isinstance(paths, Table):
-        return run_gate((), chosen, engine_of(paths, engine, chosen), on_row=run_options.on_row)
-    return run_gate(taken_paths("paths", paths), chosen, engine, on_row=run_options.on_row)
+        return run_gate((), chosen, engine_of(paths, engine, chosen), run_options.on_row)
+    return run_gate(taken_paths("paths", paths), chosen, engine, run_options.on_row)

@@ -215,13 +215,13 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        reason = str(error)
-        if (position := _AT_LINE.search(reason)) is not None:
+        problem = str(error)
+        if (position := _AT_LINE.search(problem)) is not None:
             line, where = int(position[1]), f"column {position[2]}"
         else:
             line, where = text.rstrip().count("\n") + 1, "at the end"
-        reason = _AT_END.sub("", _AT_LINE.sub("", reason))
-        raise PolicyError(f"not TOML: {reason[:1].lower()}{reason[1:]}, {where}", path=f"{name}:{line}") from None
+        problem = _AT_END.sub("", _AT_LINE.sub("", problem))
+        raise PolicyError(f"not TOML: {problem[:1].lower()}{problem[1:]}, {where}", path=f"{name}:{line}") from None
     except ValueError:  # Python converts no integer of more than 4,300 digits
         raise PolicyError("an integer with thousands of digits", path=name) from None
 

@@ -1,4 +1,5 @@
-"""Finds engines by name, and decides how they look up values of a column in filters.
+"""Finds engines by name, and decides how they look up values of a column in filters, and what filters do for each: it
+gains by them, dictionaries serve it already, or it never looks.
 
 `bloomcli.rules.reader_table` contains the facts about each engine, for `validate --readers` and `add --readers`.
 """

@@ -193,7 +193,6 @@ def run(
     paths: Sequence[str],
     options: ValidateOptions,
     engine: Engine,
-    *,
     on_row: Callable[[FileRow], None] | None = None,
 ) -> GateReport:
     """Validate many files with an options object. Raises: as `bloomcli.gate`."""
