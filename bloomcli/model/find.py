@@ -126,9 +126,9 @@ class Place:
     """A file or an entry of the table's metadata that has values."""
 
     kind: str
-    """``data files``, ``position deletes``, ``equality deletes``, ``change data``, ``files outside the metadata``,
-    ``bounds in manifests``, ``bounds in the log``, ``default values``, ``names of directories`` or ``texts of
-    commits``."""
+    """``data files``, ``position deletes``, ``equality deletes``, ``change data``, ``statistics of partitions``,
+    ``files outside the metadata``, ``bounds in manifests``, ``bounds in the log``, ``default values``, ``names of
+    directories`` or ``texts of commits``."""
     path: str
     """The file; the manifest, or the file of the log."""
     values: int = 1

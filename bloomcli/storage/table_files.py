@@ -98,7 +98,7 @@ def records(path: str, what: str, extra: str) -> tuple[Mapping[str, Any], list[d
 
     Args:
         path: the file.
-        what, extra: as in `extras.needed`, if fastavro isn't installed.
+        what, extra: as in `errors.needed`, if fastavro isn't installed.
 
     Raises:
         CorruptFile: the file is damaged.

@@ -160,11 +160,11 @@ def choose(
         UnknownColumn: the options name a column that the table doesn't have.
     """
     names = table.names()
-    if from_properties:
-        requested, remarks = _options_from_properties(options, table)
-        of_format = {kind: replace(choice.checked(), names=names) for kind, choice in requested.items()}
-    else:
-        of_format, remarks = dict.fromkeys(FORMATS, replace(options.checked(), names=names)), ()
+    if not from_properties:
+        options = replace(options.checked(), names=names)
+        return dict.fromkeys(FORMATS, options), check_columns(table, options, names), ()
+    requested, remarks = _options_from_properties(options, table)
+    of_format = {kind: replace(choice.checked(), names=names) for kind, choice in requested.items()}
     chosen = dict.fromkeys(path for choice in of_format.values() for path in check_columns(table, choice, names))
     return of_format, tuple(chosen), remarks
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from bloomcli.model.schema import ColumnNames
-from bloomcli.model.table_statistics import ColumnStatistics
+from bloomcli.model.table_statistics import ColumnStatistics, PartitionValue
 
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:/*|^/+")
 
@@ -97,3 +97,8 @@ class Reachable(NamedTuple):
 def without_scheme(path: str) -> str:
     """A path that is the same for all spellings of a file: ``file:/x`` and ``/x``, ``s3a://b/x`` and ``s3://b/x``."""
     return _SCHEME.sub("", path)
+
+
+def exactly(value: PartitionValue) -> ColumnStatistics:
+    """The value of a partition as the bounds of a file's rows."""
+    return ColumnStatistics(path=value.path, kind=value.kind, low=value.value, high=value.value)

@@ -162,15 +162,13 @@ def _broken_rules(path: str, column: str, reader: str) -> tuple[str, ...]:
 
 def _lookups(job: Job, compared: Sequence[Tried]) -> Iterator[TrialLookups]:
     """The figures of each column's present and absent values."""
-    for path in dict.fromkeys(column.column.path for file in job.files for column in file.columns):
-        for present in (True, False):
-            group = [
-                tried
-                for tried in compared
-                if tried[0].column.column.path == path and tried[0].value.present is present
-            ]
-            if group:
-                yield _lookup_figures(group[0][0].column.column, group, present=present)
+    paths = (column.column.path for file in job.files for column in file.columns)
+    groups: dict[tuple[str, bool], list[Tried]] = {(path, kind): [] for path in paths for kind in (True, False)}
+    for trial, outcome in compared:
+        groups[trial.column.column.path, trial.value.present].append((trial, outcome))
+    for (_, present), group in groups.items():
+        if group:
+            yield _lookup_figures(group[0][0].column.column, group, present=present)
 
 
 def _lookup_figures(column: Column, group: Sequence[Tried], *, present: bool) -> TrialLookups:

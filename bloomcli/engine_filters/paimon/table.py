@@ -17,7 +17,6 @@ from bloomcli.storage.base import Kind
 from bloomcli.storage.lookups import once_per_run, one_call
 from bloomcli.storage.managed_tables import PAIMON_FOLDERS
 from bloomcli.storage.registry import store_of
-from bloomcli.storage.table_files import read_object
 
 _LEVELS: Final = 16
 _BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
@@ -80,7 +79,7 @@ def _newest(table: str) -> tuple[str, ...] | None:
     if not numbers:
         return None
     snapshot = store.join(folder, f"snapshot-{max(numbers)}")
-    metadata = read_object(snapshot)
+    metadata = table_files.read_object(snapshot)
     base, delta = metadata.get("baseManifestList"), metadata.get("deltaManifestList")
     if not isinstance(base, str) or not isinstance(delta, str):
         raise CorruptFile("the snapshot doesn't name its manifest lists", path=snapshot)
@@ -145,7 +144,7 @@ def _schema(table: str, number: int) -> Schema:
     """A schema, which is never changed."""
     store = store_of(table)
     path = store.join(store.join(table, "schema"), f"schema-{number}")
-    metadata = read_object(path)
+    metadata = table_files.read_object(path)
     fields, options = metadata.get("fields"), metadata.get("options", {})
     if not isinstance(options, dict) or not isinstance(fields, list):
         raise CorruptFile("the schema has no list of fields, or no options", path=path)

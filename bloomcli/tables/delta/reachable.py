@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.schema import ColumnNames
-from bloomcli.model.table_statistics import ColumnStatistics, PartitionValue
 from bloomcli.model.table_statistics import Kind as Type
+from bloomcli.model.table_statistics import PartitionValue
 from bloomcli.storage.names import partition_of
 from bloomcli.tables.base import Leaf
 from bloomcli.tables.delta.jvm import Jvm
@@ -27,7 +27,7 @@ from bloomcli.tables.delta.log import actions_in
 from bloomcli.tables.delta.schema import names_of
 from bloomcli.tables.delta.snapshot import full_path
 from bloomcli.tables.delta.statistics import has_no_zone, leaves_of, statistics_of
-from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText
+from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText, exactly
 
 _LOG: Final = "_delta_log/"
 _CHANGES: Final = "_change_data/"
@@ -115,7 +115,7 @@ def reachable(jvm: Jvm, name: str, column: str, location: str, current: Abstract
     partitions += _in_directories((path for path in sizes if path not in log), leaves, location, keeper)
     local = _in_session_zone(jvm, {part.text for part in partitions if has_no_zone(part.leaf, part.text)})
     bounds += [
-        ReachedBounds(part.path, part.kind, part.data_file, _exactly(value), part.keeper, whole=True)
+        ReachedBounds(part.path, part.kind, part.data_file, exactly(value), part.keeper, whole=True)
         for part in partitions
         if (value := _value(part.leaf, part.text, local)) is not None
     ]
@@ -199,11 +199,6 @@ def _in_session_zone(jvm: Jvm, texts: AbstractSet[str]) -> dict[str, int]:
     frame = jvm.session.createDataFrame([(text,) for text in sorted(texts)], "text string")
     rows = frame.selectExpr("text", "unix_micros(try_cast(text as timestamp)) as micros").collect()
     return {row.text: row.micros * 1000 for row in rows if row.micros is not None}
-
-
-def _exactly(value: PartitionValue) -> ColumnStatistics:
-    """A partition's value as the bounds of a file's rows."""
-    return ColumnStatistics(path=value.path, kind=value.kind, low=value.value, high=value.value)
 
 
 def _listed(jvm: Jvm, location: str, conf: Any) -> dict[str, int]:

@@ -30,7 +30,6 @@ from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, neede
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage import table_files
 from bloomcli.storage.registry import open_source, store_of
-from bloomcli.storage.table_files import read_object
 from bloomcli.tables.base import DataFile, Leaf, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg.java import ENCRYPTION_KEY, VERSIONS
@@ -239,7 +238,7 @@ class IcebergFiles(IcebergSnapshot):
         self.name = name
         self.origin = f"the Iceberg metadata file {path}"
         self._path = path
-        self._metadata = read_object(path)
+        self._metadata = table_files.read_object(path)
         with valid("the table's metadata aren't valid", path):
             version = self._metadata["format-version"]
             if version not in VERSIONS:

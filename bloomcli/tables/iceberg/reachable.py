@@ -26,7 +26,16 @@ from bloomcli.tables.iceberg.java import NO_SUCH_FILE, PLAINTEXT, Java, class_na
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 from bloomcli.tables.iceberg.statistics import decode, leaves_of, statistics_of
 from bloomcli.tables.java import java_errors
-from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedBounds, ReachedFile, ReachedText, without_scheme
+from bloomcli.tables.reachable import (
+    Keeper,
+    Kind,
+    Reachable,
+    ReachedBounds,
+    ReachedFile,
+    ReachedText,
+    exactly,
+    without_scheme,
+)
 
 T = TypeVar("T")
 
@@ -259,8 +268,8 @@ class _Listing:
         for number, leaf in self._leaves.items():
             entry = {"record-count": -1, "partition": [leaf.default]}
             fields = [{"source-id": number, "transform": "identity"}]
-            for default in statistics_of(entry, {number: leaf}, fields).partition if leaf.default is not None else ():
-                yield ColumnStatistics(path=default.path, kind=default.kind, low=default.value, high=default.value)
+            if leaf.default is not None:
+                yield from map(exactly, statistics_of(entry, {number: leaf}, fields).partition)
 
     def _partial(self) -> list[str]:
         """The partition fields whose values are parts of values, which aren't compared."""
