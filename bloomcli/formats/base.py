@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.filters_in_flight import BuildQueue
     from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.model.change import FilterChange, StructureChange
+    from bloomcli.model.change import StructureChange
     from bloomcli.model.inspect import FilterDump, FilterSummary
     from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
     from bloomcli.model.table_statistics import Key

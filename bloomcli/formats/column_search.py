@@ -157,7 +157,7 @@ class ColumnSearch(ABC):
         """For each row group, the values that it may have: a few by `FilterFile.look_up`, many in batches."""
         if wanted.literals is not None:
             units = self._file.look_up(self._column, wanted.literals, explain=False)
-            yield from self.of_units(wanted, wanted.literals, units)
+            yield from self.of_units(wanted, units)
             return
         for facts in self.bounded_units(len(wanted.forms)):
             bounds = decoded(facts.low, self._typed), decoded(facts.high, self._typed)
@@ -173,9 +173,7 @@ class ColumnSearch(ABC):
                 stripe=facts.stripe,
             )
 
-    def of_units(
-        self, wanted: WantedValues, literals: Sequence[Any], units: Iterable[answer.UnitAnswers]
-    ) -> Iterator[Candidates]:
+    def of_units(self, wanted: WantedValues, units: Iterable[answer.UnitAnswers]) -> Iterator[Candidates]:
         """For each row group with its answers, the values that it may have."""
         owners = wanted.owners.to_pylist()
         for unit in units:

@@ -276,7 +276,7 @@ class Search(ColumnSearch):
         nor row indexes of excluded stripes are read."""
         footer = self._filters.footer
         answers = answer.answers(self._file.unit_facts(self._column, literals, stripes), explain=False)
-        candidates = self.of_units(wanted, literals, answers)
+        candidates = self.of_units(wanted, answers)
         for stripe in footer.stripes:
             if stripe.ordinal in stripes:
                 yield from islice(candidates, len(footer.units(stripe)))

@@ -102,10 +102,8 @@ def hashed_values(texts: pa.LargeBinaryArray, column: Column) -> HashedValues:
         raise UnsupportedError(f"values of {column.physical} {column.logical or ''} can't be looked up in an index")
     from bloomcli.formats import wanted_values
 
-    padded = kind_of(column) == "CHAR"
-    if padded:
+    if kind_of(column) == "CHAR":
         column = replace(column, logical="STRING")
-    if padded:
         texts = wanted_values.without_blanks(texts)
     wanted = wanted_values.wanted(texts, column, lambda literal: stored_forms(literal, column), "")
     booleans = len(wanted.forms) > 0 and not wanted.hashes

@@ -59,9 +59,9 @@ _ORDER: Final = "sorting-columns"
 _NOT_COMPARED: Final = "statistics-not-checked"
 """Its fault is of no structure: nothing is known to be wrong."""
 
-_IEEE: Final = "IEEE_754_TOTAL_ORDER"
+TOTAL_ORDER: Final = "IEEE_754_TOTAL_ORDER"
 _INT96: Final = "INT96_TIMESTAMP_ORDER"
-_ORDERS: Final = ("TYPE_ORDER", _IEEE, _INT96)
+_ORDERS: Final = ("TYPE_ORDER", TOTAL_ORDER, _INT96)
 _SIGNED: Final = ("INT32", "INT64", "FLOAT", "DOUBLE", "BOOLEAN")
 """The types of which readers use the old `min` and `max`, if the values are signed."""
 _FALLING: Final = {"ASCENDING": False, "DESCENDING": True}
@@ -148,7 +148,7 @@ def key_of(column: Column, order: str | None) -> Callable[[bytes], Any]:
         return lambda value: value[0] & 1 if len(value) == 1 else None
     if column.physical == "INT96":
         return _timestamp
-    if order == _IEEE and statistics.has_floats(column):
+    if order == TOTAL_ORDER and statistics.has_floats(column):
         return lambda value: _signed_zero(decode_bound(value, column))
     return lambda value: decode_bound(value, column)
 

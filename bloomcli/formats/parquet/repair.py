@@ -44,6 +44,7 @@ from bloomcli.formats.parquet.proof import (
     SIZES,
     SORTING,
     STATISTICS,
+    TOTAL_ORDER,
     faults,
     key_of,
     measure_of,
@@ -66,7 +67,6 @@ STRUCTURES: Final = (STATISTICS, GEOSPATIAL, OFFSET_INDEX, COLUMN_INDEX, ENCODIN
 with those of the offset index."""
 _UNMENDED: Final = "the pages don't prove the right number, so that the file has to be written again"
 _TYPE_ORDER: Final = "TYPE_ORDER"
-_TOTAL_ORDER: Final = "IEEE_754_TOTAL_ORDER"
 _ZEROS: Final = {2: b"\0\0", 4: bytes(4), 8: bytes(8)}
 _SIGN: Final = 0x80
 
@@ -93,13 +93,13 @@ class Orders:
         order = self.of(column)
         if column.physical == "INT96" or order_of(column, order) == kernels.NO_ORDER:
             return "its type has no defined order"
-        if order not in {_TYPE_ORDER, _TOTAL_ORDER}:
+        if order not in {_TYPE_ORDER, TOTAL_ORDER}:
             return "the footer states an order of its values that isn't known here"
         return None
 
     def is_total(self, column: Column) -> bool:
         """Whether the column has IEEE 754's total order."""
-        return self.of(column) == _TOTAL_ORDER
+        return self.of(column) == TOTAL_ORDER
 
     @property
     def type_orders(self) -> Value:

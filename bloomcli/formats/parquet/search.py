@@ -223,7 +223,7 @@ class ParquetSearch(ColumnSearch):
         chunks = list(self._every_chunk())
         looked_up = {c.row_group for c in chunks if c.row_group in units and c.compressed_bytes > whole}
         answers = answer.answers(self._file.unit_facts(self._column, literals, looked_up), explain=False)
-        answered = {candidates.row_group: candidates for candidates in self.of_units(wanted, literals, answers)}
+        answered = {candidates.row_group: candidates for candidates in self.of_units(wanted, answers)}
         for chunk in chunks:
             group, rows = chunk.row_group, footer.row_group(chunk.row_group).rows
             in_units = group in units
