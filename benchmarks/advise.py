@@ -18,9 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bloomcli.advice.measure import measure
-from bloomcli.commands.options import AdviseOptions
-from bloomcli.datasets.engine import choose_engine
+import bloomcli
 
 ROWS: Final = 2000
 
@@ -65,7 +63,7 @@ def main() -> None:
     chosen = parser.parse_args()
     write(chosen.folder, chosen.files)
     started, before = time.perf_counter(), seconds_of_processor()
-    report = measure(choose_engine(), [str(chosen.folder)], AdviseOptions())
+    report = bloomcli.advise(chosen.folder)
     print(f"{report.files} files, {report.row_groups} row groups, {len(report.columns)} columns")
     print(f"{report.sampled_row_groups} row groups sampled")
     print(f"{time.perf_counter() - started:.1f} s, {seconds_of_processor() - before:.1f} s of processor time")

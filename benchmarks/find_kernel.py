@@ -72,8 +72,11 @@ def _works(bits: np.ndarray, orders: tuple[np.ndarray, np.ndarray]) -> list[Call
     places = [
         ((((order >> np.uint64(32)) * blocks) >> np.uint64(32)) * np.uint64(4)).astype(np.int64) for order in orders
     ]
-    out = np.empty(len(orders[0]), dtype=np.uint64)
+    out, flags = np.empty(len(orders[0]), dtype=np.uint64), bytearray(len(orders[0]))
     return [
-        *(lambda order=order: kernels.sbbf_find(packed, memoryview(order).cast("B"), len(order)) for order in orders),
+        *(
+            lambda order=order: kernels.sbbf_check(packed, memoryview(order).cast("B"), len(order), flags)
+            for order in orders
+        ),
         *(lambda place=place: np.take(bits, place, out=out, mode="clip") for place in places),
     ]
