@@ -174,8 +174,8 @@ class Footer:
 
     @cached_property
     def column_count(self) -> int:
-        """The number of leaf columns; taken from a row group, if the file has one, without decoding the schema."""
-        return len(self.row_group(0).chunks) if self.row_group_count else len(self.columns)
+        """The number of leaf columns."""
+        return len(self.columns)
 
     def group_struct(self, index: int) -> Struct:
         """One row group's metadata, walked; the latest is kept, because each of its columns asks for it."""
@@ -203,28 +203,20 @@ class Footer:
 
     def check_groups(self) -> None:
         """Raise CorruptFile if a row group doesn't have a chunk for each leaf column."""
-        leaves = len(self.columns)
-        for index in range(self.row_group_count):
-            chunks = len(self.row_group(index).chunks)
-            if chunks != leaves:
-                raise self.location.fault(
-                    f"row group {index} has {words.counted(chunks, 'column chunk')}, the schema has {leaves} leaves",
-                    self._groups[index],
-                    f"row_groups[{index}].columns",
-                )
+        for _ in self.chunk_keys(set()):
+            pass
 
     def chunk_keys(self, columns: set[int] | None = None, row_group: int | None = None) -> Iterator[ChunkKey]:
         """Yield the keys of chunks in file order: of all columns or of these leaf ordinals, of all row groups or of
         one; then no other is walked. Raises CorruptFile where row groups lack a chunk."""
         everything = range(self.column_count)
         chosen = everything if columns is None else sorted(c for c in columns if c in everything)
-        if columns is not None and len(chosen) < len(columns):
-            self.check_groups()  # perhaps all row groups lack a column of the schema
         for index in range(self.row_group_count) if row_group is None else [row_group]:
-            group = self.row_group(index)
-            if len(group.chunks) != self.column_count:
+            chunks = len(self.row_group(index).chunks)
+            if chunks != self.column_count:
                 raise self.location.fault(
-                    f"row group {index} has {len(group.chunks)} of {self.column_count} column chunks",
+                    f"row group {index} has {words.counted(chunks, 'column chunk')}, the schema has "
+                    f"{words.counted(self.column_count, 'leaf column')}",
                     self._groups[index],
                     f"row_groups[{index}].columns",
                 )
@@ -335,11 +327,6 @@ class Footer:
         """
         if metadata is None:
             metadata = self.metadata(key)
-        if len(self.columns) != self.column_count:
-            raise self._location_of(key).fault(
-                f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)}",
-                self._start_of(key),
-            )
         column = self.columns[key.column]
         if not metadata.has_metadata:
             if not metadata.encrypted:
@@ -376,8 +363,6 @@ class Footer:
 
     def is_sound(self, key: ChunkKey, metadata: ChunkMetadata) -> bool:
         """Whether a chunk has all that parquet.thrift requires, and is neither encrypted nor in another file."""
-        if len(self.columns) != self.column_count:
-            return False
         return metadata.sound(spec.ENUMS["Type"].get(self.columns[key.column].physical, -1), parquet_limits.LIST_MAX)
 
     def check(self, key: ChunkKey, metadata: ChunkMetadata) -> None:
@@ -490,10 +475,8 @@ class Footer:
 
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which a reader can skip."""
-        group = self.row_group(index)
-        return group.compressed_bytes or sum(
-            self.chunk(ChunkKey(index, ordinal)).compressed_bytes for ordinal in range(len(group.chunks))
-        )
+        stated = self.row_group(index).compressed_bytes
+        return stated or sum(self.chunk(key).compressed_bytes for key in self.chunk_keys(None, index))
 
 
 def filter_offset(metadata: ChunkMetadata) -> int | None:

@@ -266,7 +266,6 @@ class ParquetSearch(ColumnSearch):
             column.untyped is not None
             or footer.signed
             or column.physical == "BOOLEAN"
-            or len(footer.columns) != footer.column_count
             or wanted.nan is not None
             or any(literal.unknowable is not None for literal in literals or ())
             or not (bounded or any(chunk.bloom_filter_offset is not None for chunk in self._every_chunk()))

@@ -243,7 +243,7 @@ def test_filters_of_columns_that_the_schema_does_not_have_are_reported(path: Pat
     edit(path, change)
     before = path.read_bytes()
     for command in (bloomcli.remove, bloomcli.fold):
-        with pytest.raises(CorruptFile, match="row groups have 2 column chunks, the schema has 1"):
+        with pytest.raises(CorruptFile, match="row group 0 has 2 column chunks, the schema has 1 leaf column"):
             command(path, in_place=True)
     assert path.read_bytes() == before
 
