@@ -152,16 +152,17 @@ def quoted(path: str) -> str:
     return shlex.quote(argument(path))
 
 
-def on_table(hint: str | None, table: str) -> str | None:
+def on_table(hint: str | None, table: str, engine: tuple[str, ...] = ()) -> str | None:
     """A hint whose command works on a table instead of a file.
 
     Args:
         hint: the hint; None stays None, and a hint without a command stays as it is.
         table: the table's name in Spark SQL. A command that already has a table keeps it.
+        engine: the options of the Spark session that knows the name.
     """
     if not isinstance(hint, Hint) or hint.command.table is not None:
         return hint
-    return hint.with_command(hint.command._replace(table=table))
+    return hint.with_command(hint.command._replace(table=table, options=(*hint.command.options, *engine)))
 
 
 def joined(hints: Iterable[str]) -> str | None:

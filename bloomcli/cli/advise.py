@@ -132,14 +132,7 @@ def _source(dataset: Dataset, chosen: AdviseOptions, runs: Engine) -> Source:
     """The files, as the commands in the report name them."""
     from bloomcli.advice.command_line import of_paths, of_table, reader_options
 
-    engine: list[str] = []
-    if dataset.engine == "spark" and dataset.table is None:
-        engine += ["--engine", "spark"]
-    if dataset.master is not None:
-        engine += ["--master", dataset.master]
-    for setting in dataset.conf:
-        engine += ["--conf", setting]
-    readers = reader_options(chosen)
+    engine, readers = dataset.engine_words, reader_options(chosen)
     if dataset.table is not None:
         from bloomcli.tables.reading import TableEngine
 

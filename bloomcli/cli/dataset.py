@@ -22,7 +22,7 @@ from bloomcli.commands.option import ENCRYPTION, OUTPUT, RUN, TABLES
 from bloomcli.commands.options import AddOptions, Options, TableOptions, WriteOptions
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.hints import listed
-from bloomcli.model.paths import shown
+from bloomcli.model.paths import shown, shown_setting
 from bloomcli.storage.names import read_list
 from bloomcli.storage.os_errors import hint, reason
 from bloomcli.storage.registry import read_file
@@ -64,6 +64,13 @@ class Dataset:
         if self.table is None and self.files_from is None and self.engine == "local" and not is_dataset(self.paths):
             return self.paths[0]
         return None
+
+    @property
+    def engine_words(self) -> tuple[str, ...]:
+        """The options of Spark, for command lines in reports. Values that may be secret are hidden."""
+        engine = ("--engine", "spark") if self.engine == "spark" and self.table is None else ()
+        master = () if self.master is None else ("--master", self.master)
+        return (*engine, *master, *(word for pair in self.conf for word in ("--conf", shown_setting(pair))))
 
 
 def read_named(source: str) -> bytes:
@@ -271,7 +278,7 @@ def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
         return engine
     from bloomcli.tables.reading import table_engine
 
-    return table_engine(engine, dataset.table)
+    return table_engine(engine, dataset.table, dataset.engine_words)
 
 
 def _say_tables(tables: Sequence[ManagedTable]) -> None:
@@ -434,11 +441,11 @@ def _check_changes(arguments: dict[str, Any], table: str) -> None:
 
 
 def _given_words(values: Mapping[str, Any]) -> Iterator[str]:
-    """The other options of the running command as words, without keys and settings, which may be secret."""
-    for param, flag in given_options(but={"table", "columns", "conf"}):
+    """The other options of the running command as words, without keys and without secret values of settings."""
+    for param, flag in given_options(but={"table", "columns"}):
         if getattr(param, "group", ENCRYPTION) != ENCRYPTION:
             value = values[str(param.name)]
             for word in value if isinstance(value, tuple) else (value,):
                 yield flag
                 if not isinstance(word, bool):
-                    yield listed(word) if param.name == "exclude" else str(word)
+                    yield {"exclude": listed, "conf": shown_setting}.get(str(param.name), str)(word)

@@ -223,6 +223,7 @@ def _next(dataset: Dataset, target: Path) -> str:
         words += ["--table", dataset.table.table]
     if dataset.files_from is not None:
         words += ["--files-from", dataset.files_from]
+    words += dataset.engine_words
     with convert_os_errors(target):
         policy = find(Path())
         other = policy is None or not policy.samefile(target)

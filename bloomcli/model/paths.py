@@ -15,6 +15,7 @@ _SECRET: Final = re.compile(
     r"[\w.-]*(?:=|%3D)"
 )
 """A parameter of a query that holds a secret."""
+_SECRET_SETTING: Final = re.compile(r"(?i)secret|passw|pwd|token|credential|key")
 _HIDDEN: Final = "***"
 
 
@@ -37,6 +38,12 @@ def shown(path: str) -> str:
     web = start[1].lower() in {"http", "https"}
     name, ending = _without_query(rest, web)
     return f"{start[0]}{_without_user(name, web)}{ending}"
+
+
+def shown_setting(setting: str) -> str:
+    """A setting of Spark, ``KEY=VALUE``, without a value that may be secret."""
+    name, _, value = setting.partition("=")
+    return f"{name}={_HIDDEN if _SECRET_SETTING.search(setting) else shown(value)}"
 
 
 def without_secrets(text: str, uri: str) -> str:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import BloomError, UnreadableError
+from bloomcli.model.paths import shown_setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,14 +115,16 @@ def settings(kind: str) -> tuple[str, ...]:
 
 
 def library_hint(session: Any, kind: str, name: str) -> str:
-    """The hint for a session without a format's library: a command line with its settings.
+    """The hint for a session without a format's library: a command line with its settings, after those of catalogs.
 
     Args:
         session: the session.
         kind: ``iceberg`` or ``delta``.
         name: the table's name.
     """
-    command = shlex.join(["bloom", "inspect", "--table", name, *settings(kind)])
+    catalogs = [pair for pair in session.sparkContext.getConf().getAll() if pair[0].startswith("spark.sql.catalog.")]
+    given = [word for pair in sorted(catalogs) for word in ("--conf", shown_setting("=".join(pair)))]
+    command = shlex.join(["bloom", "inspect", "--table", name, *given, *settings(kind)])
     here = str(session.version)
     other = "" if here.startswith(f"{_SPARK}.") else f"`pip install 'pyspark=={_SPARK}.*'`, as this is Spark {here}; "
     return f"{other}`{command}`; in Python, give the settings to SparkSession.builder.config; see docs/tables.md"

@@ -110,6 +110,8 @@ class TableEngine:
     """A condition in SQL: files in which no row can meet it are left out."""
     from_properties: bool = False
     """`validate` requires the filters that the table's properties request."""
+    words: tuple[str, ...] = ()
+    """The options of the Spark session, for command lines in hints."""
     _remarks: tuple[str, ...] = field(default=(), init=False, repr=False)
     _files: dict[str, DataFile] = field(default_factory=dict, init=False, repr=False)
     """The listed files by the paths of their rows."""
@@ -154,22 +156,23 @@ class TableEngine:
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks on the executors. Raises UsageError if all files refuse the request for the same reason."""
         report = self.engine.run(tasks, on_row=on_row)
-        if (refusal := _common_refusal(report, self.table.name)) is not None:
+        if (refusal := _common_refusal(report, self.table.name, self.words)) is not None:
             raise refusal
         return replace(
             report,
             command=self._command,
-            rows=tuple(_with_table(row, self.table.name_in_sql) for row in report.rows),
+            rows=tuple(_with_table(row, self.table.name_in_sql, self.words) for row in report.rows),
             table=table_facts(self.table),
             version_before=self.table.version,
             remarks=(*([] if (text := read_from(self.table)) is None else [text]), *self._remarks, *report.remarks),
         )
 
 
-def table_engine(engine: Engine, options: TableOptions) -> TableEngine:
-    """Make the engine for the snapshot that options name. Raises: as `open_table` or `open_snapshot`."""
+def table_engine(engine: Engine, options: TableOptions, words: tuple[str, ...] = ()) -> TableEngine:
+    """Make the engine for the snapshot that options name. `words`: of the engine, for hints. Raises: as `open_table`
+    or `open_snapshot`."""
     table = opened(engine, options)
-    return TableEngine(table, engine, options.where, options.from_properties)
+    return TableEngine(table, engine, options.where, options.from_properties, words)
 
 
 def opened(engine: Engine, options: TableOptions) -> TableSnapshot:
@@ -187,18 +190,18 @@ def read_from(table: TableSnapshot) -> str | None:
     return None if table.origin is None else f"read without Spark: {table.origin}"
 
 
-def _with_table(row: FileRow, table: str) -> FileRow:
+def _with_table(row: FileRow, table: str, words: tuple[str, ...]) -> FileRow:
     """The row with hints for the table instead of the file."""
-    findings = tuple(replace(finding, hint=on_table(finding.hint, table)) for finding in row.findings)
-    return replace(row, findings=findings, hint=on_table(row.hint, table))
+    findings = tuple(replace(finding, hint=on_table(finding.hint, table, words)) for finding in row.findings)
+    return replace(row, findings=findings, hint=on_table(row.hint, table, words))
 
 
-def _common_refusal(report: DatasetReport, table: str) -> UsageError | None:
+def _common_refusal(report: DatasetReport, table: str, words: tuple[str, ...]) -> UsageError | None:
     """The common error of a request that files refuse, such as a value that isn't of the column's type: one error for
     the table instead of one for each file. None if files refuse it for several reasons, or none refuses it."""
     rows = [row for row in report.rows if row.exit_code == UsageError.exit_code and row.error is not None]
     messages = {(row.error or "").removeprefix(f"{row.path}: ") for row in rows}
     if len(messages) != 1:
         return None
-    hints = {on_table(row.hint, table) for row in rows}
+    hints = {on_table(row.hint, table, words) for row in rows}
     return UsageError(messages.pop(), path=table, hint=hints.pop() if len(hints) == 1 else None)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import deltalake
@@ -24,12 +25,17 @@ from support import iceberg_metadata
 from support.cli import Bloom
 
 import bloomcli
+from bloomcli.commands.options import ValidateOptions
+from bloomcli.datasets.engine import LocalEngine, plan_files, run_tasks
 from bloomcli.errors import BloomError, UsageError, install
+from bloomcli.model.paths import shown_setting
 from bloomcli.model.table_statistics import Kind
 from bloomcli.tables.base import Leaf
 from bloomcli.tables.conditions import Condition
 from bloomcli.tables.delta.statistics import CHAR, statistics_of
+from bloomcli.tables.java import library_hint
 from bloomcli.tables.opening import open_snapshot
+from bloomcli.tables.reading import TableEngine
 
 _ALONE = """
 import sys
@@ -90,11 +96,51 @@ def test_the_hint_of_a_change_keeps_what_was_asked_for_and_shows_no_key(table: s
     code, _, err = alone("add", *asked, *secret, "-c", "id,name", "--table", table)
     hint = shlex.split(err.split("hint: ")[1])
     assert (code, hint[:4]) == (2, ["bloom", "add", "--table", f"delta.`{table}`"])
-    assert hint[-len(asked) - 2 :] == [*asked, "--columns", "id,name"]
+    at = hint.index("spark.password=***")
+    assert hint[at - 1] == "--conf"
+    assert [*hint[-len(asked) - 4 : at - 1], *hint[at + 1 :]] == [*asked, "--columns", "id,name"]
+    assert hint.count("spark.password=***") == 1
     assert "00112233" not in err
     assert "secret" not in err
     _, _, err = alone("remove", "-n", "--table", table)
     assert err.splitlines()[-1].endswith(" --dry-run")
+
+
+def test_hints_for_a_table_have_the_settings_of_the_session_that_knows_its_name(table: str) -> None:
+    words = ("--master", "local[1]", "--conf", "spark.sql.catalog.ice=a.b.Catalog")
+    engine = TableEngine(open_snapshot(table), LocalEngine(jobs=1), words=words)
+    report = run_tasks(engine, plan_files(engine, (), ValidateOptions(require=["id"])))
+    hints = {shlex.join(shlex.split(str(finding.hint).strip("`"))) for row in report.rows for finding in row.findings}
+    assert hints == {shlex.join(["bloom", "add", "--table", f"delta.`{table}`", *words, "--columns", "id"])}
+    conf = {"spark.sql.catalog.ice": "a.b.Catalog", "spark.sql.catalog.ice.token": "0123", "spark.app.name": "bloom"}
+    session = SimpleNamespace(version="4.1.0", sparkContext=SparkConf(conf))
+    words = ("--conf", "spark.sql.catalog.ice=a.b.Catalog", "--conf", "spark.sql.catalog.ice.token=***")
+    assert shlex.join(["--table", "ice.db.t", *words]) in library_hint(session, "iceberg", "ice.db.t")
+    assert "spark.app.name" not in library_hint(session, "iceberg", "ice.db.t")
+
+
+class SparkConf(dict[str, str]):
+    """Spark's settings as a context returns them."""
+
+    def getConf(self) -> SparkConf:  # noqa: N802
+        return self
+
+    def getAll(self) -> list[tuple[str, str]]:  # noqa: N802
+        return list(self.items())
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("spark.sql.catalog.ice.uri=http://h:1/a", None),
+        ("spark.sql.catalog.ice.uri=thrift://u:p@h:1", "spark.sql.catalog.ice.uri=thrift://***@h:1"),
+        ("spark.hadoop.fs.s3a.secret.key=0123", "spark.hadoop.fs.s3a.secret.key=***"),
+        ("spark.hadoop.fs.azure.account.key.a=0123", "spark.hadoop.fs.azure.account.key.a=***"),
+        ("spark.driver.extraJavaOptions=-DtrustStorePassword=x", "spark.driver.extraJavaOptions=***"),
+    ],
+)
+def test_command_lines_show_no_setting_that_may_be_secret(setting: str, said: str | None) -> None:
+    assert shown_setting(setting) == (said or setting)
 
 
 def test_functions_read_a_table_as_the_commands_do(table: str) -> None:
