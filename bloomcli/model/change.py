@@ -65,7 +65,8 @@ class StructureChange:
     problems: tuple[str, ...] = ()
     """What was wrong with the structure before."""
     reason: str | None = None
-    """Why a missing structure isn't added (``keep``), or a wrong one is taken out (``remove``)."""
+    """Why a missing structure isn't added (``keep``), a wrong one is taken out (``remove``), or new statistics have
+    no bounds; in a dry run of ``add``, where the structure isn't added, which only the values show."""
     pages: int | None = None
     """Of a page index that was written: the number of data pages."""
     page_bytes: int | None = None

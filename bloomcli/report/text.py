@@ -263,6 +263,8 @@ def _structure_grid(report: ChangeReport) -> Grid:
         return f"{size(total(alike, 'lookup_bytes'))} of {size(total(alike, 'page_bytes'))}"
 
     what = "what is wrong" if report.dry_run else "what was wrong"
+    if not any(structure.problems for structure in report.structures):
+        what = "remark"
     columns: Columns[list[StructureChange]] = [
         (Head("column"), lambda alike: alike[0].column or "all"),
         (Head("structure"), lambda alike: _named(alike[0].structure)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,12 @@ def test_the_report_says_what_a_lookup_reads_and_what_is_left_out(bloom: Bloom, 
     assert "a lookup reads" in done.out
     assert "2 offset indexes added, 1 column index added" in done.out
     assert "left out: column index of ts, its type has no defined order" in done.out
+    pq.write_table(pa.table({"f": [math.nan] * 9}), tmp_path / "nan", write_statistics=False)
+    planned = bloom("repair", tmp_path / "nan", "--add", "page-index", "--add", "statistics", "--dry-run").out
+    assert "not where a page has no value but NaN" in planned
+    done = bloom("repair", tmp_path / "nan", "--add", "statistics", "-o", tmp_path / "out")
+    assert "no bounds: its values are all NaN" in done.out
+    assert "what " not in planned + done.out, "nothing is or was wrong"
 
 
 def test_csv_and_json_have_each_structure(bloom: Bloom, path: Path) -> None:

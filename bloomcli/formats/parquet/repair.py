@@ -220,16 +220,18 @@ class Maker:
         """Compressed bytes of the values that are read."""
         return self.chunk.compressed_bytes if self.decodes else 0
 
-    @property
-    def may_lack(self) -> bool:
-        """Whether none of the structures that are added may have a right value: those that an earlier repair left out
-        are missing still."""
-        if STATISTICS in self.structures and self.metadata.null_count is None:
-            return False
-        if OFFSET_INDEX in self.structures and not self._column.max_repetition_level:
-            return False  # a row begins with each value, and so with each page
-        without_bytes = self._column.physical == "BYTE_ARRAY" and kind_of(self._column) == "DECIMAL"  # values may be
-        return OFFSET_INDEX in self.structures or has_floats(self._column) or without_bytes
+    def doubt(self, structure: str) -> str | None:
+        """Where a structure that is added has no right value, which only reading shows; None if it surely has one."""
+        if structure == STATISTICS and self.metadata.null_count is None:
+            return None  # the null count is added in any case
+        if structure != STATISTICS and OFFSET_INDEX in self.structures and self._column.max_repetition_level:
+            return "not where a page begins within a row"
+        if structure == OFFSET_INDEX:
+            return None  # a row begins with each value, and so with each page
+        if has_floats(self._column):
+            return f"not where {'all values are' if structure == STATISTICS else 'a page has no value but'} NaN"
+        without_bytes = self._column.physical == "BYTE_ARRAY" and kind_of(self._column) == "DECIMAL"
+        return "not where the least or greatest value has no bytes" if without_bytes else None
 
     def run(self, *, adds: bool) -> Maker:
         """Make the structures, without keeping what was measured. Raises CorruptFile, UnsupportedError; Stopped soon
@@ -319,6 +321,7 @@ class Maker:
         if structure == STATISTICS:
             reason = self._put_statistics(mends=bool(problems))
             action = action if self.values else "keep"
+            reason = f"no bounds: {reason}" if reason is not None and action != "keep" else reason
         elif structure == GEOSPATIAL:
             claimed = geospatial_claims(self._filters.footer.meta_struct(self.key), self._column)
             if claimed is not None and self.measured.shapes is not None:
@@ -501,7 +504,7 @@ class RepairPlan(Change):
         self.filters = filters
         self._orders = Orders(filters.footer, adds=bool(repair.add))
         self._work = list(self._choose())
-        self._planned = not repair.add or all(maker.may_lack for maker in self._work)
+        self._planned = not repair.add or all(all(map(maker.doubt, maker.structures)) for maker in self._work)
         """Whether the structures are made already."""
         if self._planned:
             filters.source.will_read(map(chunk_range, (maker.chunk for maker in self._work)))
@@ -625,12 +628,12 @@ class RepairPlan(Change):
         if self._planned:
             return (*(structure_change for maker in self._work for structure_change in maker.changes), *self._left)
         planned = (
-            (maker.chunk, structure)
+            change(maker.chunk, structure, "add", reason=maker.doubt(structure))
             for maker in self._work
             for structure in STRUCTURES
             if structure in maker.structures
         )
-        return (*(change(chunk, structure, "add") for chunk, structure in planned), *self._left)
+        return (*planned, *self._left)
 
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]

@@ -331,6 +331,21 @@ def test_a_second_run_adds_nothing_where_the_first_found_no_right_value(tmp_path
     assert path.read_bytes() == before
 
 
+def test_a_dry_run_says_where_a_structure_is_not_added_which_only_the_values_show(tmp_path: Path) -> None:
+    lists = [[1.5], [math.nan]] * 50
+    path = write(tmp_path / "in", pa.table({"id": range(100), "f": [math.nan] * 100, "n": lists}))
+    planned = bloomcli.repair(path, add=BOTH, dry_run=True)
+    only_nan, within = "not where a page has no value but NaN", "not where a page begins within a row"
+    assert {(one.column, one.structure): one.reason for one in planned.structures if one.reason} == {
+        ("f", "statistics"): "not where all values are NaN",  # the null count is there
+        ("f", "column_index"): only_nan,
+        ("n.list.element", "column_index"): within,
+        ("n.list.element", "offset_index"): within,
+    }
+    done = {(one.column, one.structure): one for one in bloomcli.repair(path, add=BOTH, in_place=True).structures}
+    assert {done["f", name].action for name in ("column_index", "statistics")} == {"keep"}
+
+
 def decimals(path: Path, values: list[bytes], low: bytes | None = None) -> Path:
     """A file with a decimal of the type BYTE_ARRAY, without statistics or with a minimum."""
     write(path, pa.table({"d": pa.array(values, pa.binary())}), use_dictionary=False, compression="none")
@@ -353,8 +368,9 @@ def test_a_decimal_without_bytes_is_no_bound(tmp_path: Path, values: list[bytes]
     assert actions(report, "statistics") == {("d", "add")}  # the null count
     assert actions(report, "column_index") == {("d", "keep")}
     assert actions(report, "offset_index") == {("d", "add")}
-    (reason,) = {one.reason for one in report.structures} - {None}
-    assert "a decimal without bytes" in reason
+    reasons = {one.structure: one.reason for one in report.structures}
+    assert reasons["statistics"] == f"no bounds: {reasons['column_index']}"
+    assert "a decimal without bytes" in (reasons["column_index"] or "")
     meta = footers.meta(footers.tree(path.read_bytes()), 0, 0)
     assert {MAX_VALUE, MIN_VALUE}.isdisjoint(meta[12][1])
     assert findings(path) == []
