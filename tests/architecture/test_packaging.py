@@ -50,30 +50,20 @@ def test_a_wheel_works_in_a_venv_without_a_compiler(tmp_path: Path, tmp_path_fac
     docs = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*") if path.is_file()}
     assert docs | {f"man/{path.name}" for path in (ROOT / "man").iterdir()} <= packed
     folder = tmp_path / "venv"
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     python = folder / "bin" / "python"
     # a compiler would fail, and dependencies come from here: nothing is downloaded
     env = os.environ | {"CC": "/bin/false", "CXX": "/bin/false"}
     env.pop("PYTHONPATH", None)  # Spark's tests set it, and pip would find this checkout installed there
-    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", wheel], check=True, env=env)
+    install = ["pip", "--python", python, "install", "-q", "--no-deps", wheel]
+    subprocess.run([sys.executable, "-m", *install], check=True, env=env)
     env["PYTHONPATH"] = sysconfig.get_path("purelib")
     assert (folder / "share" / "man" / "man1" / "bloom-add.1").is_file()
-    fixture = ROOT / "fixtures" / "parquet" / "orders.parquet"
-    bloom = folder / "bin" / "bloom"
-    out = tmp_path / "out.parquet"
-    add = [bloom, "add", fixture, "-c", "id", "-o", out]
-    subprocess.run(add, check=True, env=env, cwd=tmp_path, capture_output=True)
-    done = subprocess.run(
-        [bloom, "probe", out, "42"], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode in {0, 1}, done.stderr
-    assert "min/max" in done.stdout
     (script,) = re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     empty = tmp_path / "empty"
     empty.mkdir()
-    env["PATH"] = f"{bloom.parent}{os.pathsep}{env['PATH']}"
-    for _ in range(2):
-        subprocess.run(["bash", "-e"], input=script, check=True, env=env, cwd=empty, capture_output=True, text=True)
+    env["PATH"] = f"{python.parent}{os.pathsep}{env['PATH']}"
+    subprocess.run(["bash", "-e"], input=script, check=True, env=env, cwd=empty, capture_output=True, text=True)
     assert [path.name for path in empty.iterdir()] == ["orders.parquet"]
 
 

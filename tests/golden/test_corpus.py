@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bloomcli
-from bloomcli.model.file import Presence, Severity
+from bloomcli.model.file import Presence
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +35,3 @@ def test_every_value_that_arrow_reads_may_be_there_and_others_are_absent(path: P
     presence = {total.value: total.presence for total in bloomcli.probe(path, stored + absent).totals}
     assert {presence[value] for value in stored} == {Presence.MAYBE}
     assert {presence[value] for value in absent} == {Presence.ABSENT}
-
-
-def test_a_deep_check_finds_only_that_no_length_is_written(path: Path) -> None:
-    report = bloomcli.validate(path, deep=True)
-    assert report.ok
-    assert report.values_checked > 0
-    assert [(f.id, f.severity) for f in report.findings] == [("filter-no-length", Severity.NOTE)]

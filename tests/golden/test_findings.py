@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.golden import files
+from support.golden import ORC, files
 
 import bloomcli
-from bloomcli.errors import UnsupportedError
 from bloomcli.model.file import Severity
 
 Found = set[tuple[str, str | None]]
@@ -31,18 +30,22 @@ SHALLOW: Final[dict[str, Found]] = {
 }
 """By file; nothing is found in the others."""
 VALUES: Final[dict[str, Found]] = {
+    # ORC C++ hashes tinyints from the buffer that it has packed over them (ByteColumnWriter::add), and pyarrow
+    # hands it negative nanoseconds for moments before 1970, so that milliseconds are rounded up
     "cpp_types.orc": {("value-missing", "tiny"), ("value-missing", "moment")},
+    # ORC C++ hashes a char's padded length from the buffer that isn't padded (CharColumnWriter::add)
     "pyorc_types.orc": {("value-missing", "code")},
 }
 """What only values show."""
 ENCRYPTED: Final = "pyarrow_encrypted_footer.parquet"
+"""Nothing can be said of it without its key."""
 
 CORPUS: Final[dict[str, Found]] = {
     "dict-page-offset-zero.parquet": set(),
     "data_index_bloom_encoding_stats.parquet": {("filter-no-length", "String")},
     "TestOrcFile.emptyFile.orc": set(),
     "TestOrcFile.testPredicatePushdown.orc": set(),
-    "bad_bloom_filter_1.6.0.orc": {("filter-untrusted", None)},
+    "bad_bloom_filter_1.6.0.orc": {("filter-untrusted", "id"), ("filter-untrusted", "name")},
     "decimal.orc": set(),
     "orc_split_elim_new.orc": set(),
 }
@@ -54,6 +57,8 @@ def found(path: Path, *, deep: bool) -> Found:
     """Rules and columns; what is said against a whole file, and not noted, is what counts."""
     report = bloomcli.validate(path, deep=deep)
     assert report.ok == all(f.severity is Severity.NOTE for f in report.findings)
+    if path.name in CORPUS:
+        assert bool(report.filters_checked) == (path.name in FILTERED)
     return {(f.id, f.column) for f in report.findings}
 
 
@@ -64,32 +69,20 @@ def test_a_fixture_has_exactly_what_is_known_to_be_wrong_with_it(path: Path) -> 
 
 
 def test_every_file_that_something_is_known_of_is_there() -> None:
-    names = {path.name for path in files()}
-    assert {*SHALLOW, *VALUES, ENCRYPTED} <= names
-    assert len(names) > 25
-
-
-def test_of_an_encrypted_footer_nothing_can_be_said() -> None:
-    (path,) = [p for p in files() if p.name == ENCRYPTED]
-    for deep in (False, True):
-        with pytest.raises(UnsupportedError, match="encrypted"):
-            bloomcli.validate(path, deep=deep)
+    assert {*SHALLOW, *VALUES, ENCRYPTED} <= {path.name for path in files()}
 
 
 @pytest.mark.parametrize("deep", [False, True])
 def test_a_file_of_the_corpus_has_exactly_what_is_known_to_be_wrong_with_it(corpus: Path, deep: bool) -> None:
-    names = {p.name for p in corpus.iterdir() if p.suffix in {".parquet", ".orc", ".mosaic"}}
-    assert names == set(CORPUS)
-    for name, expected in CORPUS.items():
-        report = bloomcli.validate(corpus / name, deep=deep)
-        assert {(f.id, None if f.id == "filter-untrusted" else f.column) for f in report.findings} == expected, name
-        assert bool(report.filters_checked) == (name in FILTERED)
+    paths = [p for p in corpus.iterdir() if p.suffix in {".parquet", ".orc", ".mosaic"}]
+    assert {path.name: found(path, deep=deep) for path in paths} == CORPUS
 
 
-def test_the_corpus_file_of_the_bad_writer_is_untrusted_in_every_column(corpus: Path) -> None:
-    path = corpus / "bad_bloom_filter_1.6.0.orc"
-    filtered = {fact.column for fact in bloomcli.inspect(path).filters}
-    for deep in (False, True):
-        findings = bloomcli.validate(path, deep=deep).findings
-        assert {f.column for f in findings} == filtered
-        assert {f.severity for f in findings} == {Severity.WARNING}
+@pytest.mark.parametrize("name", VALUES)
+def test_replaced_filters_hold_every_value_that_orc_cpp_lost(name: str, tmp_path: Path) -> None:
+    wrong = sorted({column for _, column in VALUES[name] if column})
+    report = bloomcli.add(ORC / name, wrong, output=tmp_path / "f.orc", replace=True)
+    assert {c.action for c in report.changes} == {"replace"}
+    checked = bloomcli.validate(tmp_path / "f.orc", deep=True)
+    assert checked.findings == ()
+    assert checked.values_checked > sum(c.values or 0 for c in report.changes)

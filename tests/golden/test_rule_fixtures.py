@@ -7,7 +7,6 @@ request. Both hold the same rows. The fault is usually in one place, and the fin
 from __future__ import annotations
 
 import ast
-import json
 import re
 import shlex
 import shutil
@@ -265,36 +264,6 @@ def test_the_two_hold_the_same_rows(rule: str, ending: str, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_every_pair_is_distinguished_from_its_neighbour_on_the_command_line(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    policy = tmp_path / "bloom.toml"
-    policy.write_text("\n".join(part(asked) for asked in sorted(RULE_PAIRS.glob("*/asked.toml"))))
-    files = [p for rule, ending in PAIRS for p in (path(rule, f"broken.{ending}"), path(rule, f"sound.{ending}"))]
-    with_values = [p for p in files if p.suffix != f".{ALONE}"]
-    for deep, named, paths in ((False, [RULE_PAIRS], files), (True, with_values, with_values)):
-        code = run([*map(str, ["validate", *named, "--policy", policy, "--format", "json"]), *["--deep"] * deep])
-        out, err = capfd.readouterr()
-        assert (code, err) == (1, "")
-        report = json.loads(out)
-        assert (report["files"], report["failed"]) == (len(paths), 0)
-        findings = [
-            f
-            for f in report["findings"]
-            if f["id"] != "footer-unverified" or Path(f["path"]).parent.name not in ENCRYPTED
-        ]
-        found = {(Path(f["path"]), f["id"]) for f in findings}
-        reported = {file for file, _ in found}
-        silent = {p for p in paths if p.stem == "broken" and p not in reported}
-        assert {p for p in reported if p.stem == "sound"} == set()
-        assert {p.parent.name for p in silent} == (set() if deep else DEEP)
-        assert {(p, p.parent.name) for p in reported} <= found
-        assert {id_ for p, id_ in found if id_ != p.parent.name} == ({"value-missing"} if deep else set())
-        by_rule = {f["id"]: f["severity"] for f in findings}
-        assert all(by_rule[id_] == RULES[id_].severity for id_ in by_rule if deep or id_ not in LATER)
-
-
-@pytest.mark.slow
 def test_the_recipes_write_these_very_bytes_with_the_engines_that_the_manifest_names(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -360,15 +329,6 @@ def gives_id(call: ast.Call, function: ast.FunctionDef) -> bool:
         or (isinstance(value, ast.Name) and value.id == "id" and "id" in required)
         for value in named
     )
-
-
-def part(asked: Path) -> str:
-    """A rule's policy as the part of another for the rule's files alone."""
-    keys = tomllib.loads(asked.read_text())
-    if "table-schema" in keys:
-        keys["table-schema"] = str(asked.with_name(keys["table-schema"]))
-    lines = [f"{key} = {json.dumps(value)}" for key, value in {"paths": [f"{asked.parent}/**"], **keys}.items()]
-    return "\n".join(["[[files]]", *lines, ""])
 
 
 def rows(of: Path, bare: Path) -> list[dict[str, Any]]:

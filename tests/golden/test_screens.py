@@ -7,21 +7,17 @@ from pathlib import Path
 import pytest
 from support import screens
 
-CASES = [(command, columns) for command in screens.SESSIONS for columns in screens.WIDTHS]
-_LONG = {"advise", "trial"}
-"""Commands that measure: their screens take seconds."""
-
 
 def test_every_command_has_its_screens_and_none_is_left_over() -> None:
     from bloomcli.cli import COMMANDS
 
     assert set(screens.SESSIONS) == set(COMMANDS)
-    assert sorted(screens.DATA.iterdir()) == sorted(screens.kept(*case) for case in CASES)
+    assert sorted(screens.DATA.iterdir()) == sorted(screens.kept(*case) for case in screens.CASES)
 
 
 @pytest.mark.parametrize(
     ("command", "columns"),
-    [pytest.param(*case, marks=pytest.mark.slow if case[0] in _LONG else ()) for case in CASES],
+    [pytest.param(*case, marks=pytest.mark.slow if case[0] in screens.LONG else ()) for case in screens.CASES],
 )
 def test_screens_are_what_is_kept(command: str, columns: int, tmp_path: Path) -> None:
     screens.make(tmp_path)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import blooms
-from support.tables import CASES, COMPRESSIONS, MAP, packed, write
+from support.tables import CASES, MAP, packed, write
 
 import bloomcli
 from bloomcli.filters.split_block import SplitBlockFilter
@@ -96,8 +96,7 @@ CATEGORIES = {
 }
 
 
-@pytest.mark.parametrize("page_version", [1, 2])
-@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize(("page_version", "compression"), [(1, "snappy"), (2, "zstd")])
 @pytest.mark.parametrize("name", CATEGORIES)
 def test_a_dictionary_arrays_unused_entries_are_in_neither_filter(
     name: str, compression: str, page_version: int, tmp_path: Path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -46,8 +45,6 @@ SOURCES = {
     "delta": {"parquet__enable__dictionary": False, "parquet__writer__version": "PARQUET_2_0", "compression": "gzip"},
 }
 """How the file that we retrofit is encoded: dictionary pages, PLAIN, DELTA_* with data pages of version 2."""
-
-TIMES = ("TIMESTAMP_MILLIS", "INT96")
 
 
 @dataclass(frozen=True)
@@ -100,18 +97,6 @@ def nested(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pai
     return pair(frame, tmp_path_factory.mktemp("nested"), list(NESTED_LEAVES), SOURCES)
 
 
-@pytest.fixture(scope="module")
-def times(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pair]]:
-    moments = [(None if i % 6 == 5 else NOON + dt.timedelta(hours=i - 300, milliseconds=i),) for i in range(ROWS)]
-    frame = spark.createDataFrame(moments, "moment timestamp")
-    pairs = {}
-    for kind in TIMES:
-        timestamps_as(spark, kind)
-        pairs[kind] = pair(frame, tmp_path_factory.mktemp(kind), ["moment"], SOURCES)
-    timestamps_as(spark, "TIMESTAMP_MICROS")
-    yield pairs
-
-
 def test_the_leaves_are_all_that_spark_writes_but_booleans(types: Pair, nested: Pair) -> None:
     for found, leaves in ((types, {"flag", *LEAVES}), (nested, set(NESTED_LEAVES))):
         metadata = pq.read_metadata(found.java)
@@ -140,29 +125,38 @@ def test_a_nested_leaf_has_the_bits_of_parquet_java(nested: Pair, leaf: str, lay
     nested.assert_same(leaf, layout)
 
 
-@pytest.mark.parametrize("layout", SOURCES)
-@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize(("kind", "physical"), [("TIMESTAMP_MILLIS", "INT64"), ("INT96", "INT96")])
 def test_a_timestamp_has_the_bits_of_parquet_java_in_every_unit(
-    times: dict[str, Pair], kind: str, layout: str
+    spark: SparkSession, tmp_path: Path, kind: str, physical: str
 ) -> None:
-    physical = {"TIMESTAMP_MILLIS": "INT64", "INT96": "INT96"}[kind]
-    assert pq.read_metadata(times[kind].java).row_group(0).column(0).physical_type == physical
-    times[kind].assert_same("moment", layout)
+    moments = [
+        (None if i % 6 == 5 else NOON + dt.timedelta(hours=i - 300, milliseconds=i - 300),) for i in range(ROWS)
+    ]
+    timestamps_as(spark, kind)
+    layouts = {"plain": SOURCES["plain"], "delta": SOURCES["delta"]}
+    found = pair(spark.createDataFrame(moments, "moment timestamp"), tmp_path, ["moment"], layouts)
+    timestamps_as(spark, "TIMESTAMP_MICROS")
+    assert pq.read_metadata(found.java).row_group(0).column(0).physical_type == physical
+    for layout in layouts:
+        found.assert_same("moment", layout)
+        assert spark.read.parquet(str(found.ours[layout])).where(f"moment = timestamp'{NOON:%F %T}'").count() == 1
 
 
-@pytest.mark.parametrize(("kind", "form"), [("float", "<f"), ("double", "<d")])
-@pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_of_a_zero_we_hold_both_signs_and_parquet_java_only_the_stored_one(
-    spark: SparkSession, tmp_path: Path, kind: str, form: str, zero: float
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    frame = spark.createDataFrame([(zero,), (1.5,), (None,), (-7.25,)], f"d {kind}")
+    forms = {"float": packed("<f"), "double": packed("<d")}
+    zeros = {f"{kind}{at}": (kind, zero) for kind in forms for at, zero in enumerate((0.0, -0.0))}
+    rows = [[other or zero for _, zero in zeros.values()] for other in (0, 1.5, -7.25)]
+    frame = spark.createDataFrame(rows, ", ".join(f"{name} {kind}" for name, (kind, _) in zeros.items()))
     java = write(frame, tmp_path / "java.parquet", **filters(SIZE))
     bare = write(frame, tmp_path / "bare.parquet")
-    bloomcli.add(bare, ["d"], output=tmp_path / "ours.parquet", ndv=NDV)
-    plain = packed(form)
-    stored = [plain(zero), plain(1.5), plain(-7.25)]
-    assert bloomcli.dump(java).bitset == blooms.build(stored, SIZE)
-    assert bloomcli.dump(tmp_path / "ours.parquet").bitset == blooms.build([*stored, plain(-zero)], SIZE)
+    bloomcli.add(bare, list(zeros), output=tmp_path / "ours.parquet", ndv=NDV)
+    for name, (kind, zero) in zeros.items():
+        stored = [forms[kind](value) for value in (zero, 1.5, -7.25)]
+        assert bloomcli.dump(java, column=name).bitset == blooms.build(stored, SIZE)
+        held = [*stored, forms[kind](-zero)]
+        assert bloomcli.dump(tmp_path / "ours.parquet", column=name).bitset == blooms.build(held, SIZE)
 
 
 def test_the_size_for_a_number_of_values_holds_the_same_bits_as_parquet_javas_choice(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.interop
 
-BLOCKS = (1, 3, 29, 31, 379, 65_537)
+BLOCKS = (1, 3, 29, 65_537)
 """Blocks of 32 bytes; 29 is the least for 500 values at which no value asked for here is there by chance."""
 NAMED = ["spark", "duckdb", "datafusion", "clickhouse"]
 MADE = ("added", "folded")
@@ -42,7 +42,7 @@ LOOKED_UP = {
     "arrow": (),
     "spark": ("int64", "int32", "float64", "string"),
 }
-PRESENT = tuple(range(0, other_writers.ROWS * 2, 160))
+PRESENT = tuple(range(0, other_writers.ROWS * 2, 400))
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +98,14 @@ def test_bloom_reads_them(bare: Path, blocks: int) -> None:
     assert [f for f in report.findings if f.id == "value-missing"] == []
 
 
-@pytest.mark.parametrize("reader", ["duckdb", "datafusion", "clickhouse", "polars", "arrow"])
-@pytest.mark.parametrize("blocks", [*BLOCKS, *MADE])
+@pytest.mark.parametrize(
+    ("reader", "blocks"),
+    [
+        *((reader, blocks) for reader in ("duckdb", "datafusion", "clickhouse") for blocks in (*BLOCKS, *MADE)),
+        ("polars", 29),
+        ("arrow", 29),
+    ],
+)
 def test_a_reader_finds_every_row_and_skips_what_is_absent(
     bare: Path, engines: dict[str, engine_scans.Engine], reader: str, blocks: int | str
 ) -> None:
@@ -116,7 +122,7 @@ def test_a_reader_finds_every_row_and_skips_what_is_absent(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("blocks", [29, 379, *MADE])
+@pytest.mark.parametrize("blocks", [29, "folded"])
 def test_spark_finds_every_row_and_skips_what_is_absent(spark: SparkSession, bare: Path, blocks: int | str) -> None:
     path = filtered(bare, blocks) if isinstance(blocks, int) else made(bare, blocks)
     others, engine = bare.with_name("others.parquet"), engine_scans.Spark(spark)
@@ -124,7 +130,7 @@ def test_spark_finds_every_row_and_skips_what_is_absent(spark: SparkSession, bar
     there, between = (engine.every(file, ENCODE) for file in (bare, others))
     for column in ENCODE:
         looked_up = column in LOOKED_UP["spark"]
-        for number in (1718, 2048, 3998):
+        for number in (1718, 2048):
             if number in there[column]:
                 read = other_writers.GROUP if looked_up else other_writers.ROWS
                 assert engine.equal(path, column, there[column][number]) == ([number], read), column

@@ -40,10 +40,13 @@ LISTS: Final = ("int64", "text")
 SMALL: Final[dict[str, Any]] = {"data_page_size": 300, "write_batch_size": 50}
 LAYOUTS: Final[dict[str, dict[str, Any]]] = {
     "dictionary": {},
-    "plain": {"use_dictionary": False, "compression": "none"},
-    "version 2": {"data_page_version": "2.0", "compression": "zstd", **SMALL},
-    "page index": {"write_page_index": True, "use_dictionary": False, **SMALL},
-    "page index and dictionary": {"write_page_index": True, "data_page_version": "2.0", **SMALL},
+    "page index": {"write_page_index": True, "use_dictionary": False, "compression": "none", **SMALL},
+    "page index and dictionary": {
+        "write_page_index": True,
+        "data_page_version": "2.0",
+        "compression": "zstd",
+        **SMALL,
+    },
     "no statistics": {"write_statistics": False, "use_dictionary": False, "compression": "gzip", **SMALL},
 }
 

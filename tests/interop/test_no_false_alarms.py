@@ -144,8 +144,10 @@ FROM range(3000) t(i)
 """
 
 
-@pytest.mark.parametrize("codec", ["uncompressed", "snappy", "gzip", "zstd", "lz4_raw", "brotli"])
-@pytest.mark.parametrize("version", ["V1", "V2"])
+@pytest.mark.parametrize(
+    ("codec", "version"),
+    [("uncompressed", "V1"), ("snappy", "V2"), ("gzip", "V1"), ("zstd", "V2"), ("lz4_raw", "V1"), ("brotli", "V2")],
+)
 def test_duckdb(codec: str, version: str, tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     options = f"FORMAT parquet, ROW_GROUP_SIZE 2048, COMPRESSION {codec}, PARQUET_VERSION {version}"
@@ -171,17 +173,17 @@ def test_intervals_of_duckdb_may_be_normalised_and_no_other_bit_may_be_set(tmp_p
                 whole.flipped_bit(fact, flipped(whole.data, bit), cleared=False)
 
 
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-@pytest.mark.parametrize("dictionary", ["true", "false"])
-@pytest.mark.parametrize("position", ["true", "false"])
-def test_arrow_rs(version: str, dictionary: str, position: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "dictionary", "statistics"),
+    [("1.0", "true", "page"), ("1.0", "false", "none"), ("2.0", "true", "none"), ("2.0", "false", "page")],
+)
+def test_arrow_rs(version: str, dictionary: str, statistics: str, tmp_path: Path) -> None:
     datafusion = pytest.importorskip("datafusion")
     table = special().drop_columns(["null", "float16", "date64", "decimal32", "decimal64"])  # it has no such types
     path = tmp_path / "f.parquet"
     context = datafusion.SessionContext()
     context.register_record_batches("t", [table.to_batches()])
     context.sql("SET datafusion.execution.target_partitions = 1").collect()
-    statistics = "page" if position == "true" else "none"
     context.sql(
         f"COPY (SELECT * FROM t) TO '{path}' STORED AS parquet OPTIONS ('format.max_row_group_size' '25',"
         f" 'format.bloom_filter_on_write' 'true', 'format.bloom_filter_ndv' '20',"
@@ -191,7 +193,7 @@ def test_arrow_rs(version: str, dictionary: str, position: str, tmp_path: Path) 
     findings = looked(path).findings
     # arrow-rs takes a page with as many nulls as rows for one with only nulls
     assert {f.id for f in findings} <= {"page-index-counts"}
-    assert bool(findings) == (position == "true")
+    assert bool(findings) == (statistics == "page")
     for finding in findings:
         assert finding.column is not None
         assert ".list." in finding.column
@@ -209,8 +211,7 @@ def places(findings: Iterator[Finding] | tuple[Finding, ...], column: str) -> se
     return {(f.stripe, f.row_group) for f in findings if f.column == column and f.id == "value-missing"}
 
 
-@pytest.mark.parametrize("codec", orcfiles.COMPRESSIONS)
-@pytest.mark.parametrize("dictionary", [0.0, 1.0])
+@pytest.mark.parametrize(("codec", "dictionary"), [(c, float(n % 2)) for n, c in enumerate(orcfiles.COMPRESSIONS)])
 def test_orc_cpp_by_pyarrow(codec: str, dictionary: float, tmp_path: Path) -> None:
     """With filters on every column, including compound and boolean columns."""
     plain = orcfiles.everything(230).append_column("reals", pa.array(np.resize([0.0, -0.0, math.nan, 1.5], 230)))
@@ -284,9 +285,6 @@ def test_orc_cpp_by_pyorc(tmp_path: Path) -> None:
     assert not any(any(bits) for column in ("l", "m") for _, bits in Orc(tmp_path / "f").bitsets(0, column))
 
 
-JAVA_CODECS: Final = ["uncompressed", "snappy", "gzip", "zstd", "lz4_raw"]
-
-
 def hard_frame(spark: SparkSession) -> Any:
     """Spark's types, and values that are hard: zeros of both signs, NaN, infinities, empty and broken texts."""
     rows = [
@@ -304,11 +302,19 @@ def hard_frame(spark: SparkSession) -> Any:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("codec", JAVA_CODECS)
-@pytest.mark.parametrize("dictionary", [True, False])
-def test_parquet_java(spark: SparkSession, codec: str, dictionary: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("codec", "stamps", "dictionary"),
+    [
+        ("uncompressed", "TIMESTAMP_MICROS", False),
+        ("snappy", "TIMESTAMP_MILLIS", True),
+        ("gzip", "INT96", False),
+        ("zstd", "TIMESTAMP_MILLIS", False),
+        ("lz4_raw", "INT96", True),
+    ],
+)
+def test_parquet_java(spark: SparkSession, codec: str, stamps: str, dictionary: bool, tmp_path: Path) -> None:
     """Its boolean's filter is the one that is wrong, in each row group."""
-    timestamps_as(spark, "TIMESTAMP_MICROS")
+    timestamps_as(spark, stamps)
     version = "PARQUET_2_0" if dictionary else "PARQUET_1_0"
     options = {"parquet__enable__dictionary": dictionary, "parquet__writer__version": version}
     path = write_spark(
@@ -334,8 +340,16 @@ def test_parquet_java_with_adaptive_filters(spark: SparkSession, tmp_path: Path)
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("codec", ["none", "zlib", "snappy", "lz4", "zstd"])
-@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])
+@pytest.mark.parametrize(
+    ("codec", "zone"),
+    [
+        ("none", "UTC"),
+        ("zlib", "America/Los_Angeles"),
+        ("snappy", "UTC"),
+        ("lz4", "America/Los_Angeles"),
+        ("zstd", "America/Los_Angeles"),
+    ],
+)
 def test_orc_core(spark: SparkSession, codec: str, zone: str, tmp_path: Path) -> None:
     """Nothing is wrong, in any column."""
     from support import orcspark

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from conftest import need
 from pyarrow import orc
 from support import orc_hashes
 from support.orcspark import (
@@ -36,7 +38,7 @@ ROWS = 2500
 STRIPES = [(2048, 3), (452, 1)]
 """Rows and row groups: orc-core starts a stripe after a batch of 1,024 that fills it."""
 SMALL = {"orc__row__index__stride": STRIDE, "orc__stripe__row__count": 1500}
-CASES = [*((codec, 0.01) for codec in ("zstd", "zlib", "snappy", "lz4", "none")), ("zstd", 0.05)]
+CASES = [("zstd", 0.01), ("none", 0.05)]
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,15 @@ class Pair:
     java: Orc
     ours: Orc
 
-    def assert_same(self, leaf: str) -> None:
-        """Every stripe's stream is equal, and its filters hold something."""
-        column = self.java.columns[leaf]
-        for stripe, (_, groups) in enumerate(STRIPES):
-            bitsets = self.java.bitsets(stripe, leaf)
-            assert len(bitsets) == groups
-            assert all(any(bits) for _, bits in bitsets)
-            assert self.ours.payload(stripe, leaf) == self.java.payload(stripe, leaf)
-            encodings = {file.stripes[stripe].bloom_encoding(column) for file in (self.java, self.ours)}
-            assert encodings == {1}
+    def payloads(self, leaf: str, stripe: int = 0) -> list[bytes]:
+        """The leaf's streams of both, of which orc-core's has a bit for some value in each filter."""
+        assert all(any(bits) for _, bits in self.java.bitsets(stripe, leaf))
+        return [file.payload(stripe, leaf) for file in (self.ours, self.java)]
+
+    def superset(self, leaf: str) -> bool:
+        """Whether our filter has every bit of theirs."""
+        ((k, own),), ((same, java),) = self.ours.bitsets(0, leaf), self.java.bitsets(0, leaf)
+        return (k, len(own)) == (same, len(java)) and all(a | b == a for a, b in zip(own, java, strict=True))
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
@@ -66,21 +67,22 @@ def pair(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request:
     java = write(frame, folder / "java.orc", codec, **filters(fpp=fpp), **SMALL)
     bare = write(frame, folder / "bare.orc", codec, **SMALL)
     bloomcli.add(bare, LEAVES, output=folder / "ours.orc", fpp=fpp)
-    return Pair(Orc(java), Orc(folder / "ours.orc"))
-
-
-def test_the_files_have_several_stripes_and_row_groups_and_their_codec(
-    pair: Pair, request: pytest.FixtureRequest
-) -> None:
-    for file in (pair.java, pair.ours):
+    found = Pair(Orc(java), Orc(folder / "ours.orc"))
+    for file in (found.java, found.ours):
         assert [(s.rows, -(-s.rows // file.stride)) for s in file.stripes] == STRIPES
-        assert file.codec == request.node.callspec.params["pair"][0]
-    assert set(pair.java.hashable) == set(LEAVES)
+        assert file.codec == codec
+    assert set(found.java.hashable) == set(LEAVES)
+    return found
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_a_type_has_the_bits_of_orc_core(pair: Pair, leaf: str) -> None:
-    pair.assert_same(leaf)
+    column = pair.java.columns[leaf]
+    for stripe, (_, groups) in enumerate(STRIPES):
+        ours, theirs = pair.payloads(leaf, stripe)
+        assert ours == theirs
+        assert len(pair.java.bitsets(stripe, leaf)) == groups
+        assert {file.stripes[stripe].bloom_encoding(column) for file in (pair.java, pair.ours)} == {1}
 
 
 def test_the_streams_lie_in_the_order_of_orc_core(pair: Pair) -> None:
@@ -91,39 +93,41 @@ def test_the_streams_lie_in_the_order_of_orc_core(pair: Pair) -> None:
 
 
 def vectors(
-    spark: SparkSession, folder: Path, kind: str, values: Sequence[Any], fpp: float = 0.01, **options: Any
+    spark: SparkSession, folder: Path, columns: Mapping[str, tuple[str, Sequence[Any]]], fpp: float = 0.01
 ) -> Pair:
-    """One column `c` of a type that orc-core's own writer is given, in one row group."""
-    schema = f"struct<c:{kind}>"
-    wanted = {"orc__bloom__filter__columns": "c", "orc__bloom__filter__fpp": fpp}
-    java = write_vectors(spark, folder / "java.orc", schema, [values], **wanted, **options)
-    bare = write_vectors(spark, folder / "bare.orc", schema, [values], **options)
-    bloomcli.add(bare, ["c"], output=folder / "ours.orc", fpp=fpp)
+    """Columns of types and values that orc-core's own writer is given, in one row group; nulls after the values."""
+    schema = f"struct<{','.join(f'{name}:{kind}' for name, (kind, _) in columns.items())}>"
+    rows = max(len(values) for _, values in columns.values())
+    padded = [[*values, *[None] * (rows - len(values))] for _, values in columns.values()]
+    wanted = {"orc__bloom__filter__columns": ",".join(columns), "orc__bloom__filter__fpp": fpp}
+    java = write_vectors(spark, folder / "java.orc", schema, padded, **wanted)
+    bare = write_vectors(spark, folder / "bare.orc", schema, padded)
+    bloomcli.add(bare, list(columns), output=folder / "ours.orc", fpp=fpp)
     return Pair(Orc(java), Orc(folder / "ours.orc"))
 
 
 TEXTS = ["", None, "a", "abcdefgh", "ü", "日本語", "😀😀", "trailing  ", " leading", "abcdefghijklmnop"]
 
 
-@pytest.mark.parametrize("kind", ["char(8)", "char(1)", "varchar(3)", "varchar(200)", "string", "binary"])
-def test_texts_are_hashed_as_they_are_stored_padded_or_cut(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_texts_are_hashed_as_they_are_stored_padded_or_cut(spark: SparkSession, tmp_path: Path) -> None:
     values = [None if t is None else t.encode() for t in TEXTS] * 3
-    pair = vectors(spark, tmp_path, kind, values)
-    assert any(pair.java.bitsets(0, "c")[0][1])
-    assert pair.ours.payload(0, "c") == pair.java.payload(0, "c")
+    kinds = ("char(8)", "char(1)", "varchar(3)", "varchar(200)", "string", "binary")
+    pair = vectors(spark, tmp_path, {f"c{at}": (kind, values) for at, kind in enumerate(kinds)})
+    for at, kind in enumerate(kinds):
+        ours, theirs = pair.payloads(f"c{at}")
+        assert ours == theirs, kind
 
 
-@pytest.mark.parametrize("kind", ["geometry", "geography"])
 def test_geometries_have_the_bits_of_orc_core_which_reads_them_beside_our_filters(
-    spark: SparkSession, tmp_path: Path, kind: str
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     points = [None if n % 5 == 3 else struct.pack("<BIdd", 1, 1, n / 4, -n) for n in range(90)]
-    pair = vectors(spark, tmp_path, kind, points)
-    pair_payloads = [file.payload(0, "c") for file in (pair.ours, pair.java)]
-    assert any(pair.java.bitsets(0, "c")[0][1])
-    assert pair_payloads[0] == pair_payloads[1]
-    found = [read_bytes(spark, tmp_path / name, "c") for name in ("ours.orc", "bare.orc")]
-    assert found == [points, points]
+    kinds = ("geometry", "geography")
+    pair = vectors(spark, tmp_path, {kind: (kind, points) for kind in kinds})
+    for kind in kinds:
+        ours, theirs = pair.payloads(kind)
+        assert ours == theirs
+        assert [read_bytes(spark, tmp_path / name, kind) for name in ("ours.orc", "bare.orc")] == [points, points]
 
 
 LONGS = {
@@ -132,54 +136,40 @@ LONGS = {
     "int": [-(2**31), 2**31 - 1, 0, -1, None],
     "bigint": [-(2**63), 2**63 - 1, 0, -1, None, 2**32, -(2**32)],
     "date": [-719162, -1, 0, 1, None, 2932896],
+    "float": [math.nan, math.inf, -math.inf, None, 1.5, 3.0e38, 1.0e-40],
+    "double": [math.nan, math.inf, -math.inf, None, 1.5, 3.0e38, 1.0e-40],
 }
 
 
-@pytest.mark.parametrize("kind", LONGS)
 @pytest.mark.parametrize("fpp", [0.5, 0.01, 0.0001])
-def test_the_bounds_of_integers_and_dates_and_any_rate(
-    spark: SparkSession, tmp_path: Path, kind: str, fpp: float
-) -> None:
-    pair = vectors(spark, tmp_path, kind, LONGS[kind], fpp)
-    assert any(pair.java.bitsets(0, "c")[0][1])
-    assert pair.ours.payload(0, "c") == pair.java.payload(0, "c")
+def test_the_bounds_of_numbers_and_dates_and_any_rate(spark: SparkSession, tmp_path: Path, fpp: float) -> None:
+    pair = vectors(spark, tmp_path, {f"c_{kind}": (kind, values) for kind, values in LONGS.items()}, fpp)
+    for kind in LONGS:
+        ours, theirs = pair.payloads(f"c_{kind}")
+        assert ours == theirs, kind
 
 
-@pytest.mark.parametrize("kind", ["float", "double"])
-def test_infinities_and_nans_have_the_bits_of_orc_core(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    values = [math.nan, math.inf, -math.inf, None, 1.5, 3.0e38, 1.0e-40]
-    pair = vectors(spark, tmp_path, kind, values)
-    assert pair.ours.payload(0, "c") == pair.java.payload(0, "c")
-
-
-@pytest.mark.parametrize("kind", ["float", "double"])
-@pytest.mark.parametrize("zero", [0.0, -0.0])
-def test_of_a_zero_we_hold_both_signs_and_orc_core_only_the_stored_one(
-    spark: SparkSession, tmp_path: Path, kind: str, zero: float
-) -> None:
-    pair = vectors(spark, tmp_path, kind, [zero, 1.5, None])
-    ((k, theirs),), ((same, ours),) = pair.java.bitsets(0, "c"), pair.ours.bitsets(0, "c")
-    assert k == same
-    java, own = KirschMitzenmacherFilter(theirs, k), KirschMitzenmacherFilter(ours, k)
+def test_of_a_zero_we_hold_both_signs_and_orc_core_only_the_stored_one(spark: SparkSession, tmp_path: Path) -> None:
+    zeros = {
+        f"{kind}{at}": (kind, [zero, 1.5]) for kind in ("float", "double") for at, zero in enumerate((0.0, -0.0))
+    }
+    pair = vectors(spark, tmp_path, zeros)
     plus, minus = orc_hashes.orc_long(0), orc_hashes.orc_long(-(2**63))
-    assert (java.check(plus), java.check(minus)) == (math.copysign(1, zero) > 0, math.copysign(1, zero) < 0)
-    assert own.check(plus)
-    assert own.check(minus)
-    both = KirschMitzenmacherFilter(bytearray(theirs), k)
-    for value in (plus, minus):
-        both.insert_hashes(value.to_bytes(8, "little"), 1)
-    assert bytes(both.bitset) == ours
+    for name, (_, (zero, _)) in zeros.items():
+        ((k, theirs),), ((same, ours),) = pair.java.bitsets(0, name), pair.ours.bitsets(0, name)
+        assert k == same
+        java, own = KirschMitzenmacherFilter(theirs, k), KirschMitzenmacherFilter(ours, k)
+        assert (java.check(plus), java.check(minus)) == (math.copysign(1, zero) > 0, math.copysign(1, zero) < 0)
+        assert own.check(plus) and own.check(minus)
+        both = KirschMitzenmacherFilter(bytearray(theirs), k)
+        for value in (plus, minus):
+            both.insert_hashes(value.to_bytes(8, "little"), 1)
+        assert bytes(both.bitset) == ours
 
 
 def moment(nanos: int) -> tuple[int, int]:
     """A time since 1970 as java.sql.Timestamp has it: (milliseconds, rounded down; nanoseconds of the second)."""
     return nanos // 10**6, nanos % 10**9
-
-
-def superset(ours: Orc, theirs: Orc) -> bool:
-    """Whether our filter has every bit of theirs."""
-    ((k, own),), ((same, java),) = ours.bitsets(0, "c"), theirs.bitsets(0, "c")
-    return (k, len(own)) == (same, len(java)) and all(a | b == a for a, b in zip(own, java, strict=True))
 
 
 SECOND = 10**9
@@ -203,39 +193,54 @@ INSTANT = "timestamp with local time zone"
 
 
 @pytest.mark.parametrize("zone", ZONES)
-@pytest.mark.parametrize("kind", ["timestamp", INSTANT])
 def test_timestamps_have_the_bits_of_orc_core_in_every_time_zone(
-    spark: SparkSession, tmp_path: Path, kind: str, zone: str
-) -> None:
-    moments = MOMENTS if zone == "UTC" or kind == INSTANT else [n for n in FAR if n > AGREED.get(zone, Y1900)]
-    with java_zone(spark, zone):
-        pair = vectors(spark, tmp_path, kind, [*map(moment, moments), None])
-    assert pair.ours.payload(0, "c") == pair.java.payload(0, "c")
-
-
-@pytest.mark.parametrize("zone", ZONES[1:])
-def test_where_readers_are_a_second_apart_we_hold_what_orc_core_holds_and_more(
     spark: SparkSession, tmp_path: Path, zone: str
 ) -> None:
-    """Near 1970 ORC C++ and orc-core disagree on files of other zones than UTC."""
+    """And more where readers are a second apart: near 1970 ORC C++ and orc-core disagree on zones other than UTC."""
+    agreed = MOMENTS if zone == "UTC" else [n for n in FAR if n > AGREED.get(zone, Y1900)]
+    columns = {"local": ("timestamp", agreed), "instant": (INSTANT, MOMENTS), "near": ("timestamp", NEAR)}
     with java_zone(spark, zone):
-        pair = vectors(spark, tmp_path, "timestamp", [*map(moment, NEAR), None])
-    assert superset(pair.ours, pair.java)
-    assert not superset(pair.java, pair.ours)
+        pair = vectors(spark, tmp_path, {n: (kind, [*map(moment, m)]) for n, (kind, m) in columns.items()})
+    for name in ("local", "instant"):
+        ours, theirs = pair.payloads(name)
+        assert ours == theirs, name
+    ours, theirs = pair.payloads("near")
+    assert pair.superset("near")
+    assert (ours == theirs) == (zone == "UTC")
     for file in ("java.orc", "ours.orc"):
-        report = bloomcli.validate(tmp_path / file, deep=True)
+        report = bloomcli.validate(tmp_path / file, columns=["near"], deep=True)
         assert (report.values_checked, report.findings) == (len(NEAR), ())
 
 
-@pytest.mark.parametrize("nanos", [-1, -1_000_001, -500_000_000, -998_999_999])
-def test_a_moment_in_the_last_second_before_1970_is_stored_a_second_late_and_both_hold_what_is_stored(
-    spark: SparkSession, tmp_path: Path, nanos: int
+def test_moments_in_the_last_second_before_1970_are_stored_a_second_late_and_both_hold_what_is_stored(
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    pair = vectors(spark, tmp_path, "timestamp", [moment(nanos)])
-    stored = orc.read_table(tmp_path / "bare.orc")["c"].cast("int64").to_pylist()
-    assert stored == [nanos + SECOND]
-    assert pair.ours.payload(0, "c") == pair.java.payload(0, "c")
-    ((k, bits),) = pair.ours.bitsets(0, "c")
-    filled = KirschMitzenmacherFilter(bits, k)
-    assert filled.check(orc_hashes.orc_long(stored[0] // 10**6))
-    assert not filled.check(orc_hashes.orc_long(nanos // 10**6))
+    columns = {f"c{at}": nanos for at, nanos in enumerate((-1, -1_000_001, -500_000_000, -998_999_999))}
+    pair = vectors(spark, tmp_path, {name: ("timestamp", [moment(nanos)]) for name, nanos in columns.items()})
+    table = orc.read_table(tmp_path / "bare.orc")
+    for name, nanos in columns.items():
+        (stored,) = table[name].cast("int64").to_pylist()
+        assert stored == nanos + SECOND
+        ours, theirs = pair.payloads(name)
+        assert ours == theirs
+        ((k, bits),) = pair.ours.bitsets(0, name)
+        filled = KirschMitzenmacherFilter(bits, k)
+        assert filled.check(orc_hashes.orc_long(stored // 10**6))
+        assert not filled.check(orc_hashes.orc_long(nanos // 10**6))
+
+
+def test_the_hashes_that_the_tests_compare_with_are_those_of_orc_core(spark: SparkSession) -> None:
+    jvm, seeded = spark._jvm, random.Random(1)
+    texts = [*(seeded.randbytes(length) for length in range(40)), "schöner Text, länger".encode()]
+    murmur = jvm.org.apache.orc.util.Murmur3
+    found = [murmur.hash64(text, 0, len(text), orc_hashes.ORC_SEED) for text in texts]
+    assert [orc_hashes.orc_bytes(text) for text in texts] == [value & (1 << 64) - 1 for value in found]
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    kind = jvm.java.lang.Class.forName("org.apache.orc.util.BloomFilter", True, loader)
+    methods = [method for method in kind.getDeclaredMethods() if method.getName() == "getLongHash"]
+    need(len(methods) == 1, "orc-core's BloomFilter.getLongHash")
+    methods[0].setAccessible(True)
+    arguments = spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 1)
+    for value in (0, 1, -1, 1 << 31, (1 << 63) - 1, *(seeded.getrandbits(64) - (1 << 63) for _ in range(40))):
+        arguments[0] = jvm.java.lang.Long.valueOf(value)
+        assert orc_hashes.orc_long(value) == methods[0].invoke(None, arguments) & (1 << 64) - 1

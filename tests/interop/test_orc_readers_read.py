@@ -13,6 +13,7 @@ import pyorc
 import pytest
 from pyorc.predicates import PredicateColumn
 from support import clickhouse
+from support.engine_scans import ClickHouseFiles
 
 import bloomcli
 
@@ -145,15 +146,6 @@ def server() -> Iterator[clickhouse.ClickHouse]:
         yield started
 
 
-def literals(server: clickhouse.ClickHouse, path: Path, column: str, numbers: tuple[int, ...]) -> dict[int, str]:
-    """The column's values in the rows of these numbers, in ClickHouse's own words."""
-    found = server.ask(
-        f"SELECT n, toTypeName({column}), hex(CAST({column} AS Nullable(String))) FROM file('{path}')"
-        f" WHERE n IN {numbers} AND {column} IS NOT NULL"
-    )
-    return {n: f"CAST(unhex('{text}') AS {kind})" for n, kind, text in found.rows}
-
-
 @pytest.mark.parametrize("column", COLUMNS)
 def test_clickhouse_gives_the_same_rows_and_reads_fewer(
     files: Files, server: clickhouse.ClickHouse, column: str
@@ -162,7 +154,8 @@ def test_clickhouse_gives_the_same_rows_and_reads_fewer(
         found = server.ask(f"SELECT n FROM file('{path}') WHERE {column} = {literal}")
         return sorted(found.rows), found.read_rows
 
-    there, between = literals(server, files.bare, column, PRESENT), literals(server, files.others, column, ABSENT)
+    engine = ClickHouseFiles(server)
+    there, between = engine.literals(files.bare, column, PRESENT), engine.literals(files.others, column, ABSENT)
     for n, literal in there.items():
         rows, _ = ask(files.bare, literal)
         assert [n] in rows

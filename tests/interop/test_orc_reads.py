@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.dataset as ds
 import pytest
-from conftest import need
 from pyarrow import orc
-from support import orc_hashes, spark_lookups
+from support import orc_hashes, spark_scan
 from support.orcspark import STRIDE, filters, hadoop_path, types_frame, write, write_vectors
-from support.spark_lookups import NUMBERS, ROWS, Files, cell, equals, scan
 
 import bloomcli
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
@@ -23,26 +19,13 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.interop]
 
-COLUMNS = [column for column in spark_lookups.COLUMNS if column != "blob"]
 STRIDED = {"orc__row__index__stride": STRIDE}
-
-
-@pytest.fixture
-def files(looked_up: Callable[[str], Files]) -> Files:
-    """Rows as ORC."""
-    return looked_up("orc")
-
-
-@pytest.fixture(scope="module")
-def java(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same rows with orc-core's filters."""
-    path = tmp_path_factory.mktemp("orc-core") / "java.orc"
-    return write(spark_lookups.rows(spark), path, **filters(COLUMNS, 0.0001), **STRIDED)
+ROWS = 4000
 
 
 def pushdown(spark: SparkSession, on: bool) -> None:
     """Whether filters go down to orc-core."""
-    spark_lookups.pushdown(spark, "orc", on)
+    spark.conf.set("spark.sql.orc.filterPushdown", str(on).lower())
 
 
 def test_orc_core_loses_short_decimals_of_an_unreleased_version_by_its_own_filters(
@@ -100,20 +83,6 @@ def java_filters(spark: SparkSession, path: Path, column: int) -> list[Any]:
         reader.close()
 
 
-@pytest.mark.parametrize(
-    ("column", "index", "test"), [("id", 1, "testLong"), ("name", 3, "testString"), ("d", 10, "testDouble")]
-)
-def test_orc_cores_own_reader_finds_every_value(
-    spark: SparkSession, files: Files, column: str, index: int, test: str
-) -> None:
-    found = java_filters(spark, files.ours, index)
-    assert len(found) == ROWS // STRIDE
-    for group, bloom in enumerate(found):
-        numbers = [*NUMBERS[group * STRIDE : (group + 1) * STRIDE : 9]]
-        assert all(getattr(bloom, test)(cell(column, n)) for n in numbers)
-        assert sum(getattr(bloom, test)(cell(column, n + 1)) for n in numbers) < 3
-
-
 @pytest.mark.parametrize("codec", ["zstd", "zlib", "snappy", "lz4", "none"])
 def test_orc_core_and_arrow_read_every_type_as_before_in_every_compression(
     spark: SparkSession, tmp_path: Path, codec: str
@@ -141,34 +110,12 @@ def test_orc_core_and_arrow_read_every_type_as_before_in_every_compression(
     table = orc.read_table(ours)
     assert table.equals(orc.read_table(bare))
     assert orc.ORCFile(ours).schema.equals(orc.ORCFile(bare).schema, check_metadata=True)
-    columns = [name for name in table.column_names if name not in {"counts", "deep"}]  # maps can't be subtracted
-    left, right = (spark.read.orc(str(path)).select(columns) for path in (bare, ours))
-    assert left.exceptAll(right).count() == right.exceptAll(left).count() == 0
-
-
-def test_a_filtered_dataset_read_by_arrow_gives_the_same_rows(files: Files) -> None:
-    for n in (0, 1718, 1719):
-        bare, ours = (ds.dataset(path, format="orc").to_table(filter=ds.field("id") == n) for path in files[1:])
-        assert ours.equals(bare)
-        assert ours.num_rows == (n % 2 == 0)
-
-
-def test_orc_cpp_skips_row_groups_by_our_filters(files: Files) -> None:
-    """PyORC hands predicates to ORC C++, which then gives the rows of the row groups that are left."""
-    try:
-        import pyorc
-        from pyorc.predicates import PredicateColumn
-    except ImportError:
-        need(False, "PyORC")
-    kinds = {"id": pyorc.TypeKind.LONG, "small": pyorc.TypeKind.INT, "name": pyorc.TypeKind.STRING}
-    for column, kind in kinds.items():
-        for n, left in ((1718, STRIDE), (1719, 0), (5001, 0), (7000, STRIDE)):
-            for path, count in ((files.bare, ROWS), (files.ours, left)):
-                with path.open("rb") as opened:
-                    predicate = PredicateColumn(kind, column) == cell(column, n)
-                    rows = list(pyorc.Reader(opened, predicate=predicate, column_names=[column]))
-                assert sum(value == cell(column, n) for (value,) in rows) == (n % 2 == 0)
-                assert len(rows) == count
+    columns = [name for name in table.column_names if name not in {"counts", "deep"}]  # maps have no hash
+    left, right = (
+        spark.read.orc(str(path)).selectExpr(f"sum(xxhash64({', '.join(columns)}) % 1000000007)").collect()
+        for path in (bare, ours)
+    )
+    assert left == right
 
 
 def test_rows_that_orc_cpps_own_filters_lose_come_back_with_replaced_ones(
@@ -182,32 +129,13 @@ def test_rows_that_orc_cpps_own_filters_lose_come_back_with_replaced_ones(
         for finding in bloomcli.validate(theirs, columns=["tiny"], deep=True).findings
         for text in finding.missing
     }
-    assert missing
-    for number in missing:
+    assert len(missing) > 3
+    for number in sorted(missing)[:3]:
         counts = []
         for path, on in ((theirs, False), (theirs, True), (ours, True)):
             pushdown(spark, on)
             counts.append(spark.read.orc(str(path)).select("tiny").where(f"tiny = {number}").count())
         assert counts == [1, 0, 1]
-
-
-@pytest.mark.parametrize("column", COLUMNS)
-def test_spark_skips_with_our_filters_what_it_skips_with_those_of_orc_core(
-    spark: SparkSession, files: Files, java: Path, column: str
-) -> None:
-    pushdown(spark, True)
-    for n in (1718, 1719, 5001):
-        condition = equals(column, n)
-        assert scan(spark, java, condition) == scan(spark, files.ours, condition)
-
-
-def test_probe_says_what_spark_skips(spark: SparkSession, files: Files) -> None:
-    pushdown(spark, True)
-    said = bloomcli.probe(files.ours, ["1718", "1719", "5001", "7000"], column="id")
-    assert [t.presence for t in said.totals] == [Presence.MAYBE, Presence.ABSENT, Presence.ABSENT, Presence.MAYBE]
-    for total in said.totals:
-        read = scan(spark, files.ours, f"id = {total.value}")[1]
-        assert read == (total.row_groups - total.skipped_row_groups) * STRIDE
 
 
 def decrypted(spark: SparkSession, path: Path, *, key: bool) -> list[str]:
@@ -244,7 +172,7 @@ def test_encrypted_columns_are_still_read_where_others_got_filters(spark: SparkS
     for key in (True, False):
         assert decrypted(spark, tmp_path / "out.orc", key=key) == before[key]
     pushdown(spark, True)
-    rows, read = scan(spark, tmp_path / "out.orc", "more = 4321")
+    rows, read = spark_scan.scan(spark.read.orc(str(tmp_path / "out.orc")), "more = 4321")
     assert ([row.id for row in rows], read) == ([678], STRIDE)
     assert bloomcli.validate(tmp_path / "out.orc", deep=True).ok
     bloomcli.remove(tmp_path / "out.orc", output=tmp_path / "back")

@@ -23,7 +23,9 @@ pytestmark = pytest.mark.interop
 
 PRESENT = (1718, 2048, 3998)
 ABSENT = (1719, 2001)
-READERS = ("duckdb", "datafusion", "clickhouse", "polars", "arrow")
+READERS = ("duckdb", "datafusion", "clickhouse")
+"""Those that look filters up, and read every writer's files."""
+OTHERS = [("polars", "arrow_integers"), ("polars", "duckdb"), ("arrow", "polars"), ("arrow", "clickhouse")]
 FPP = 0.0001
 
 LOST = {"float16", "f16", "decimal50", "d76"}
@@ -117,8 +119,7 @@ def test_a_pattern_takes_every_column_in_that_no_reader_loses(folder: Path, writ
     assert set(found.columns) - filtered == LOST & set(found.columns)
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize(("reader", "writer"), [*((r, w) for w in WRITERS for r in READERS), *OTHERS])
 def test_a_reader_gives_the_same_rows_before_and_after(
     folder: Path, engines: dict[str, engine_scans.Engine], writer: str, reader: str
 ) -> None:
@@ -127,20 +128,15 @@ def test_a_reader_gives_the_same_rows_before_and_after(
     for column in found.columns:
         if column in INCOMPARABLE.get(reader, ()):
             continue
-        there = dict(list(engine.literals(found.bare, column, PRESENT).items())[:2])
-        between = engine.literals(found.others, column, ABSENT)
-        assert there
-        assert between
-        for number, literal in there.items():
-            expected = engine.equal(found.bare, column, literal).rows
-            assert number in expected, column
-            for path in (found.ours, found.folded):
-                assert engine.equal(path, column, literal).rows == expected, (column, literal, path.name)
-            asked += 1
-        assert engine.equal(found.removed, column, literal).rows == expected
-        absent = next(iter(between.values()))
+        number, literal = next(iter(engine.literals(found.bare, column, PRESENT).items()))
+        expected = engine.equal(found.bare, column, literal).rows
+        assert number in expected, column
+        for path in (found.ours, found.folded, found.removed):
+            assert engine.equal(path, column, literal).rows == expected, (column, literal, path.name)
+        absent = next(iter(engine.literals(found.others, column, ABSENT).values()))
         assert engine.equal(found.ours, column, absent).rows == engine.equal(found.bare, column, absent).rows, column
-    assert asked > len(found.columns)
+        asked += 1
+    assert asked > len(found.columns) - 4
 
 
 @pytest.mark.parametrize("reader", PRUNED)
@@ -158,27 +154,26 @@ def test_a_reader_skips_row_groups_by_our_filters(
         assert engine.equal(found.removed, column, literal).read == before.read
 
 
-@pytest.mark.parametrize(
-    ("column", "declared", "condition", "rows"),
-    [
-        ("string", "FixedString(16)", "string = 'text 001718 ä'", (1, 0)),
-        ("fixed", "FixedString(8)", "fixed = '001718'", (1, 0)),
-        ("fixed", "FixedString(6)", "fixed = '001718'", (1, 1)),
-        ("fixed", "String", "fixed = '001718'", (1, 1)),
-        ("int32", "Int64", "int32 = 1717993", (1, 1)),
-        ("int64", "Int256", "int64 = 2047999999999993", (1, 1)),
-    ],
-)
-def test_clickhouse_loses_rows_of_texts_under_a_longer_fixed_string_only(
-    tmp_path: Path, column: str, declared: str, condition: str, rows: tuple[int, int]
-) -> None:
+DECLARED = [
+    ("string", "FixedString(16)", "string = 'text 001718 ä'", [1, 0]),
+    ("fixed", "FixedString(8)", "fixed = '001718'", [1, 0]),
+    ("fixed", "FixedString(6)", "fixed = '001718'", [1, 1]),
+    ("fixed", "String", "fixed = '001718'", [1, 1]),
+    ("int32", "Int64", "int32 = 1717993", [1, 1]),
+    ("int64", "Int256", "int64 = 2047999999999993", [1, 1]),
+]
+"""A column, its type as declared in the query, a condition, and the rows that ClickHouse finds without filters and
+with ours."""
+
+
+def test_clickhouse_loses_rows_of_texts_under_a_longer_fixed_string_only(folder: Path) -> None:
     """It pads the literal with zeros before it hashes it, and the file's text has none."""
-    bare, ours = tmp_path / "bare.parquet", tmp_path / "ours.parquet"
-    other_writers.arrow(bare, 0, [column])
-    bloomcli.add(bare, [column], output=ours, fpp=FPP)
-    query = f"SELECT n FROM file('{{}}', Parquet, 'n Int64, {column} Nullable({declared})') WHERE {condition}"
+    found = files(folder, "arrow", "clickhouse")
     with clickhouse.running() as server:
-        assert tuple(len(server.ask(query.format(path)).rows) for path in (bare, ours)) == rows
+        for column, declared, condition, rows in DECLARED:
+            query = f"SELECT n FROM file('{{}}', Parquet, 'n Int64, {column} Nullable({declared})') WHERE {condition}"
+            counts = [len(server.ask(query.format(path)).rows) for path in (found.bare, found.ours)]
+            assert counts == rows, declared
 
 
 @pytest.mark.spark

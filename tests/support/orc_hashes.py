@@ -3,7 +3,7 @@
     orc_bytes       ORC's own one-lane 64-bit Murmur3          orc-core, Murmur3.hash64
     orc_long        Thomas Wang's 64-bit mix, signed shifts    orc-core, BloomFilter.getLongHash
 
-All results are unsigned 64-bit integers. `tests/interop/test_hashes.py` compares them with orc-core.
+All results are unsigned 64-bit integers. `tests/interop/test_orc_bits.py` compares them with orc-core.
 """
 
 from __future__ import annotations
