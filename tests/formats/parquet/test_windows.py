@@ -17,14 +17,17 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import codecs
 from bloomcli.formats.parquet import limits as parquet_limits
 
-NAMES = [(e, n) for e, names in ENCODINGS.items() for n in names]
 WRITTEN = [
-    (encoding, name, compression, version)
-    for encoding, name in NAMES
-    for compression in (COMPRESSIONS if name == ENCODINGS[encoding][0] else ("none", "zstd"))
+    (encoding, name, ("none", "zstd")[at % 2], 1 + at // 2 % 2)
+    for encoding, names in ENCODINGS.items()
+    for at, name in enumerate(names)
+] + [
+    (encoding, names[0], codec, version)
+    for encoding, names in ENCODINGS.items()
+    for codec in COMPRESSIONS
     for version in (1, 2)
 ]
-"""Every type in each of its encodings, one column of an encoding in every codec, and pages of both versions."""
+"""Every type in each of its encodings, and one column of an encoding in every codec and version."""
 
 
 @pytest.fixture
