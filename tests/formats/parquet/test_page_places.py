@@ -28,6 +28,8 @@ DICTIONARY_PAGE_OFFSET: Final = 11
 UNCOMPRESSED: Final = 6
 NULL_COUNT: Final = 3
 OFFSET_INDEX_LENGTH: Final = 5
+
+
 def chunks(metadata: Fields) -> Iterator[Fields]:
     """Every ColumnChunk."""
     for group in metadata[footers.ROW_GROUPS][1].values:
