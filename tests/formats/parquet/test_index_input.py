@@ -53,14 +53,6 @@ def test_a_filter_of_the_file_is_folded_and_the_column_is_not_read(tmp_path: Pat
         assert len(one.bits or b"") < len(sharp[group].bits or b"")
 
 
-def test_a_column_without_filters_is_read(tmp_path: Path) -> None:
-    path = made(tmp_path / "a.parquet", blooms=False)
-    for group, one in enumerate(bits_of(path, "id")):
-        assert one.decoded > 8 * GROUP // 2
-        assert all(has(one.bits, n) for n in range(group * GROUP, (group + 1) * GROUP))
-        assert sum(has(one.bits, n) for n in range(10**6, 10**6 + 5000)) < 5000 * 0.02
-
-
 def test_a_filter_that_lacks_the_row_groups_own_bounds_is_not_taken(tmp_path: Path) -> None:
     path = made(tmp_path / "a.parquet", blooms=True)
     with open_source(path) as source:
@@ -92,12 +84,6 @@ def test_both_zeros_are_kept(tmp_path: Path) -> None:
     for one in bits_of(path, "zero"):
         assert has(one.bits, 0)
         assert has(one.bits, 1 << 63)
-
-
-def test_booleans_may_have_any_value_and_nulls_none(tmp_path: Path) -> None:
-    path = made(tmp_path / "a.parquet", blooms=False)
-    assert {(one.bits, one.possible) for one in bits_of(path, "yes")} == {(None, True)}
-    assert {(one.bits, one.possible) for one in bits_of(path, "none")} == {(None, False)}
 
 
 def test_reading_can_be_stopped(tmp_path: Path) -> None:

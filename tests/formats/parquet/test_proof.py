@@ -286,50 +286,6 @@ def test_row_groups_that_are_not_read_keep_what_their_metadata_show(tmp_path: Pa
     assert {f.id for f in whole.findings} == {"page-index-counts", "statistics-bounds"}
 
 
-def writers() -> dict[str, Callable[[Path], object]]:
-    """The same numbers and texts by several engines."""
-    import duckdb
-    import polars as pl
-    from datafusion import SessionContext
-
-    rows = table().select(["id", "text"])
-
-    def by_datafusion(path: Path) -> None:
-        context = SessionContext()
-        context.from_arrow(rows, name="t").write_parquet(str(path))
-
-    def by_duckdb(path: Path) -> None:
-        duckdb.from_arrow(rows).write_parquet(str(path))
-
-    return {
-        "pyarrow": lambda path: pq.write_table(rows, path, write_page_index=True),
-        "Polars": lambda path: pl.DataFrame(rows).write_parquet(path, statistics="full"),
-        "DuckDB": by_duckdb,
-        "DataFusion": by_datafusion,
-        "Spark": lambda path: path.write_bytes((ROOT / "fixtures/parquet/orders.parquet").read_bytes()),
-    }
-
-
-@pytest.mark.parametrize("writer", ["pyarrow", "Polars", "DuckDB", "DataFusion", "Spark"])
-def test_bounds_and_counts_of_every_writer_are_proven(writer: str, tmp_path: Path) -> None:
-    path = tmp_path / "sound.parquet"
-    writers()[writer](path)
-    (path,) = [path] if path.is_file() else path.iterdir()  # DataFusion writes a folder
-    data = path.read_bytes()
-    assert found(data, tmp_path / "again.parquet") == []
-
-    def told(field: int, kind: int, value: Any) -> bytes:
-        return footers.edited(
-            data, lambda tree: footers.meta(tree, 0, 0)[footers.STATISTICS][1].update({field: (kind, value)})
-        )
-
-    for field, bound in ((at.MAX_VALUE, -(1 << 40)), (at.MIN_VALUE, 1 << 40)):
-        wrong = told(field, thrift.BINARY, at.int64(bound))
-        assert {rule for rule, _, _ in found(wrong, tmp_path / "wrong.parquet")} >= {"statistics-bounds"}
-    wrong = told(at.NULLS, thrift.I64, 5)
-    assert {rule for rule, _, _ in found(wrong, tmp_path / "wrong.parquet")} >= {"statistics-counts"}
-
-
 KNOWN: Final = {
     "polars_1.38.1_decimal.parquet": {"statistics-bounds"},
     "polars_1.38.1_nan.parquet": {"page-index-counts"},
