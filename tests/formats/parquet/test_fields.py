@@ -88,8 +88,14 @@ def with_unknown(value: tuple[int, Any], numbers: tuple[int, ...]) -> Callable[[
     return edit
 
 
-@pytest.mark.parametrize("numbers", [(18,), (30,), (31,), (200,), (18, 19, 30, 200), (32767,)], ids=str)
-@pytest.mark.parametrize("kind", UNKNOWN)
+@pytest.mark.parametrize(
+    ("kind", "numbers"),
+    [
+        *((kind, (18, 19, 30, 200)) for kind in UNKNOWN),
+        *(("binary", (number,)) for number in (18, 30, 31, 200, 32767)),
+    ],
+    ids=str,
+)
 def test_fields_of_the_future_stay_at_every_level(tmp_path: Path, kind: str, numbers: tuple[int, ...]) -> None:
     path = footers.edit_file(original(tmp_path, rows=200), tmp_path / "new", with_unknown(UNKNOWN[kind], numbers))
     bloomcli.add(path, ["id", "name"], output=tmp_path / "out", ndv=10)

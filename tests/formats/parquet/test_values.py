@@ -284,6 +284,7 @@ def test_entries_that_no_index_refers_to_are_no_values(
         path.write_bytes(footers.edited(path.read_bytes(), forget))
     pages, _, footer = pages_of(path)
     assert [footer.chunk(key).only_dictionary_encoded for key in footer.chunk_keys()] == [stats] * 3
+    assert len(pages) == 3
     for at, page in enumerate(pages):
         own = [entries[i].encode() for i in sorted({i for i in indices[at * 26 : at * 26 + 26] if i is not None})]
         assert page.count < 12
