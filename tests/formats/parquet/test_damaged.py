@@ -289,38 +289,6 @@ def test_an_encrypted_footer_is_refused(tmp_path: Path) -> None:
     assert "--footer-key env:NAME, or by the file's name for it, --key footer=env:NAME" in (error.hint or "")
 
 
-@pytest.mark.parametrize("keys", [{"key": ["id", "n"]}, {"key": ["n"]}], ids=["all", "one"])
-def test_a_signed_footer_is_read_but_never_changed(tmp_path: Path, keys: dict[str, list[str]]) -> None:
-    path = write_encrypted(tmp_path / "f", TABLE, column_keys=keys, plaintext_footer=True)
-    report = bloomcli.inspect(path)
-    assert (report.rows, report.row_groups, report.filters) == (100, 2, ())
-    assert bloomcli.probe(path, ["n1"], column="n").totals[0].presence is Presence.NO_FILTER
-    error = refused(path, UnsupportedError, "the footer is signed", ("remove", "fold", "add", "dry_run"))
-    assert error.field == "encryption_algorithm"
-    for columns in (["id"], ["n"], ["*"]):  # whichever of them are encrypted: leaving some out is of no use
-        with pytest.raises(UnsupportedError, match="the footer is signed"):
-            bloomcli.add(path, columns, in_place=True)
-
-
-def test_a_filter_of_an_encrypted_column_is_a_warning_of_its_own(tmp_path: Path) -> None:
-    path = write_encrypted(tmp_path / "f", TABLE, column_keys={"key": ["n"]}, plaintext_footer=True)
-    body, footer = footers.split(path.read_bytes())
-    metadata, end = thrift.parse(footer)
-    claim = footers.set_filter(0, 1, 40, 60)
-    if footers.META_DATA not in footers.chunk(metadata, 0, 1):
-        pytest.fail("pyarrow keeps a plain copy of the metadata of encrypted columns")
-    claim(metadata)
-    path.write_bytes(footers.join(body, thrift.encode(metadata) + footer[end:]))
-    (finding,) = (
-        f
-        for f in bloomcli.validate(path, deep=True).findings
-        if f.id.startswith("filter-") and f.id != "filter-overlap"
-    )
-    assert (finding.id, finding.severity, finding.column) == ("filter-encrypted", "warning", "n")
-    assert bloomcli.inspect(path).filters[0].problem == "the filter is encrypted with its column"
-    assert bloomcli.probe(path, ["n1"], column="n").verdicts[0].presence is Presence.UNKNOWN
-
-
 def test_a_column_whose_metadata_is_encrypted_too_has_no_answer(tmp_path: Path) -> None:
     """The number of values isn't known, which differs from no values."""
     path = write_encrypted(tmp_path / "f", TABLE, column_keys={"key": ["n"]}, plaintext_footer=True)
