@@ -192,34 +192,30 @@ def lake(tmp_path: Path, toy_file: Callable[[Path, int], Path]) -> Path:
     return folder
 
 
-def changed_and_checked(lake: Path, bloom: Bloom, *engine: object) -> None:
+def test_a_dataset_is_changed_and_checked_by_local_processes(lake: Path, bloom: Bloom) -> None:
     """add, inspect, probe, validate, fold and remove on the lake; in the end every file has its original bytes."""
     before = {path: path.read_bytes() for path in lake.rglob("*.toy")}
-    report = bloom("add", lake, "--columns", "id", "--in-place", *engine, code=3)
+    report = bloom("add", lake, "--columns", "id", "--in-place", "--jobs", 2, code=3)
     status = {Path(row["path"]).name: row["status"] for row in report["rows"]}
     assert status == {f"f{n}.toy": "done" for n in range(4)} | {
         "other.parquet": "done",
         "notes.txt": "skipped",
         "broken.toy": "failed",
     }
-    again = bloom("add", lake, "--columns", "id", "--in-place", *engine, code=3)
+    again = bloom("add", lake, "--columns", "id", "--in-place", "--jobs", 2, code=3)
     assert {row["status"] for row in again["rows"]} == {"skipped", "failed"}
     (lake / "broken.toy").unlink()
     del before[lake / "broken.toy"]
-    assert sum(row["filters"] or 0 for row in bloom("inspect", lake, *engine)["rows"]) == 4 * 3 + 2
-    probed = bloom("probe", lake, "--column", "id", "-v", IDS[0] + 2_000_000, *engine)
+    assert sum(row["filters"] or 0 for row in bloom("inspect", lake, "--jobs", 2)["rows"]) == 4 * 3 + 2
+    probed = bloom("probe", lake, "--column", "id", "-v", IDS[0] + 2_000_000, "--jobs", 2)
     assert [
         Path(r["path"]).name for r in probed["rows"] if r["totals"] and r["totals"][0]["presence"] == "maybe"
     ] == ["f2.toy"]
-    checked = bloom("validate", lake, "--deep", *engine)
+    checked = bloom("validate", lake, "--deep", "--jobs", 2)
     assert (checked["findings"], checked["filters_checked"]) == ([], 4 * 3 + 2)
-    bloom("fold", lake, "--fpp", "0.2", "--in-place", *engine)
-    bloom("remove", lake, "--in-place", *engine)
+    bloom("fold", lake, "--fpp", "0.2", "--in-place", "--jobs", 2)
+    bloom("remove", lake, "--in-place", "--jobs", 2)
     assert {path: path.read_bytes() for path in before} == before
-
-
-def test_a_dataset_is_changed_and_checked_by_local_processes(lake: Path, bloom: Bloom) -> None:
-    changed_and_checked(lake, bloom, "--jobs", 2)
 
 
 def site_with_entry_point(value: str, site: Path, folder: Path) -> Path:
