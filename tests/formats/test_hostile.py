@@ -11,7 +11,8 @@ import pytest
 from support.fuzzing import HOSTILE, MEMORY, SECONDS
 from support.measured_command import Done, run
 
-FILES: Final = sorted(path for path in HOSTILE.iterdir() if path.suffix != ".md")
+FILES: Final = sorted(path for path in HOSTILE.iterdir() if path.suffix != ".md" and path.stem != "bomb-deltab_28")
+"""One that is between two others in size is left to `add`."""
 COMMANDS: Final = {
     "repair": ["repair", "--add", "page-index,statistics", "-o", "OUT"],
     "repair --dry-run": ["repair", "--dry-run"],

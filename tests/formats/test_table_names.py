@@ -202,67 +202,46 @@ def test_a_name_without_more_is_the_name_in_files(tmp_path: Path) -> None:
     assert columns(tmp_path / "f", ColumnNames(columns=(ColumnName(path="id"),))) == ["id", "x" + OTHER]
 
 
-@pytest.mark.parametrize(
-    ("elements", "found"),
-    [
-        pytest.param(
-            [element("a", 1, converted=LIST), element("list", 1, repetition=REPEATED), element("element")],
-            ["t.element"],
-            id="the specification's",
-        ),
-        pytest.param(
-            [element("a", 1, converted=LIST), element("bag", 1, repetition=REPEATED), element("array_element")],
-            ["t.element"],
-            id="Hive's",
-        ),
-        pytest.param(
-            [element("a", 1, converted=LIST), element("array", repetition=REPEATED)], ["t.element"], id="Avro's"
-        ),
-        pytest.param(
-            [element("a", 1, converted=LIST), element("array", 1, repetition=REPEATED), element("x")],
-            ["t.element.x"],
-            id="Avro's of structs with one field",
-        ),
-        pytest.param(
-            [element("a", 1, converted=LIST), element("a_tuple", 1, repetition=REPEATED), element("x")],
-            ["t.element.x"],
-            id="Thrift's",
-        ),
-        pytest.param(
-            [element("a", 1, converted=LIST), element("e", 2, repetition=REPEATED), element("x"), element("y")],
-            ["t.element.x", "a.e.y" + OTHER],
-            id="of structs without a group around them",
-        ),
-        pytest.param([element("a", repetition=REPEATED)], ["t.element"], id="a repeated field"),
-        pytest.param([element("a", 1, repetition=REPEATED), element("x")], ["t.element.x"], id="a repeated group"),
-        pytest.param(
-            [element("a", 1, converted=MAP), element("map", 2, repetition=REPEATED), element("k"), element("v")],
-            ["t.key", "t.value"],
-            id="a map",
-        ),
-        pytest.param(
-            [
-                element("a", 1, converted=MAP_KEY_VALUE),
-                element("map", 2, repetition=REPEATED, converted=MAP_KEY_VALUE),
-                element("key"),
-                element("value", 1, converted=LIST),
-                element("list", 1, repetition=REPEATED),
-                element("element"),
-            ],
-            ["t.key", "t.value.element"],
-            id="an old map of lists",
-        ),
-        pytest.param(
-            [element("a", 1), element("list", 1), element("element")],
-            ["a.list.element" + OTHER],
-            id="structs that are called like a list's groups",
-        ),
-    ],
-)
-def test_groups_around_elements_are_no_part_of_names(
-    elements: list[Fields], found: list[str], tmp_path: Path
-) -> None:
+def group(name: str, children: int = 1, converted: int | None = LIST) -> Fields:
+    return element(name, children, converted=converted)
+
+
+def repeated(name: str, children: int = 0, converted: int | None = None) -> Fields:
+    return element(name, children, repetition=REPEATED, converted=converted)
+
+
+X, Y = element("x"), element("y")
+SHAPES: Final[dict[str, tuple[list[Fields], list[str]]]] = {
+    "the specification's": ([group("a"), repeated("list", 1), element("element")], ["t.element"]),
+    "Hive's": ([group("a"), repeated("bag", 1), element("array_element")], ["t.element"]),
+    "Avro's": ([group("a"), repeated("array")], ["t.element"]),
+    "Avro's of structs with one field": ([group("a"), repeated("array", 1), X], ["t.element.x"]),
+    "Thrift's": ([group("a"), repeated("a_tuple", 1), X], ["t.element.x"]),
+    "of structs without a group around them": (
+        [group("a"), repeated("e", 2), X, Y],
+        ["t.element.x", "a.e.y" + OTHER],
+    ),
+    "a repeated field": ([repeated("a")], ["t.element"]),
+    "a repeated group": ([repeated("a", 1), X], ["t.element.x"]),
+    "a map": ([group("a", 1, MAP), repeated("map", 2), element("k"), element("v")], ["t.key", "t.value"]),
+    "an old map of lists": (
+        [
+            *(group("a", 1, MAP_KEY_VALUE), repeated("map", 2, MAP_KEY_VALUE), element("key")),
+            *(group("value"), repeated("list", 1), element("element")),
+        ],
+        ["t.key", "t.value.element"],
+    ),
+    "structs that are called like a list's groups": (
+        [element("a", 1), element("list", 1), element("element")],
+        ["a.list.element" + OTHER],
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_groups_around_elements_are_no_part_of_names(shape: str, tmp_path: Path) -> None:
     """Whatever names a writer gives them, by the formats' rules for older files."""
+    elements, found = SHAPES[shape]
     path = parquet_of(tmp_path / "f", *elements, roots=1)
     steps = ("element", "element.x", "key", "value", "value.element")
     names = ColumnNames(columns=tuple(ColumnName(path=f"t.{step}", physical=(f"a.{step}",)) for step in steps))

@@ -19,7 +19,6 @@ from typing import Any
 
 import pytest
 from support.datasets import write as write_known
-from support.engines import java_home
 from support.one_process import Run, commands
 
 ROOT = Path(__file__).parents[2]
@@ -54,27 +53,11 @@ def bloom(run_in_one: Run) -> Bloom:
     return functools.partial(reported, run_in_one)
 
 
-@pytest.fixture
-def bloom_in_a_session(site: Path, tmp_path: Path) -> Iterator[Bloom]:
-    """The same with a Spark session."""
-    spark = {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home(tmp_path, short=True))}
-    with commands(environment(site) | spark, before=_START_SPARK) as run:
-        yield functools.partial(reported, run)
-
-
 def reported(run: Run, command: str, *arguments: object, code: int = 0, form: str | None = "json") -> Any:
     """The report of a command that must end with this exit code."""
     done = run(command, *arguments, *(["--format", form] if form else []))
     assert done.code == code, done.err
     return done.json if form == "json" else done.out
-
-
-_START_SPARK = """
-import atexit
-from pyspark.sql import SparkSession
-session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-atexit.register(session.stop)
-"""
 
 
 def start(site: Path | None, *arguments: object, text: bool = True) -> subprocess.CompletedProcess[Any]:
@@ -161,32 +144,6 @@ def test_dump_gives_the_bits_that_are_in_the_file(filtered: Path, bloom: Bloom, 
     assert fact["bitset_bytes"] >= 256
 
 
-def test_removing_what_was_added_gives_the_file_back(
-    path: Path, filtered: Path, bloom: Bloom, tmp_path: Path
-) -> None:
-    one = tmp_path / "one.toy"
-    bloom("remove", filtered, "--columns", "id", "-o", one)
-    assert {f["column"] for f in bloom("inspect", one)["filters"]} == {"name"}
-    bloom("remove", one, "--in-place")
-    assert one.read_bytes() == path.read_bytes()
-
-
-def test_fold_makes_filters_smaller_without_reading_a_column(path: Path, bloom: Bloom, tmp_path: Path) -> None:
-    large, small = tmp_path / "large.toy", tmp_path / "small.toy"
-    bloom("add", path, "--columns", "id", "--fpp", "0.000001", "-o", large)
-    report = bloom("fold", large, "--fpp", "0.05", "-o", small)
-    assert report["bytes_decoded"] == 0
-    assert {change["action"] for change in report["changes"]} == {"fold"}
-    assert small.stat().st_size < large.stat().st_size
-    assert bloom("validate", small, "--deep")["findings"] == []
-
-
-def test_add_refuses_to_do_it_twice_and_replaces_if_asked_to(filtered: Path, bloom: Bloom) -> None:
-    bloom("add", filtered, "-c", "id", "--in-place", code=2, form=None)
-    bloom("add", filtered, "-c", "id", "--in-place", "--replace", "--fpp", "0.1")
-    assert bloom("validate", filtered, "--deep", "--require", "id,name")["findings"] == []
-
-
 def test_find_refuses_files_of_a_format_without_a_search_whatever_the_column(path: Path, run_in_one: Run) -> None:
     for column in ("name", "nowhere"):
         done = run_in_one("find", "1", path, "-c", column)
@@ -223,14 +180,6 @@ def test_the_hint_of_a_wanted_filter_and_the_readers_rules_know_the_format(path:
     assert bloom("validate", path, *options, "--max-fpp", "0.01", "--max-oversize", "4")["findings"] == []
 
 
-def test_a_file_that_is_cut_off_is_an_error(filtered: Path, run_in_one: Run) -> None:
-    whole = filtered.read_bytes()
-    filtered.write_bytes(whole[:-20] + whole[-8:])
-    done = run_in_one("inspect", filtered)
-    assert done.code == 3
-    assert "the footer can't be read" in done.err
-
-
 @pytest.fixture
 def lake(tmp_path: Path, toy_file: Callable[[Path, int], Path]) -> Path:
     """Toy files in folders, a Parquet file among them, and a file of no format."""
@@ -243,40 +192,30 @@ def lake(tmp_path: Path, toy_file: Callable[[Path, int], Path]) -> Path:
     return folder
 
 
-def changed_and_checked(lake: Path, bloom: Bloom, *engine: object) -> None:
+def test_a_dataset_is_changed_and_checked_by_local_processes(lake: Path, bloom: Bloom) -> None:
     """add, inspect, probe, validate, fold and remove on the lake; in the end every file has its original bytes."""
     before = {path: path.read_bytes() for path in lake.rglob("*.toy")}
-    report = bloom("add", lake, "--columns", "id", "--in-place", *engine, code=3)
+    report = bloom("add", lake, "--columns", "id", "--in-place", "--jobs", 2, code=3)
     status = {Path(row["path"]).name: row["status"] for row in report["rows"]}
     assert status == {f"f{n}.toy": "done" for n in range(4)} | {
         "other.parquet": "done",
         "notes.txt": "skipped",
         "broken.toy": "failed",
     }
-    again = bloom("add", lake, "--columns", "id", "--in-place", *engine, code=3)
+    again = bloom("add", lake, "--columns", "id", "--in-place", "--jobs", 2, code=3)
     assert {row["status"] for row in again["rows"]} == {"skipped", "failed"}
     (lake / "broken.toy").unlink()
     del before[lake / "broken.toy"]
-    assert sum(row["filters"] or 0 for row in bloom("inspect", lake, *engine)["rows"]) == 4 * 3 + 2
-    probed = bloom("probe", lake, "--column", "id", "-v", IDS[0] + 2_000_000, *engine)
+    assert sum(row["filters"] or 0 for row in bloom("inspect", lake, "--jobs", 2)["rows"]) == 4 * 3 + 2
+    probed = bloom("probe", lake, "--column", "id", "-v", IDS[0] + 2_000_000, "--jobs", 2)
     assert [
         Path(r["path"]).name for r in probed["rows"] if r["totals"] and r["totals"][0]["presence"] == "maybe"
     ] == ["f2.toy"]
-    checked = bloom("validate", lake, "--deep", *engine)
+    checked = bloom("validate", lake, "--deep", "--jobs", 2)
     assert (checked["findings"], checked["filters_checked"]) == ([], 4 * 3 + 2)
-    bloom("fold", lake, "--fpp", "0.2", "--in-place", *engine)
-    bloom("remove", lake, "--in-place", *engine)
+    bloom("fold", lake, "--fpp", "0.2", "--in-place", "--jobs", 2)
+    bloom("remove", lake, "--in-place", "--jobs", 2)
     assert {path: path.read_bytes() for path in before} == before
-
-
-def test_a_dataset_is_changed_and_checked_by_local_processes(lake: Path, bloom: Bloom) -> None:
-    changed_and_checked(lake, bloom, "--jobs", 2)
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_a_dataset_is_changed_and_checked_on_spark(lake: Path, bloom_in_a_session: Bloom) -> None:
-    changed_and_checked(lake, bloom_in_a_session, "--engine", "spark")
 
 
 def site_with_entry_point(value: str, site: Path, folder: Path) -> Path:

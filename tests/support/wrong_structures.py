@@ -97,14 +97,14 @@ def _ask(column: str, test: str) -> Question:
     return Question(column, test, key=_key(column))
 
 
+def _max_too_low(column: str) -> Edit:
+    return at.bounds(column, MAX_VALUE="MIN_VALUE", MAX="MIN")
+
+
 def _bounds(writer: str, type_: str, column: str, *, low: bool = False) -> Kind:
     """A row group's maximum that is the minimum, or the other way around, in both forms."""
     word = "min too high" if low else "max too low"
-    edit = (
-        at.bounds(column, MIN_VALUE="MAX_VALUE", MIN="MAX")
-        if low
-        else at.bounds(column, MAX_VALUE="MIN_VALUE", MAX="MIN")
-    )
+    edit = at.bounds(column, MIN_VALUE="MAX_VALUE", MIN="MAX") if low else _max_too_low(column)
     question = _equal(column, min if low else max, whole=writer == "DuckDB")
     return Kind(f"row group: {word}, {type_}", writer, edit, BOUNDS, question)
 
@@ -116,8 +116,9 @@ def _page(writer: str, type_: str, column: str, *, low: bool = False, page: int 
     return Kind(f"page: {word}, {type_}", writer, edit, PAGE_BOUNDS, _equal(column, min if low else max, page))
 
 
-def _old_bounds_only(column: str) -> Edit:
-    return at.stats(column, MAX_VALUE=None, MIN_VALUE=None, MAX_EXACT=None, MIN_EXACT=None)
+_OLD_BOUNDS_ONLY: Final = dict.fromkeys(("MAX_VALUE", "MIN_VALUE", "MAX_EXACT", "MIN_EXACT"))
+_EXCHANGED: Final = {"MAX_VALUE": "MIN_VALUE", "MIN_VALUE": "MAX_VALUE"}
+_ONE: Final = (1).to_bytes(9, "big")
 
 
 def _no_orders(metadata: Fields) -> None:
@@ -182,6 +183,12 @@ def _asked(column: str, ask: Any) -> Question:
     return _equal(column, max, ask) if isinstance(ask, int) else _equal(column, ask)
 
 
+def _group(what: str, writer: str, column: str, *edits: Edit, ask: Any = max, **fields: Any) -> Kind:
+    """Bounds of a row group: edits, and other statistics."""
+    edit = at.in_turn(*edits, at.stats(column, **fields))
+    return Kind(f"row group: {what}", writer, edit, BOUNDS, _asked(column, ask))
+
+
 def _counts(what: str, writer: str, column: str, ask: Any, **fields: Any) -> Kind:
     return Kind(f"row group: {what}", writer, at.stats(column, **fields), COUNTS, _asked(column, ask))
 
@@ -198,6 +205,11 @@ def _ends(what: str, writer: str, column: str, edit: Callable[[Fields], None], a
 
 def _places(what: str, writer: str, edit: Callable[[Fields], None], ask: Any) -> Kind:
     return Kind(f"offset index: {what}", writer, at.offset_index("id", edit), LOCATIONS, _asked("id", ask))
+
+
+def _sorted(what: str, writer: str, column: str, **flags: bool) -> Kind:
+    edit = at.sorted_by(column, **flags)
+    return Kind(f"sorting_columns: {what}", writer, edit, SORTING, _asked(column, "order"))
 
 
 def _sizes(what: str, writer: str, edit: Edit) -> Kind:
@@ -227,89 +239,31 @@ KINDS: Final[list[Kind]] = [
     _bounds("DuckDB", "DECIMAL in fixed bytes", "money", low=True),
     _bounds("Polars", "DATE", "day", low=True),
     _bounds("Spark", "TIMESTAMP", "at", low=True),
-    Kind(
-        "row group: min above max, INT64",
-        "Spark",
-        at.bounds("id", MAX_VALUE="MIN_VALUE", MIN_VALUE="MAX_VALUE", MAX="MIN", MIN="MAX"),
-        BOUNDS,
-        _equal("id", max),
-    ),
-    Kind(
-        "row group: min above max, STRING",
-        "DataFusion",
-        at.bounds("text", MAX_VALUE="MIN_VALUE", MIN_VALUE="MAX_VALUE"),
-        BOUNDS,
-        _equal("text", max),
-    ),
-    Kind(
-        "row group: UINT_32 compared as signed",
-        "Arrow",
-        at.stats("unsigned", MAX_VALUE=_UNSIGNED_AS_SIGNED),
-        BOUNDS,
-        _equal("unsigned", max),
-    ),
-    Kind(
-        "row group: decimals compared as unsigned bytes",
-        "Arrow",
-        at.stats("money", MIN_VALUE=(1).to_bytes(9, "big"), MIN=(1).to_bytes(9, "big")),
-        BOUNDS,
-        _equal("money", min),
-    ),
-    Kind(
-        "row group: max cut and not incremented, STRING",
-        "Spark",
-        at.stats("text", MAX_VALUE=_CUT),
-        BOUNDS,
-        _equal("text", max),
-    ),
-    Kind(
-        "row group: max is the empty text",
+    _group("min above max, INT64", "Spark", "id", at.bounds("id", **_EXCHANGED, MAX="MIN", MIN="MAX")),
+    _group("min above max, STRING", "DataFusion", "text", at.bounds("text", **_EXCHANGED)),
+    _group("UINT_32 compared as signed", "Arrow", "unsigned", MAX_VALUE=_UNSIGNED_AS_SIGNED),
+    _group("decimals compared as unsigned bytes", "Arrow", "money", ask=min, MIN_VALUE=_ONE, MIN=_ONE),
+    _group("max cut and not incremented, STRING", "Spark", "text", MAX_VALUE=_CUT),
+    _group("max is the empty text", "DuckDB", "text", MAX_VALUE=b"", MAX=b""),
+    _group("max of the wrong width, INT64", "DataFusion", "id", MAX_VALUE=b"\x7f\0\0\0", MAX=None),
+    _group("only the old max, too low, INT64", "Arrow", "id", at.bounds("id", MAX="MIN"), **_OLD_BOUNDS_ONLY),
+    _group(
+        "the old max too low, the new one right",
         "DuckDB",
-        at.stats("text", MAX_VALUE=b"", MAX=b""),
-        BOUNDS,
-        _equal("text", max),
-    ),
-    Kind(
-        "row group: max of the wrong width, INT64",
-        "DataFusion",
-        at.stats("id", MAX_VALUE=b"\x7f\0\0\0", MAX=None),
-        BOUNDS,
-        _equal("id", max),
-    ),
-    Kind(
-        "row group: only the old max, too low, INT64",
-        "Arrow",
-        at.in_turn(at.bounds("id", MAX="MIN"), _old_bounds_only("id")),
-        BOUNDS,
-        _equal("id", max),
-    ),
-    Kind(
-        "row group: the old max too low, the new one right",
-        "DuckDB",
+        "id",
         at.bounds("id", MAX="MIN"),
-        BOUNDS,
-        _equal("id", max, whole=True),
+        ask=_equal("id", max, whole=True),
     ),
-    Kind(
-        "row group: max too low, no column orders",
+    _group("max too low, no column orders", "Arrow", "id", _max_too_low("id"), at.footer(_no_orders)),
+    _group("max too low, in IEEE 754 total order", "Arrow", "price", at.order("price", 2), _max_too_low("price")),
+    _group(
+        "max too high, and said to be exact",
         "Arrow",
-        at.in_turn(at.bounds("id", MAX_VALUE="MIN_VALUE", MAX="MIN"), at.footer(_no_orders)),
-        BOUNDS,
-        _equal("id", max),
-    ),
-    Kind(
-        "row group: max too low, in IEEE 754 total order",
-        "Arrow",
-        at.in_turn(at.order("price", 2), at.bounds("price", MAX_VALUE="MIN_VALUE", MAX="MIN")),
-        BOUNDS,
-        _equal("price", max),
-    ),
-    Kind(
-        "row group: max too high, and said to be exact",
-        "Arrow",
-        at.stats("id", MAX_VALUE=at.int64(1000), MAX=None, MAX_EXACT=True),
-        BOUNDS,
-        _ask("id", "max"),
+        "id",
+        ask="max",
+        MAX_VALUE=at.int64(1000),
+        MAX=None,
+        MAX_EXACT=True,
     ),
     # The counts of row groups
     _counts("null_count is all, STRING", "Spark", "text", max, NULLS=GROUP),
@@ -336,21 +290,9 @@ KINDS: Final[list[Kind]] = [
     # Encodings and orders
     Kind(f"encoding_stats{_ONLY}", "Arrow", at.meta("long", at.dictionary_pages), ENCODINGS, _asked("long", _END)),
     Kind(f"encodings{_ONLY}", "Arrow", at.meta("long", at.plain_dictionary), ENCODINGS, _asked("long", _END)),
-    Kind(
-        "sorting_columns: ascending, INT64",
-        "Arrow",
-        at.sorted_by("id", everywhere=True),
-        SORTING,
-        _asked("id", "order"),
-    ),
-    Kind(
-        "sorting_columns: ascending, STRING",
-        "DataFusion",
-        at.sorted_by("text", everywhere=True),
-        SORTING,
-        _asked("text", "order"),
-    ),
-    Kind("sorting_columns: descending", "Spark", at.sorted_by("up", descending=True), SORTING, _asked("up", "order")),
+    _sorted("ascending, INT64", "Arrow", "id", everywhere=True),
+    _sorted("ascending, STRING", "DataFusion", "text", everywhere=True),
+    _sorted("descending", "Spark", "up", descending=True),
     # The counts of pages
     _nulls("page: null_pages is true, INT64", "Arrow", "id", at.of_page(NULL_PAGES, 2, True), 2),
     _nulls("page: null_pages is true, INT64", "DataFusion", "id", at.of_page(NULL_PAGES, 2, True), "IS NOT NULL"),

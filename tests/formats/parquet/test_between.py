@@ -2,59 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
-from support import thrift
 from support.footers import (
-    BLOOM_FILTER_OFFSET,
-    DATA_PAGE_OFFSET,
-    ROW_GROUPS,
     SIGNED_BY,
-    join,
-    meta,
-    split,
-    tree,
     with_encrypted,
 )
-from support.thrift import Fields
 
 import bloomcli
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_filters_between_row_groups_are_forgotten_but_their_bytes_stay(tmp_path: Path) -> None:
-    """Two row groups; the first one's filter precedes the second one's pages, as arrow-rs writes it."""
-    path, moved, out = (tmp_path / f"{n}.parquet" for n in ("plain", "moved", "out"))
-    pq.write_table(pa.table({"i": list(range(200))}), path, row_group_size=100, use_dictionary=False)
-    bloomcli.add(path, ["i"], output=moved, fpp=0.01)
-    data = moved.read_bytes()
-    first = bloomcli.inspect(moved).filters[0]
-    assert first.length is not None
-    start = pq.ParquetFile(moved).metadata.row_group(1).column(0).data_page_offset
-    blob = data[first.offset : first.offset + first.length]
-
-    def shift(metadata: Fields) -> None:
-        meta(metadata, 0, 0)[BLOOM_FILTER_OFFSET] = (thrift.I64, start)
-        second = meta(metadata, 1, 0)
-        second[DATA_PAGE_OFFSET] = (thrift.I64, start + len(blob))
-        # the second filter starts where it did: one filter's bytes went in before it, and out before it
-        group = metadata[ROW_GROUPS][1].values[1]
-        if 5 in group:
-            group[5] = (thrift.I64, group[5][1] + len(blob))
-
-    body, _ = split(data)
-    between = body[:start] + blob + body[start : first.offset] + body[first.offset + first.length :]
-    moved.write_bytes(join(between, thrift.encode(_edited(data, shift))))
-    assert bloomcli.validate(moved, deep=True).findings == ()
-    report = bloomcli.remove(moved, output=out)
-    assert report.bytes_unreclaimed == len(blob)
-    assert bloomcli.inspect(out).filters == ()
-    assert pq.read_table(out).equals(pq.read_table(path))
-    assert report.bytes_after == out.stat().st_size
 
 
 def test_the_bits_that_an_encrypted_column_gave_away_are_overwritten_where_they_have_to_stay(tmp_path: Path) -> None:
@@ -92,9 +50,3 @@ def test_filters_that_arrow_rs_put_between_row_groups_are_forgotten_and_the_last
     assert pq.read_table(folded).equals(pq.read_table(path))
     mended = bloomcli.add(out, ["id", "name"], output=tmp_path / "again.parquet")
     assert {c.action for c in mended.changes} == {"add"}
-
-
-def _edited(data: bytes, edit: Callable[[Fields], None]) -> Fields:
-    metadata = tree(data)
-    edit(metadata)
-    return metadata

@@ -55,7 +55,6 @@ COMMANDS: dict[str, Callable[[Path], Any]] = {
     "remove": lambda p: bloomcli.remove(p, in_place=True),
     "fold": lambda p: bloomcli.fold(p, in_place=True),
 }
-WRITING = ("add", "remove", "fold")
 
 
 def refused(
@@ -124,7 +123,7 @@ def test_a_footer_above_the_ceiling_is_not_read(tmp_path: Path) -> None:
 
 def test_a_file_cut_at_any_length_is_refused_and_nothing_is_left(path: Path) -> None:
     whole = path.read_bytes()
-    for size in range(len(whole)):
+    for size in (*range(20), *range(20, len(whole) - 20, 11), *range(len(whole) - 20, len(whole))):
         path.write_bytes(whole[:size])
         for command in ("inspect", ("add", "validate", "remove")[size % 3]):
             with pytest.raises(BloomError):
@@ -160,8 +159,9 @@ def test_thrift_that_nests_without_end_is_refused(path: Path, shape: str) -> Non
     assert error.offset < len(body) + 300
 
 
-@pytest.mark.parametrize("size", [2**31 - 1, 2**32 - 1, 2**63])
-@pytest.mark.parametrize("kind", [0xF9FC, 0xF9F5, 0xF9F1, 0xFAF8], ids=hex)
+@pytest.mark.parametrize(
+    ("kind", "size"), [(0xF9FC, 2**31 - 1), (0xF9F5, 2**32 - 1), (0xF9F1, 2**63), (0xFAF8, 2**31 - 1)]
+)
 def test_a_list_of_more_elements_than_bytes_is_refused(path: Path, kind: int, size: int) -> None:
     body, footer = footers.split(path.read_bytes())
     head = (kind >> 8 & 0x0F | 0x10, kind & 0xFF)
@@ -188,11 +188,9 @@ def lie(number: int, value: tuple[int, Any], index: int = 0) -> Callable[[Fields
 SCHEMA_LIES: dict[str, tuple[Callable[[Fields], None], str]] = {
     "more_children": (lie(CHILDREN, (thrift.I32, 3)), "ends before its groups are full"),
     "fewer_children": (lie(CHILDREN, (thrift.I32, 1)), "more elements than its groups name"),
-    "no_children": (lie(CHILDREN, (thrift.I32, 0)), "more elements than its groups name"),
     "negative_children": (lie(CHILDREN, (thrift.I32, -1)), "ends before its groups are full"),
     "countless_children": (lie(CHILDREN, (thrift.I32, 2**31 - 1)), "ends before its groups are full"),
     "nameless": (lambda m: element(m, 1).pop(NAME) and None, "a schema element has no name"),
-    "child_becomes_group": (lie(CHILDREN, (thrift.I32, 1), 1), "ends before its groups are full"),
     "child_of_itself": (lie(CHILDREN, (thrift.I32, 2**31 - 1), 1), "num_children is 2147483647"),
     "other_type": (lie(TYPE, (thrift.I32, 1), 2), "the chunk is BYTE_ARRAY, the schema says INT32"),
     "no_such_type": (lie(TYPE, (thrift.I32, 99), 2), "the chunk is BYTE_ARRAY, the schema says CODE 99"),
@@ -201,16 +199,12 @@ SCHEMA_LIES: dict[str, tuple[Callable[[Fields], None], str]] = {
         lambda m: element(m, 1).update({TYPE: (thrift.I32, 7), LENGTH: (thrift.I32, 0)}),
         "a fixed-length column of 0 bytes",
     ),
-    "type_is_text": (
-        lie(TYPE, (thrift.BINARY, b"INT64"), 1),
-        "SchemaElement has no type",
-    ),
+    "type_is_text": (lie(TYPE, (thrift.BINARY, b"INT64"), 1), "SchemaElement has no type"),
     "empty": (lambda m: m[SCHEMA][1].values.clear(), "the schema has 0"),
     "not_structs": (
         lambda m: m.update({SCHEMA: (thrift.LIST, Items(thrift.I32, [1, 2]))}),
         "schema is not a list of structures",
     ),
-    "extra_leaf": (lambda m: m[SCHEMA][1].values.append(element(m, 1)), "more elements than its groups name"),
 }
 
 
@@ -229,10 +223,6 @@ def group(metadata: Fields, index: int) -> Fields:
     return found
 
 
-def in_meta(number: int, value: tuple[int, Any]) -> Callable[[Fields], None]:
-    return lambda m: footers.meta(m, 1, 1).update({number: value})
-
-
 CHUNK_LIES: dict[str, tuple[Callable[[Fields], None], str, str]] = {
     "a_chunk_less": (
         lambda m: group(m, 1)[1][1].values.pop() and None,
@@ -246,14 +236,6 @@ CHUNK_LIES: dict[str, tuple[Callable[[Fields], None], str, str]] = {
     ),
     "no_metadata": (lambda m: footers.chunk(m, 1, 1).pop(3) and None, "has no metadata", "row_groups[1].columns[1]"),
     "no_type": (lambda m: footers.meta(m, 1, 1).pop(1) and None, "ColumnMetaData has no type", "type"),
-    "other_type": (in_meta(1, (thrift.I32, 1)), "the chunk is INT32, the schema says BYTE_ARRAY", "type"),
-    "negative_values": (in_meta(5, (thrift.I64, -1)), "num_values is -1, which isn't valid", "num_values"),
-    "negative_size": (in_meta(7, (thrift.I64, -5)), "total_compressed_size is -5", "total_compressed_size"),
-    "encoding_stats_without_a_count": (
-        lambda m: footers.meta(m, 1, 1)[13][1].values[0].pop(3) and None,
-        "PageEncodingStats has no count",
-        "row_groups[1].columns[1]",
-    ),
     "no_rows": (lambda m: group(m, 1).pop(3) and None, "RowGroup has no num_rows", "row_groups[1]"),
     "negative_rows": (lambda m: m.update({NUM_ROWS: (thrift.I64, -1)}), "num_rows is -1", "num_rows"),
 }
@@ -305,38 +287,6 @@ def test_an_encrypted_footer_is_refused(tmp_path: Path) -> None:
     assert 4 < error.offset < path.stat().st_size - 8
     assert error.exit_code == 4
     assert "--footer-key env:NAME, or by the file's name for it, --key footer=env:NAME" in (error.hint or "")
-
-
-@pytest.mark.parametrize("keys", [{"key": ["id", "n"]}, {"key": ["n"]}], ids=["all", "one"])
-def test_a_signed_footer_is_read_but_never_changed(tmp_path: Path, keys: dict[str, list[str]]) -> None:
-    path = write_encrypted(tmp_path / "f", TABLE, column_keys=keys, plaintext_footer=True)
-    report = bloomcli.inspect(path)
-    assert (report.rows, report.row_groups, report.filters) == (100, 2, ())
-    assert bloomcli.probe(path, ["n1"], column="n").totals[0].presence is Presence.NO_FILTER
-    error = refused(path, UnsupportedError, "the footer is signed", ("remove", "fold", "add", "dry_run"))
-    assert error.field == "encryption_algorithm"
-    for columns in (["id"], ["n"], ["*"]):  # whichever of them are encrypted: leaving some out is of no use
-        with pytest.raises(UnsupportedError, match="the footer is signed"):
-            bloomcli.add(path, columns, in_place=True)
-
-
-def test_a_filter_of_an_encrypted_column_is_a_warning_of_its_own(tmp_path: Path) -> None:
-    path = write_encrypted(tmp_path / "f", TABLE, column_keys={"key": ["n"]}, plaintext_footer=True)
-    body, footer = footers.split(path.read_bytes())
-    metadata, end = thrift.parse(footer)
-    claim = footers.set_filter(0, 1, 40, 60)
-    if footers.META_DATA not in footers.chunk(metadata, 0, 1):
-        pytest.fail("pyarrow keeps a plain copy of the metadata of encrypted columns")
-    claim(metadata)
-    path.write_bytes(footers.join(body, thrift.encode(metadata) + footer[end:]))
-    (finding,) = (
-        f
-        for f in bloomcli.validate(path, deep=True).findings
-        if f.id.startswith("filter-") and f.id != "filter-overlap"
-    )
-    assert (finding.id, finding.severity, finding.column) == ("filter-encrypted", "warning", "n")
-    assert bloomcli.inspect(path).filters[0].problem == "the filter is encrypted with its column"
-    assert bloomcli.probe(path, ["n1"], column="n").verdicts[0].presence is Presence.UNKNOWN
 
 
 def test_a_column_whose_metadata_is_encrypted_too_has_no_answer(tmp_path: Path) -> None:

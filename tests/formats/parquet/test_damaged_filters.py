@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import tracemalloc
 from pathlib import Path
 
@@ -165,13 +164,6 @@ def test_a_length_that_can_not_be_is_named(path: Path, length: int) -> None:
 )
 def test_a_header_of_another_kind_is_named(path: Path, header: bytes, name: str, message: str) -> None:
     assert_reported(path, name, message, plant(path, header + BITS))
-
-
-def test_a_gzipped_bitset_is_reported_not_guessed(path: Path) -> None:
-    bits = gzip.compress(BITS)
-    assert_reported(
-        path, "filter-compression", "only UNCOMPRESSED", plant(path, blooms.header(len(bits), compression=2) + bits)
-    )
 
 
 @pytest.mark.parametrize(

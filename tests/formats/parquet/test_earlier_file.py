@@ -50,14 +50,6 @@ def test_an_added_filter_lies_behind_the_whole_old_file(path: Path) -> None:
     assert pq.read_table(path).equals(table())
 
 
-def test_remove_gives_the_old_file_back_bit_for_bit(path: Path) -> None:
-    before = path.read_bytes()
-    bloomcli.add(path, ["id", "price"], in_place=True)
-    report = bloomcli.remove(path, in_place=True)
-    assert path.read_bytes() == before
-    assert report.bytes_unreclaimed == 0
-
-
 def test_remove_gives_the_old_file_back_after_fold_too(path: Path) -> None:
     before = path.read_bytes()
     bloomcli.add(path, ["id"], in_place=True, ndv=100_000)
@@ -67,18 +59,17 @@ def test_remove_gives_the_old_file_back_after_fold_too(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("order", [["id", "name", "price"], ["price", "id", "name"], ["name", "price", "id"]])
-def test_several_rounds_of_adds_come_out_in_any_order(path: Path, order: list[str]) -> None:
+def test_several_rounds_of_adds_come_out_in_another_order(path: Path) -> None:
     before = path.read_bytes()
     for column in ("name", "price", "id"):
         bloomcli.add(path, [column], in_place=True)
     assert bloomcli.validate(path, deep=True).ok
-    for left, column in enumerate(order, 1):
-        bloomcli.remove(path, columns=[column], in_place=True)
+    for left, column in enumerate(("price", "id", "name"), 1):
+        report = bloomcli.remove(path, columns=[column], in_place=True)
         assert len(claims(path.read_bytes())) == 3 * (3 - left)
         assert bloomcli.validate(path, deep=True).findings == ()
         assert pq.read_table(path).equals(table())
-    assert path.read_bytes() == before
+    assert (path.read_bytes(), report.bytes_unreclaimed) == (before, 0)
 
 
 def test_a_replaced_filter_stays_unused_and_is_counted(path: Path) -> None:

@@ -62,8 +62,14 @@ def test_the_specifications_example_of_the_fields_header_is_the_other_number(tmp
     assert b"\x08\xfe\xff\x03" + bytes([len(PAYLOAD) & 0x7F | 0x80, len(PAYLOAD) >> 7]) + PAYLOAD + b"\0" in data
 
 
-@pytest.mark.parametrize("number", [FIELD, AS_IN_THE_EXAMPLE])
-@pytest.mark.parametrize("where", ["FileMetaData", "RowGroup", "ColumnChunk", "ColumnMetaData"])
+@pytest.mark.parametrize(
+    ("where", "number"),
+    [
+        ("FileMetaData", FIELD),
+        ("FileMetaData", AS_IN_THE_EXAMPLE),
+        *((where, FIELD) for where in ("RowGroup", "ColumnChunk", "ColumnMetaData")),
+    ],
+)
 def test_add_moves_nothing_and_keeps_the_extension(tmp_path: Path, where: str, number: int) -> None:
     path, out = written(tmp_path, filters=True, where=where, number=number), tmp_path / "out.parquet"
     before = path.read_bytes()
@@ -83,9 +89,15 @@ def test_add_moves_nothing_and_keeps_the_extension(tmp_path: Path, where: str, n
     assert dry.remarks == report.remarks
 
 
-@pytest.mark.parametrize("number", [FIELD, AS_IN_THE_EXAMPLE])
-@pytest.mark.parametrize("where", ["FileMetaData", "RowGroup", "ColumnChunk", "ColumnMetaData"])
-@pytest.mark.parametrize("command", ["remove", "fold", "replace"])
+@pytest.mark.parametrize(
+    ("command", "where", "number"),
+    [
+        ("remove", "FileMetaData", FIELD),
+        ("remove", "ColumnMetaData", AS_IN_THE_EXAMPLE),
+        ("fold", "RowGroup", FIELD),
+        ("replace", "ColumnChunk", FIELD),
+    ],
+)
 def test_what_would_move_the_page_index_is_refused_by_name(
     tmp_path: Path, command: str, where: str, number: int
 ) -> None:

@@ -118,7 +118,7 @@ def seeds(count: int) -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("column", CASES)
-@pytest.mark.parametrize("seed", seeds(6))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_a_wrong_offset_index_gives_the_right_rows_or_an_error(
     indexed: Path, tmp_path: Path, column: str, seed: int
 ) -> None:
@@ -160,7 +160,7 @@ def offset_indexes(path: Path) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("column", CASES)
-@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_any_change_of_a_file_gives_rows_or_an_error_and_no_other_exception(
     indexed: Path, tmp_path: Path, column: str, seed: int
 ) -> None:

@@ -22,7 +22,7 @@ from bloomcli.errors import BloomError
 
 pytestmark = pytest.mark.slow
 
-CASES_EACH = 100
+CASES_EACH = 40
 INTERESTING = (0x00, 0x01, 0x0F, 0x10, 0x15, 0x19, 0x1C, 0x7F, 0x80, 0xFF)
 
 

@@ -7,6 +7,7 @@ Work is counted in pieces (`support/counting`), between which a stop is obeyed, 
 
 from __future__ import annotations
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -90,8 +91,16 @@ def test_a_hostile_file_takes_bounded_memory_and_work(tmp_path: Path, name: str)
         assert "hint: " in done.errors
 
 
-@pytest.mark.parametrize("offset_field", [footers.OFFSET_INDEX_OFFSET, footers.COLUMN_INDEX_OFFSET])
-@pytest.mark.parametrize(("offset", "length"), [(1, 20), (1 << 40, 20), (None, 1 << 30), (None, -5), (-9, 20)])
+@pytest.mark.parametrize(
+    ("offset", "length", "offset_field"),
+    [
+        (1, 20, footers.OFFSET_INDEX_OFFSET),
+        (1 << 40, 20, footers.COLUMN_INDEX_OFFSET),
+        (None, 1 << 30, footers.OFFSET_INDEX_OFFSET),
+        (None, -5, footers.COLUMN_INDEX_OFFSET),
+        (-9, 20, footers.OFFSET_INDEX_OFFSET),
+    ],
+)
 def test_page_indexes_outside_the_file_are_refused(
     tmp_path: Path, offset_field: int, offset: int | None, length: int
 ) -> None:
@@ -223,8 +232,7 @@ HELD: Final = 3
 """The pieces after which a process waits for its stop."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("make", SLOW)
+@pytest.mark.parametrize(("make", "number"), list(zip(SLOW, itertools.cycle((signal.SIGINT, signal.SIGTERM)))))
 def test_decoding_is_stopped_before_the_next_piece_and_leaves_nothing(
     tmp_path: Path, make: Callable[[Path], Path], number: signal.Signals
 ) -> None:
@@ -337,32 +345,22 @@ MANY: Final = {
 }
 
 
-@pytest.mark.parametrize(
-    "command", ["inspect", "validate", "probe", "find", "add", "remove", "fold", "dump", "advise"]
-)
-@pytest.mark.parametrize("what", MANY)
+COMMANDS: Final = (
+    "inspect {}", "validate {}", "probe {} 1 -c c", "find 1 {} -c c", "add {} -c * -o out", "remove {} -o out",
+    "fold {} -o out", "dump {} -c c", "advise {}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "what"), list(zip(COMMANDS, itertools.cycle(MANY))))
 def test_a_footer_of_empty_structures_is_refused_by_name_before_it_takes_memory(
     tmp_path: Path, what: str, command: str
 ) -> None:
     path = tmp_path / "many.parquet"
     count = 4_000_000
     path.write_bytes(footers.join(b"PAR1", MANY[what](count)))
-    more = {
-        "probe": ["-c", "c", "1"],
-        "find": ["-c", "c", "1"],
-        "add": ["-c", "*", "-o", "out"],
-        "remove": ["-o", "out"],
-        "fold": ["-o", "out"],
-        "dump": ["-c", "c"],
-    }
-    arguments = [command, str(path), *more.get(command, [])]
-    if command in {"probe", "find"}:
-        arguments = (
-            [command, "1", str(path), "-c", "c"] if command == "find" else [command, str(path), "1", "-c", "c"]
-        )
     tracemalloc.start()
     try:
-        assert run(arguments) != 0
+        assert run(command.format(path).split()) != 0
         assert tracemalloc.get_traced_memory()[1] < 6 * count, "a start took 40 bytes"
     finally:
         tracemalloc.stop()

@@ -237,27 +237,6 @@ def left_of(found: FilterAnswer, owners: Sequence[int], values: Sequence[str]) -
     return {values[owners[at]] for forms in (found.forms or {}).values() for at in forms.to_pylist()}
 
 
-@pytest.mark.parametrize("column", ["n", "id"])
-@pytest.mark.parametrize("count", [257, 20_000])
-def test_of_many_values_those_are_left_that_filters_have(path: Path, column: str, count: int) -> None:
-    prefix = "n" if column == "n" else ""
-    values = [f"{prefix}{number}" for number in range(-70, count)]
-    with open_source(path) as source:
-        file = open_file(source)
-        filter_lookup, owners = filter_lookup_of(file, column, values), owners_of(file, column, values)
-    assert filter_lookup is not None
-    found = answer_of(filter_lookup, path)
-    assert found is not None
-    assert found.forms is not None
-    for forms in found.forms.values():
-        assert forms.to_pylist() == sorted(set(forms.to_pylist()))
-    left, exact = left_of(found, owners, values), possible_in(path, column, values)
-    rows = pq.read_table(path)[column].drop_null().to_pylist()
-    assert exact is not None
-    assert {str(value) for value in rows} <= exact <= left
-    assert len(left) < 67 + 70 + count // 20
-
-
 @pytest.mark.slow
 def test_many_values_of_a_damaged_copy_are_left_only_where_opening_it_leaves_no_other(
     path: Path, tmp_path: Path, pytestconfig: pytest.Config
@@ -284,25 +263,6 @@ def test_many_values_of_a_damaged_copy_are_left_only_where_opening_it_leaves_no_
             assert exact <= left, f"byte {at} ^ {bits:#x}"
             remaining += 1
     assert remaining > 0
-
-
-def test_many_values_in_files_alike_are_found_as_in_each_file_alone(tmp_path: Path) -> None:
-    for number in range(4):
-        ids = pa.array(range(number * 1000, number * 1000 + 1000), pa.int64())
-        table = pa.table({"id": ids, "text": [f"t{value}" for value in ids.to_pylist()]})
-        write(tmp_path / f"{number}.parquet", table, rows=250, store_schema=False)
-    bloomcli.add([tmp_path], ["id", "text"], in_place=True, fpp=0.001)
-    for column, prefix in (("id", ""), ("text", "t")):
-        values = [f"{prefix}{number}" for number in range(-400, 6000, 13)]
-        rows = [row for batch in bloomcli.find(tmp_path, values, column=column) for row in batch.to_pylist()]
-        alone = [
-            row
-            for file in sorted(tmp_path.glob("*.parquet"))
-            for batch in bloomcli.find(file, values, column=column)
-            for row in batch.to_pylist()
-        ]
-        assert rows == alone
-        assert [row["value"] for row in rows] == [v for v in values if 0 <= int(v.lstrip("t")) < 4000]
 
 
 def test_hashes_that_do_not_ascend_are_refused() -> None:

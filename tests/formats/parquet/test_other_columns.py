@@ -203,6 +203,11 @@ def test_another_columns_filter_where_the_new_ones_go_may_be_replaced_with_them(
             "PageEncodingStats has no encoding",
             ".meta_data.encoding_stats.encoding",
         ),
+        (
+            meta(lambda fields: fields[13][1].values[0].pop(3)),
+            "PageEncodingStats has no count",
+            ".meta_data.encoding_stats.count",
+        ),
     ],
 )
 def test_metadata_of_another_column_that_readers_refuse_are_reported_by_add_and_by_validate(

@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import thrift
 
 import bloomcli
 from bloomcli.errors import UsageError
@@ -97,44 +96,6 @@ def test_a_damaged_header_is_a_row_and_other_row_groups_stay(path: Path, tmp_pat
     bad = next(page for page in found if page.problem is not None)
     assert bad.offset == pages[2].offset
     assert [page for page in found if page.row_group == 1] == [p for p in listed(path).pages if p.row_group == 1]
-
-
-def test_a_damaged_index_is_a_row(path: Path, tmp_path: Path) -> None:
-    footer = bloomcli.inspect(path, footer=True).footer
-    assert footer is not None
-    chunk = footer["FileMetaData"]["row_groups"][0]["columns"][1]
-    data = bytearray(path.read_bytes())
-    at = chunk["offset_index_offset"]
-    data[at : at + chunk["offset_index_length"]] = b"\xff" * chunk["offset_index_length"]
-    broken = tmp_path / "broken.parquet"
-    broken.write_bytes(data)
-    found = [entry for entry in listed(broken).index if entry.row_group == 0]
-    assert "the offset index can't be read" in (found[0].problem or "")
-    assert all(entry.min is not None and entry.offset is None for entry in found[1:])
-
-
-@pytest.mark.parametrize(
-    ("index", "field", "id_"),
-    [("offset_index", "page_locations", 1), ("column_index", "null_pages", 1), ("column_index", "min_values", 2)],
-)
-def test_an_index_with_elements_of_another_type_is_a_row(
-    path: Path, tmp_path: Path, index: str, field: str, id_: int
-) -> None:
-    footer = bloomcli.inspect(path, footer=True).footer
-    assert footer is not None
-    chunk = footer["FileMetaData"]["row_groups"][0]["columns"][1]
-    data = bytearray(path.read_bytes())
-    at, length = chunk[f"{index}_offset"], chunk[f"{index}_length"]
-    tree, _ = thrift.parse(bytes(data[at : at + length]))
-    tree[id_] = (thrift.LIST, thrift.Items(thrift.I32, [7] * 5))
-    encoded = thrift.encode(tree)
-    assert len(encoded) <= length
-    data[at : at + length] = encoded.ljust(length, b"\0")
-    broken = tmp_path / "broken.parquet"
-    broken.write_bytes(data)
-    problems = {entry.problem for entry in listed(broken).index if entry.row_group == 0} - {None}
-    words = index.replace("_", " ")
-    assert problems == {f"the {words} can't be read: {field} has elements of another type"}
 
 
 def test_lists_end_at_their_limit_and_say_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

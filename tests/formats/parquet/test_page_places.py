@@ -28,7 +28,6 @@ DICTIONARY_PAGE_OFFSET: Final = 11
 UNCOMPRESSED: Final = 6
 NULL_COUNT: Final = 3
 OFFSET_INDEX_LENGTH: Final = 5
-FILE_PATH: Final = 1
 
 
 def chunks(metadata: Fields) -> Iterator[Fields]:
@@ -99,9 +98,11 @@ SEARCHES: Final = [("id", ["17", "3999"]), ("word", ["word003", "word049"]), ("l
 
 
 @pytest.mark.parametrize("dictionary_offset", [None, 0, -1], ids=["none", "zero", "the data page's"])
-@pytest.mark.parametrize("index", [False, True], ids=["no index", "index"])
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-@pytest.mark.parametrize("typed", [True, False], ids=["encoding stats", "no encoding stats"])
+@pytest.mark.parametrize(
+    ("index", "version", "typed"),
+    [(True, "1.0", True), (False, "2.0", False)],
+    ids=["index, encoding stats", "version 2, no encoding stats"],
+)
 def test_each_reader_finds_the_dictionary_that_the_metadata_do_not_name(
     tmp_path: Path, dictionary_offset: int | None, index: bool, version: str, typed: bool
 ) -> None:

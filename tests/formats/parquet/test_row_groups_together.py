@@ -49,8 +49,7 @@ def plain(rows: list[dict[str, Any]]) -> str:
     return repr(rows)
 
 
-@pytest.mark.parametrize("indexed", [False, True])
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize(("version", "indexed"), [("1.0", True), ("2.0", False)])
 @pytest.mark.parametrize(
     ("column", "values"),
     [
@@ -183,18 +182,3 @@ def test_a_column_with_too_few_values_in_a_row_group_gives_no_other_values_to_ro
     found = bloomcli.find(path, [1, 3 * GROUP - 1, 130, 300], column="id", select=["other"])
     assert rows_of(found) == []
     assert "row_groups[2].columns[1]" in str(found.report.errors[0].error)
-
-
-def test_a_page_with_a_wrong_checksum_gives_no_rows(tmp_path: Path) -> None:
-    path = tmp_path / "flipped.parquet"
-    two = table().select(["id", "small"])
-    pq.write_table(
-        two, path, row_group_size=GROUP, use_dictionary=False, compression="none", write_page_checksum=True
-    )
-    chunk = pq.read_metadata(path).row_group(2).column(1)
-    data = bytearray(path.read_bytes())
-    data[chunk.data_page_offset + chunk.total_compressed_size - 1] ^= 1
-    path.write_bytes(bytes(data))
-    found = bloomcli.find(path, [1, 90, 300], column="id")
-    assert rows_of(found) == []
-    assert "(at row_groups[2].columns[1], byte " in str(found.report.errors[0].error)

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from support import blooms
 from support.tables import CASES, COMPRESSIONS, ENCODINGS, write
 from support.whole_pages import pages_of
 
@@ -17,14 +19,17 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import codecs
 from bloomcli.formats.parquet import limits as parquet_limits
 
-NAMES = [(e, n) for e, names in ENCODINGS.items() for n in names]
 WRITTEN = [
-    (encoding, name, compression, version)
-    for encoding, name in NAMES
-    for compression in (COMPRESSIONS if name == ENCODINGS[encoding][0] else ("none", "zstd"))
+    (encoding, name, ("none", "zstd")[at % 2], 1 + at // 2 % 2)
+    for encoding, names in ENCODINGS.items()
+    for at, name in enumerate(names)
+] + [
+    (encoding, names[0], codec, version)
+    for encoding, names in ENCODINGS.items()
+    for codec in COMPRESSIONS
     for version in (1, 2)
 ]
-"""Every type in each of its encodings, one column of an encoding in every codec, and pages of both versions."""
+"""Every type in each of its encodings, and one column of an encoding in every codec and version."""
 
 
 @pytest.fixture
@@ -99,30 +104,27 @@ def test_a_long_value_is_hashed_as_it_comes_and_reported_by_its_length(
 
 
 @pytest.mark.usefixtures("windows")
-def test_a_missing_long_value_is_reported_by_its_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from support import blooms
-
+@pytest.mark.parametrize(
+    "options",
+    [{"dictionary": False}, {}, {"compression": "snappy"}],
+    ids=["of a page", "of a dictionary", "of a compressed dictionary"],
+)
+def test_a_missing_long_value_is_reported_by_its_length(
+    tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parquet_limits, "VALUE_AT_ONCE_BYTES", 40)
-    path = write(tmp_path / "f", {"c": pa.array([b"x" * 1000, b"short"], pa.binary())}, dictionary=False)
+    path = write(tmp_path / "f", {"c": pa.array([b"x" * 1000, b"short"], pa.binary())}, **options)
     path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + blooms.build([b"other"], 32)))
     (finding,) = bloomcli.validate(path, deep=True).findings
     assert (finding.id, finding.missing) == ("value-missing", ("(a value of 1000 bytes)", "short"))
-    with pytest.raises(UnsupportedError, match="a value of 1000 bytes; at most 40 are held in memory"):
-        bloomcli.add(path, ["c"], in_place=True, replace=True, variant="parquet-2018-header")
 
 
 @pytest.mark.usefixtures("windows")
-@pytest.mark.parametrize("compression", ["none", "snappy"])
-def test_a_missing_long_entry_of_a_dictionary_is_reported_by_its_length(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str
-) -> None:
-    from support import blooms
-
+def test_a_long_value_gets_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_limits, "VALUE_AT_ONCE_BYTES", 40)
-    path = write(tmp_path / "f", {"c": pa.array([b"x" * 1000, b"short"], pa.binary())}, compression=compression)
-    path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + blooms.build([b"other"], 32)))
-    (finding,) = bloomcli.validate(path, deep=True).findings
-    assert (finding.id, finding.missing) == ("value-missing", ("(a value of 1000 bytes)", "short"))
+    path = write(tmp_path / "f", {"c": pa.array([b"x" * 1000], pa.binary())}, dictionary=False)
+    with pytest.raises(UnsupportedError, match="a value of 1000 bytes; at most 40 are held in memory"):
+        bloomcli.add(path, ["c"], in_place=True, variant="parquet-2018-header")
 
 
 @pytest.mark.parametrize(
@@ -158,10 +160,7 @@ def test_each_ceiling_is_named(
 def test_a_large_page_that_is_damaged_is_refused(tmp_path: Path, compression: str, damage: str) -> None:
     array = pa.array([random.Random(1).randbytes(30) for _ in range(40)], pa.binary())
     path = write(tmp_path / "f", {"c": array}, compression=compression, dictionary=False)
-    with pa.OSFile(str(path)) as file:
-        data = bytearray(file.read())
-    import pyarrow.parquet as pq
-
+    data = bytearray(path.read_bytes())
     chunk = pq.read_metadata(path).row_group(0).column(0)
     start, end = chunk.data_page_offset + 60, chunk.data_page_offset + chunk.total_compressed_size
     middle = (start + end) // 2
