@@ -24,7 +24,7 @@ from bloomcli.kernels import CompactError, PageHeader, compact_struct
 
 DEPTH: Final = parquet_limits.THRIFT_MAX_DEPTH
 LOCATION: Final = Location("file", 1000, "row_groups[0].columns[0]")
-THOROUGH: Final = settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH: Final = settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 PAGE_FIELDS: Final = ("type", "uncompressed_page_size", "compressed_page_size")
 HEADS: Final = {
     0: ("data_page_header", "DataPageHeader", 5),
@@ -236,26 +236,24 @@ PAGE: Final[Fields] = {1: (I32, 0), 2: (I32, 80), 3: (I32, 70), 4: (I32, -5), 5:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("value", [(I64, 7), (BYTE, 7), (TRUE, True), (BINARY, b"7"), (LIST, Items(I32, [7])), None])
-def test_a_field_of_another_type_counts_as_not_there(number: int, value: tuple[int, Any] | None) -> None:
-    changed = {**PAGE, number: value} if value else {n: field for n, field in PAGE.items() if n != number}
-    data = thrift.encode(changed)
-    header = read(data)
-    if number < 4:
-        assert getattr(header, PAGE_FIELDS[number - 1]) == -1
-    assert header.crc == (None if number == 4 else -5)
-    assert header.has_head == (number not in (1, 5))
-    assert fields_by_header(data) == fields_by_walk(data)
+def test_a_field_of_another_type_counts_as_not_there(number: int) -> None:
+    for value in ((I64, 7), (BYTE, 7), (TRUE, True), (BINARY, b"7"), (LIST, Items(I32, [7])), None):
+        changed = {**PAGE, number: value} if value else {n: field for n, field in PAGE.items() if n != number}
+        data = thrift.encode(changed)
+        header = read(data)
+        if number < 4:
+            assert getattr(header, PAGE_FIELDS[number - 1]) == -1
+        assert header.crc == (None if number == 4 else -5)
+        assert header.has_head == (number not in (1, 5))
+        assert fields_by_header(data) == fields_by_walk(data)
 
 
 @pytest.mark.parametrize("number", sorted(V2))
-@pytest.mark.parametrize(
-    "value", [(I64, 7), (TRUE, True), (FALSE, False), (BINARY, b"7"), (I32, -1), (I32, -(1 << 31))]
-)
-def test_the_same_goes_for_the_fields_of_a_page_s_kind(number: int, value: tuple[int, Any]) -> None:
-    data = thrift.encode({1: (I32, 3), 2: (I32, 80), 3: (I32, 70), 8: (STRUCT, {**V2, number: value})})
-    assert fields_by_header(data) == fields_by_walk(data)
-    assert read(data).is_compressed == (number == 7 and value[0] != FALSE)
+def test_the_same_goes_for_the_fields_of_a_page_s_kind(number: int) -> None:
+    for value in ((I64, 7), (TRUE, True), (FALSE, False), (BINARY, b"7"), (I32, -1), (I32, -(1 << 31))):
+        data = thrift.encode({1: (I32, 3), 2: (I32, 80), 3: (I32, 70), 8: (STRUCT, {**V2, number: value})})
+        assert fields_by_header(data) == fields_by_walk(data)
+        assert read(data).is_compressed == (number == 7 and value[0] != FALSE)
 
 
 @pytest.mark.parametrize("number", [1, 5, 9, 63, 64, 2000, 32767, -3])
@@ -273,24 +271,6 @@ def test_a_field_that_occurs_twice_is_refused(number: int, within: bool) -> None
     found = fields_by_header(data)
     assert found[0] == "a field id is repeated or out of range"
     assert found == fields_by_walk(data)
-
-
-def test_nesting_is_bounded() -> None:
-    def nested(levels: int) -> bytes:
-        return b"\x1c" * (levels - 1) + b"\0" * levels
-
-    assert PageHeader(nested(DEPTH), 0, 2 * DEPTH, DEPTH).size == 2 * DEPTH - 1
-    with pytest.raises(CompactError, match="nested too deep"):
-        PageHeader(nested(DEPTH + 1), 0, 1 << 20, DEPTH)
-    with pytest.raises(CompactError, match="nested too deep"):
-        PageHeader(nested(100_000), 0, 1 << 20, DEPTH)
-
-
-@pytest.mark.parametrize("size", [61, 1 << 20, (1 << 31) - 1, 1 << 63, (1 << 64) - 1])
-@pytest.mark.parametrize("lead", [b"\x18", b"\x19\xf3", b"\x19\xfc", b"\x1b", b"\x5c\x18", b"\x5c\x19\xfc"])
-def test_a_size_larger_than_what_is_left_is_refused_at_once(lead: bytes, size: int) -> None:
-    with pytest.raises(CompactError, match="larger than the bytes that are left"):
-        read(lead + thrift.varint(size) + bytes(6))
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 3), (4, 4), (4, 3), (2, 1), (1 << 62, 1 << 62), (0, -1)])

@@ -23,7 +23,7 @@ from bloomcli.model.file import Presence
 
 pytestmark = pytest.mark.slow
 
-QUICK = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 TEXT = st.text(max_size=12)
 
 
