@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import thrift
+from support.examples import examples
 
 from bloomcli import kernels
 
-pytestmark = pytest.mark.slow
 
-
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=80), st.integers(-2, 82), st.integers(0, 40))
 def test_walking_any_bytes_ends_inside_them_or_in_the_one_error(data: bytes, start: int, depth: int) -> None:
     try:
@@ -52,7 +50,7 @@ def structures(inner: st.SearchStrategy[tuple[int, object]]) -> st.SearchStrateg
     return fields.map(lambda value: (thrift.STRUCT, value)) | lists
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.dictionaries(st.integers(-100, 32767), st.recursive(scalars, structures, max_leaves=12), max_size=10))
 def test_every_field_of_a_structure_is_found_with_its_bytes(tree: thrift.Fields) -> None:
     data = thrift.encode(tree)
@@ -64,7 +62,7 @@ def test_every_field_of_a_structure_is_found_with_its_bytes(tree: thrift.Fields)
         assert data[at:stop] == thrift._encoded(kind, value)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=60), st.integers(0, 60), st.integers(0, 400), st.integers(1, 16), st.booleans())
 def test_the_walks_over_pages_raise_nothing_but_their_own_errors(
     data: bytes, start: int, count: int, width: int, final: bool
