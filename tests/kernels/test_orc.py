@@ -126,7 +126,7 @@ def test_a_decimal_is_hashed_by_the_text_that_hive_prints(value: int, scale: int
     assert hash_of_decimal(value, scale) == orc_hashes.orc_bytes(text)
 
 
-@pytest.mark.parametrize(("bits", "k"), [(64, 1), (64, 1024), (128, 4), (9600, 7), (95_872, 30), (95_872, 1024)])
+@pytest.mark.parametrize(("bits", "k"), [(64, 1), (64, 1024), (128, 4), (9600, 7), (95_872, 30)])
 def test_inserted_hashes_set_the_bits_that_java_would_and_are_found(bits: int, k: int) -> None:
     rng = random.Random(bits * k)
     hashed = [0, (1 << 64) - 1, 1 << 63, 1 << 31, 1 << 32, *(rng.getrandbits(64) for _ in range(40))]

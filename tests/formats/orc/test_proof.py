@@ -82,7 +82,6 @@ ONE: Final = (GROUP,)
 OF_JAVA: Final = {
     "tiny minimum": Wrong("tiny", put("int_statistics.minimum", -127)),
     "small maximum": Wrong("small", put("int_statistics.maximum", -8000)),
-    "int minimum": Wrong("whole", put("int_statistics.minimum", -899_999_999)),
     "bigint maximum": Wrong("big", put("int_statistics.maximum", 998_000_006_988_993)),
     "float minimum": Wrong("real", put("double_statistics.minimum", -999.0)),
     "double maximum": Wrong("wide", put("double_statistics.maximum", 142.5)),
@@ -127,12 +126,8 @@ OF_JAVA: Final = {
     "no nulls in a list": Wrong("tags", put("has_null", False), COUNTS),
 }
 OF_CPP: Final = {
-    "tiny maximum": Wrong("tiny", put("int_statistics.maximum", -27)),
     "bigint minimum": Wrong("big", put("int_statistics.minimum", 1)),
-    "float maximum": Wrong("real", put("double_statistics.maximum", 99.0)),
-    "decimal minimum": Wrong("huge", put("decimal_statistics.minimum", "-9999999999999999999999.9")),
     "text maximum": Wrong("text", put("string_statistics.maximum", "Wert 99 ")),
-    "date maximum": Wrong("day", put("date_statistics.maximum", 17)),
     "timestamp maximum": Wrong("moment", put("timestamp_statistics.maximum_nanos", 297_000), levels=(GROUP,)),
     "instant minimum": Wrong("instant", put("timestamp_statistics.minimum_utc", 1_684_800_001)),
     "map key minimum": Wrong("lookup._key", put("string_statistics.minimum", "key 1")),
