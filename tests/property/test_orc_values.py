@@ -23,7 +23,7 @@ from bloomcli.storage.registry import open_source
 
 pytestmark = pytest.mark.slow
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 Make = Callable[[random.Random, int], Any]
 
 
