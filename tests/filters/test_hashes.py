@@ -7,8 +7,7 @@ import struct
 from pathlib import Path
 
 import mmh3
-import pytest
-from support import orc_hashes, reference
+from support import reference
 
 from bloomcli import kernels
 from bloomcli.formats.parquet.bloom_filter import DRAFT_SEED, draft_hash
@@ -42,38 +41,8 @@ def test_the_current_filter_holds_its_strings_by_xxhash(corpus: Path) -> None:
     assert not any(reference.holds(bitset, draft_hash(value)) for value in HELD)
 
 
-@pytest.mark.parametrize(
-    ("data", "value"),
-    [
-        (b"", 0xEF46DB3751D8E999),
-        (b"a", 0xD24EC4F1A98C6E5B),
-        (b"abc", 0x44BC2CF5AD770999),
-    ],
-)
-def test_parquets_hash_is_xxh64_with_seed_0(data: bytes, value: int) -> None:
-    assert kernels.xxh64(data) == value
-
-
 def test_the_drafts_hash_is_the_low_half_of_murmur3() -> None:
     for length in range(40):
         data = random.Random(length).randbytes(length)
         whole = mmh3.hash_bytes(data, DRAFT_SEED)
         assert draft_hash(data) == int.from_bytes(whole[:8], "little")
-
-
-def test_orcs_hash_of_bytes_is_no_half_of_murmur3() -> None:
-    halves = mmh3.hash64(b"orc", orc_hashes.ORC_SEED, signed=False)
-    assert orc_hashes.orc_bytes(b"orc") not in halves
-
-
-@pytest.mark.parametrize("value", [0, 1, -1, 42, (1 << 63) - 1, -(1 << 63)])
-def test_orcs_hashes_are_unsigned_64_bit_numbers(value: int) -> None:
-    assert 0 <= orc_hashes.orc_long(value) < 1 << 64
-    assert 0 <= orc_hashes.orc_bytes(str(value).encode()) < 1 << 64
-
-
-def test_each_length_of_tail_reaches_orcs_hash() -> None:
-    data = b"\x01" * 17
-    found = {orc_hashes.orc_bytes(data[:length]) for length in range(18)}
-    changed = {orc_hashes.orc_bytes(data[:16] + bytes([last])) for last in range(256)}
-    assert (len(found), len(changed)) == (18, 256)

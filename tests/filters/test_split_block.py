@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support import reference
+from support.examples import examples
 from support.reference import packed
 
 from bloomcli import kernels
@@ -13,7 +16,6 @@ from bloomcli.filters.split_block import SALT, SplitBlockFilter
 
 SOURCE = random.Random(5)
 HASHES = [SOURCE.getrandbits(64) for _ in range(3000)]
-SIZES = [32, 64, 96, 224, 1024, 8192]
 
 
 def filled(nbytes: int, count: int) -> SplitBlockFilter:
@@ -27,24 +29,66 @@ def test_the_salts_are_the_specifications() -> None:
     assert SALT == reference.SALTS
 
 
-@pytest.mark.parametrize("nbytes", SIZES)
-def test_inserting_one_by_one_and_at_once_gives_the_specifications_bits(nbytes: int) -> None:
-    single = SplitBlockFilter.empty(nbytes)
-    for value in HASHES[:200]:
+QUICK = settings(max_examples=examples(100), deadline=None)
+caps = st.none() | st.integers(32, 4096)
+hashes = st.lists(st.integers(0, (1 << 64) - 1), max_size=60)
+
+
+def built(values: list[int], nbytes: int) -> SplitBlockFilter:
+    """A filter that holds these hashes."""
+    made = SplitBlockFilter.empty(nbytes)
+    made.insert_hashes(packed(values), len(values))
+    return made
+
+
+@QUICK
+@given(hashes, hashes, st.integers(1, 70))
+def test_what_was_inserted_is_always_found_and_bits_answers_and_rate_are_the_specifications(
+    held: list[int], others: list[int], blocks: int
+) -> None:
+    made, single = built(held, 32 * blocks), SplitBlockFilter.empty(32 * blocks)
+    for value in held:
         single.insert(value)
-    assert single.bitset == filled(nbytes, 200).bitset == reference.filter_of(HASHES[:200], nbytes)
-    assert (single.nbytes, single.blocks) == (nbytes, nbytes // 32)
+    assert single.bitset == made.bitset == reference.filter_of(held, 32 * blocks)
+    assert (made.nbytes, made.blocks) == (32 * blocks, blocks)
+    expected = [reference.holds(bytes(made.bitset), value) for value in held + others]
+    out = bytearray(len(expected))
+    assert made.check_hashes(packed(held + others), len(expected), out) == expected.count(False)
+    assert [made.check(value) for value in held + others] == expected == [bool(answer) for answer in out]
+    assert all(expected[: len(held)])
+    set_bits, fpp = reference.stats(bytes(made.bitset))
+    assert (made.set_bits, made.fill) == (set_bits, set_bits / (32 * blocks * 8))
+    assert made.fpp == pytest.approx(fpp, rel=1e-12)
+    assert kernels.count_bits(made.bitset) == set_bits
 
 
-@pytest.mark.parametrize("nbytes", SIZES)
-def test_one_answer_and_many_answers_agree_with_the_specification(nbytes: int) -> None:
-    built = filled(nbytes, 50)
-    out = bytearray(500)
-    absent = built.check_hashes(packed(HASHES[:500]), 500, out)
-    expected = [reference.holds(bytes(built.bitset), value) for value in HASHES[:500]]
-    assert [built.check(value) for value in HASHES[:500]] == expected == [bool(answer) for answer in out]
-    assert absent == expected.count(False)
-    assert all(expected[:50])
+@QUICK
+@given(hashes, st.integers(0, 9).map(lambda half: 2 * half + 1), st.integers(0, 5))
+def test_folded_equals_freshly_built(held: list[int], odd: int, doublings: int) -> None:
+    made = built(held, 32 * odd << doublings)
+    for _ in range(doublings):
+        made = made.fold()
+        assert made.bitset == built(held, made.nbytes).bitset
+    assert made.blocks == odd
+    with pytest.raises(ValueError, match="odd"):
+        made.fold()
+
+
+@QUICK
+@given(hashes, st.sampled_from([1, 3, 5]), st.integers(0, 6), st.floats(1e-6, 0.999), caps)
+def test_a_filter_is_folded_to_the_smallest_that_meets_the_rate_and_the_cap(
+    held: list[int], odd: int, doublings: int, fpp: float, cap: int | None
+) -> None:
+    made = built(held, 32 * odd << doublings)
+    folded = made.folded_to(fpp, cap)
+    assert folded.bitset == built(held, folded.nbytes).bitset
+    smaller = [32 * odd << power for power in range(doublings)]
+    fits = cap is None or folded.nbytes <= cap
+    assert fits or folded.nbytes == 32 * odd
+    assert folded.fpp <= fpp or folded.nbytes == made.nbytes or (cap is not None and folded.nbytes * 2 > cap)
+    if folded.nbytes > 32 * odd and fits:
+        assert folded.nbytes // 2 in smaller
+        assert folded.fold().fpp > fpp
 
 
 @pytest.mark.parametrize("value", [0, (1 << 64) - 1, kernels.xxh64(b"parquet")])
@@ -64,16 +108,6 @@ def test_a_trail_shows_a_single_missing_bit() -> None:
     built.bitset[4 * 3 + bits[3] // 8] ^= 1 << bits[3] % 8  # type: ignore[index]
     assert built.trail(HASHES[0])[2] == (True, True, True, False, True, True, True, True)
     assert not built.check(HASHES[0])
-
-
-@pytest.mark.parametrize("count", [0, 1, 30, 3000])
-@pytest.mark.parametrize("nbytes", SIZES)
-def test_the_rate_is_exactly_the_formulas(nbytes: int, count: int) -> None:
-    built = filled(nbytes, count)
-    set_bits, fpp = reference.stats(bytes(built.bitset))
-    assert built.set_bits == set_bits
-    assert built.fill == set_bits / (nbytes * 8)
-    assert built.fpp == pytest.approx(fpp, rel=1e-12)
 
 
 def test_the_rate_is_what_random_probes_meet() -> None:
@@ -127,17 +161,6 @@ def test_bits_that_are_not_whole_blocks_are_refused(size: int) -> None:
         SplitBlockFilter.empty(size)
 
 
-@pytest.mark.parametrize("count", [0, 1, 100, 3000])
-@pytest.mark.parametrize("nbytes", [64, 192, 1024, 8192, 65536])
-def test_folded_equals_freshly_built(nbytes: int, count: int) -> None:
-    built = filled(nbytes, count)
-    while built.blocks % 2 == 0:
-        built = built.fold()
-        assert built.bitset == filled(built.nbytes, count).bitset
-    with pytest.raises(ValueError, match="odd"):
-        built.fold()
-
-
 def test_folding_leaves_the_larger_filter_as_it_was() -> None:
     built = filled(1024, 100)
     before = bytes(built.bitset)
@@ -145,36 +168,12 @@ def test_folding_leaves_the_larger_filter_as_it_was() -> None:
     assert built.bitset == before
 
 
-@pytest.mark.parametrize("fpp", [0.5, 0.1, 0.01, 0.001])
-@pytest.mark.parametrize("count", [1, 50, 700])
-def test_a_filter_is_folded_to_the_smallest_that_meets_the_rate(count: int, fpp: float) -> None:
-    folded = filled(65536, count).folded_to(fpp)
-    assert folded.fpp <= fpp
-    assert folded.bitset == filled(folded.nbytes, count).bitset
-    assert folded.blocks == 1 or folded.fold().fpp > fpp
-
-
-def test_a_filter_that_misses_the_rate_stays_unchanged() -> None:
-    built = filled(256, 1000)
-    assert built.folded_to(0.001) is built
-
-
-@pytest.mark.parametrize("blocks", [1, 3, 5])
-def test_an_odd_filter_stays_unchanged(blocks: int) -> None:
-    built = filled(32 * blocks, 1)
-    assert built.folded_to(0.99, max_bytes=32) is built
-
-
 @pytest.mark.parametrize(("cap", "size"), [(32, 32), (100, 64), (512, 512), (1023, 512), (4096, 4096)])
 def test_a_cap_goes_before_the_rate(cap: int, size: int) -> None:
+    assert filled(256, 1000).folded_to(0.001).nbytes == 256
     folded = filled(4096, 3000).folded_to(0.001, max_bytes=cap)
     assert folded.nbytes == size
     assert folded.bitset == filled(size, 3000).bitset
-
-
-def test_a_cap_that_is_not_needed_changes_nothing() -> None:
-    built = filled(65536, 100)
-    assert built.folded_to(0.01, max_bytes=65536).bitset == built.folded_to(0.01).bitset
 
 
 def test_an_empty_filter_folds_to_one_block() -> None:

@@ -74,9 +74,13 @@ def test_a_filter_is_made_no_larger_and_of_whole_blocks(nbytes: int) -> None:
         SplitBlockFilter.empty(64).resized(nbytes)
 
 
-@pytest.mark.parametrize("fpp", [0.1, 0.01, 0.0001])
-@pytest.mark.parametrize("blocks", [32768, 32767, 24576, 1000])
-@pytest.mark.parametrize("count", [0, 1, 100, 1000, 3000])
+@pytest.mark.parametrize(
+    ("count", "blocks", "fpp"),
+    [
+        *((0, 1000, 0.1), (1, 32767, 0.01), (100, 32768, 0.0001), (1000, 24576, 0.01), (1000, 1000, 0.1)),
+        *((3000, 32768, 0.01), (3000, 32767, 0.1), (3000, 1000, 0.0001)),
+    ],
+)
 def test_a_tightened_filter_holds_all_values_meets_the_rate_and_stays_as_it_is(
     count: int, blocks: int, fpp: float
 ) -> None:
@@ -100,10 +104,10 @@ def test_a_tightened_filter_goes_before_no_cap_and_no_least_size() -> None:
     assert filled(4096, hashes_of(1)).tightened_to(0.5, limits.FILTER_MAX_BYTES, 64).nbytes == 64
 
 
-def test_a_thousand_tight_filters_meet_their_rates_with_a_quarter_to_a_third_less_than_powers_of_two() -> None:
+def test_tight_filters_meet_their_rates_with_a_quarter_to_a_third_less_than_powers_of_two() -> None:
     source = random.Random(16)
     saved: list[float] = []
-    for seed in range(1000):
+    for seed in range(400):
         count, fpp = int(10 ** source.uniform(0.5, 4.7)), source.choice([0.1, 0.05, 0.01, 0.001, 0.0001])
         hashes = hashes_of(count, seed)
         build = Built(hashes, fpp)
@@ -119,7 +123,7 @@ def test_a_thousand_tight_filters_meet_their_rates_with_a_quarter_to_a_third_les
     assert 0.24 < mean(saved) < 0.34
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_tight_filter_is_close_to_the_smallest_of_all_sizes(seed: int) -> None:
     count, fpp = random.Random(seed).randrange(200, 3000), 0.01
     hashes = hashes_of(count, seed)
@@ -152,7 +156,7 @@ def test_more_values_than_were_expected_make_a_larger_tight_filter() -> None:
     assert tight.nbytes < 1.02 * sizing.tight_bytes(20_000, 0.01)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_where_values_have_to_be_read_again_one_more_build_is_enough(seed: int) -> None:
     hashes = hashes_of(60_000, seed)
     build = Built(hashes, 0.01)

@@ -32,10 +32,9 @@ def total(value: float) -> tuple[float, float]:
     return value, math.copysign(1, value)
 
 
-@pytest.mark.parametrize("tracked", [False, True])
 @pytest.mark.parametrize("kind", NUMBERS)
-@given(data=st.data())
-def test_numbers(kind: str, tracked: bool, data: st.DataObject) -> None:
+@given(data=st.data(), tracked=st.booleans())
+def test_numbers(kind: str, data: st.DataObject, tracked: bool) -> None:
     order, form, strategy = NUMBERS[kind]
     values: list[Any] = data.draw(st.lists(strategy, min_size=1, max_size=40))
     bounds = kernels.Bounds(order, struct.calcsize(form), tracked)
@@ -77,7 +76,7 @@ ARRAYS: Final[dict[str, tuple[int, Any, Callable[[bytes], Any]]]] = {
 
 @pytest.mark.parametrize("kind", ARRAYS)
 @given(data=st.data())
-def test_byte_arrays_in_either_encoding_and_in_dictionaries(kind: str, data: st.DataObject) -> None:
+def test_byte_arrays_in_either_encoding(kind: str, data: st.DataObject) -> None:
     order, strategy, key = ARRAYS[kind]
     values: list[bytes] = data.draw(st.lists(strategy, min_size=1, max_size=30))
     plain = b"".join(len(value).to_bytes(4, "little") + value for value in values)
@@ -85,13 +84,8 @@ def test_byte_arrays_in_either_encoding_and_in_dictionaries(kind: str, data: st.
     hashes = bytearray(8 * len(values))
     kernels.hash_plain_binary(b"ab" + plain, 2, True, hashes, len(values), len(values), False, prefixed)
     sized.sized(b"c" + b"".join(values), 1, struct.pack(f"<{len(values)}q", *map(len, values)), len(values))
-    by_entries = kernels.Bounds(order, 0, tracked=True)
-    entries = kernels.Entries(by_entries, len(values))
-    entries.add(plain, 0, len(values))
-    indices = kernels.Indices(len(values), bytearray(len(values)), len(values), entries)
-    indices.feed(indices_of(range(len(values))), 0, True)
     keys = [key(value) for value in values]
-    for bounds in (prefixed, sized, by_entries):
+    for bounds in (prefixed, sized):
         low, high = bounds.least_and_greatest
         assert low is not None
         assert high is not None
@@ -110,20 +104,6 @@ def indices_of(numbers: Sequence[int]) -> bytes:
     """Indices of 8 bits: their width, and a bit-packed run."""
     groups = -(-len(numbers) // 8)
     return b"\x08" + varint(groups << 1 | 1) + bytes(numbers) + bytes(groups * 8 - len(numbers))
-
-
-def test_each_page_of_a_dictionary_has_the_bounds_of_the_entries_that_it_uses() -> None:
-    bounds = kernels.Bounds(kernels.FLOATING, 8)
-    entries = kernels.Entries(bounds, 4)
-    entries.add(struct.pack("<4d", 5, math.nan, -1, 3), 0, 4)
-    seen = bytearray(4)
-    for numbers, expected, nans in (([0, 3, 3], (3, 5), 0), ([1, 1, 2], (-1, -1), 2), ([1], None, 1)):
-        kernels.Indices(len(numbers), seen, 4, entries).feed(indices_of(numbers), 0, True)
-        low, high = bounds.least_and_greatest
-        found = None if low is None or high is None else (*struct.unpack("<d", low), *struct.unpack("<d", high))
-        assert (found, bounds.nans) == (expected, nans)
-        bounds.reset()
-    assert bytes(seen) == b"\1\1\1\1"
 
 
 def test_timestamps_of_int96_are_in_the_order_of_days_then_nanoseconds() -> None:

@@ -187,17 +187,6 @@ def test_more_encoding_statistics_than_are_read_are_neither_yes_nor_no() -> None
     assert (found.only_dictionary_encoded(3), found.only_dictionary_encoded(2)) == (True, None)
 
 
-@pytest.mark.parametrize("field", [1, 15, 40, 63, 64, 2000, 32767, -1, -32768])
-@pytest.mark.parametrize("between", [[], [3], [100], [-5]])
-def test_a_repeated_field_of_any_id_is_a_fault(field: int, between: list[int]) -> None:
-    ids = [field, *between, field]
-    data = b"".join(bytes([I32]) + thrift.zigzag(number) + b"\2" for number in ids) + b"\0"
-    first = len(data) - 1 - len(bytes([I32]) + thrift.zigzag(field) + b"\2")
-    with pytest.raises(CompactError, match="a field id is repeated") as fault:
-        read(data)
-    assert (fault.value.offset, fault.value.field) == (first, None)
-
-
 @given(st.binary(max_size=200), st.integers(-5, 250))
 def test_any_bytes_are_decoded_or_refused(data: bytes, start: int) -> None:
     try:

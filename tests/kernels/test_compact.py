@@ -126,7 +126,6 @@ def test_a_start_outside_the_bytes_is_refused(start: int) -> None:
             walk()
 
 
-@pytest.mark.parametrize("size", [8, 127, 1 << 20, (1 << 31) - 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
 @pytest.mark.parametrize(
     "lead",
     [
@@ -137,9 +136,10 @@ def test_a_start_outside_the_bytes_is_refused(start: int) -> None:
         pytest.param(b"\x1b", id="map"),
     ],
 )
-def test_a_size_larger_than_what_is_left_is_refused_at_once(lead: bytes, size: int) -> None:
-    error = refusal(lead + thrift.varint(size) + bytes(6))
-    assert error.reason == "a length or count is larger than the bytes that are left"
+def test_a_size_larger_than_what_is_left_is_refused_at_once(lead: bytes) -> None:
+    for size in (8, 127, 1 << 20, (1 << 31) - 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1):
+        error = refusal(lead + thrift.varint(size) + bytes(6))
+        assert error.reason == "a length or count is larger than the bytes that are left"
 
 
 def test_a_binary_larger_than_what_is_left_is_refused() -> None:

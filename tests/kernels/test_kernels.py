@@ -21,11 +21,11 @@ HASHES = [SOURCE.getrandbits(64) for _ in range(500)]
 HUGE = (1 << 63) - 1
 
 
-@pytest.mark.parametrize("length", range(201))
-def test_xxh64_of_every_length_is_what_the_xxhash_package_gives(length: int) -> None:
-    for start in (0, 1, 3):
+@pytest.mark.parametrize("start", [0, 1, 3])
+def test_xxh64_of_every_length_is_what_the_xxhash_package_gives(start: int) -> None:
+    for length in range(201):
         value = DATA[start : start + length]
-        assert kernels.xxh64(value) == xxhash.xxh64_intdigest(value, seed=0)
+        assert kernels.xxh64(value) == xxhash.xxh64_intdigest(value, seed=0), length
 
 
 @pytest.mark.parametrize(
@@ -46,23 +46,11 @@ def test_fixed_values_hash_as_each_value_alone(width: int) -> None:
 
 
 def test_binary_values_hash_as_each_value_alone() -> None:
-    values = [DATA[at : at + at % 41] for at in range(90)]
+    values = [*(DATA[at : at + at % 41] for at in range(88)), b"", b""]
     _, offsets, data = pa.array(values, pa.large_binary()).buffers()
     out = bytearray(90 * 8)
     kernels.hash_binary(memoryview(offsets).cast("B"), memoryview(data).cast("B"), 90, out)
     assert unpacked(out, 90) == [xxhash.xxh64_intdigest(value) for value in values]
-
-
-def test_empty_strings_hash_without_any_data() -> None:
-    out = bytearray(16)
-    kernels.hash_binary(bytes(24), b"", 2, out)
-    assert unpacked(out, 2) == [xxhash.xxh64_intdigest(b"")] * 2
-
-
-def test_no_values_need_no_room() -> None:
-    assert kernels.hash_plain_fixed(b"", 8, 0, bytearray(), every=True) == 0
-    kernels.hash_binary(bytes(8), b"", 0, bytearray())
-    assert kernels.has_zero(b"", 8, 0) is False
 
 
 @pytest.mark.parametrize(
@@ -125,24 +113,6 @@ def test_zeros_are_not_looked_for_outside_the_values(arguments: tuple[int, int])
         kernels.has_zero(bytes(16), *arguments)
 
 
-@pytest.mark.parametrize("nbytes", [32, 64, 96, 224, 1024, 32 * 1000])
-def test_a_filter_is_bit_for_bit_the_specifications(nbytes: int) -> None:
-    bitset = bytearray(nbytes)
-    kernels.sbbf_insert(bitset, packed(HASHES), len(HASHES))
-    assert bitset == reference.filter_of(HASHES, nbytes)
-
-
-@pytest.mark.parametrize("nbytes", [32, 96, 1024, 4096])
-def test_every_answer_is_the_specifications(nbytes: int) -> None:
-    bitset = reference.filter_of(HASHES[:60], nbytes)
-    out = bytearray(len(HASHES))
-    absent = kernels.sbbf_check(bitset, packed(HASHES), len(HASHES), out)
-    expected = [reference.holds(bitset, value) for value in HASHES]
-    assert list(out) == expected
-    assert absent == expected.count(False)
-    assert all(out[:60])
-
-
 @pytest.mark.parametrize("extreme", [0, (1 << 64) - 1, 1 << 32, (1 << 32) - 1])
 @pytest.mark.parametrize("blocks", [1, 3, 1024])
 def test_the_extreme_hashes_stay_inside(extreme: int, blocks: int) -> None:
@@ -154,26 +124,9 @@ def test_the_extreme_hashes_stay_inside(extreme: int, blocks: int) -> None:
     assert not any(guarded[-32:])
 
 
-@pytest.mark.parametrize("values", [0, 1, 20, 500])
-def test_set_bits_and_rate_are_the_formulas(values: int) -> None:
-    bitset = reference.filter_of(HASHES[:values], 1024)
-    set_bits, fpp = kernels.sbbf_stats(bitset)
-    assert set_bits == reference.stats(bitset)[0]
-    assert fpp == pytest.approx(reference.stats(bitset)[1], rel=1e-12)
-    assert kernels.count_bits(bitset) == set_bits
-
-
 def test_a_full_filter_says_maybe_to_everything() -> None:
     assert kernels.sbbf_stats(b"\xff" * 96) == (768, 1.0)
     assert kernels.sbbf_stats(bytes(96)) == (0, 0.0)
-
-
-@pytest.mark.parametrize("blocks", [2, 4, 6, 64])
-def test_a_fold_is_the_or_of_neighbours(blocks: int) -> None:
-    bitset = DATA[: blocks * 32]
-    words = [int.from_bytes(bitset[at : at + 32], "little") for at in range(0, len(bitset), 32)]
-    expected = b"".join((a | b).to_bytes(32, "little") for a, b in zip(words[::2], words[1::2], strict=True))
-    assert kernels.sbbf_resized(bitset, blocks // 2) == expected
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 33, 48])

@@ -149,6 +149,13 @@ def test_indices_of_every_width_are_marked(width: int, packed: bool) -> None:
     unseen = marked(data, 1, len(indices), seen, size)
     assert {at for at, one in enumerate(seen) if one} == set(indices)
     assert (set(seen) <= {0, 1}, unseen) == (True, seen.count(0))
+    for step in (1, 2, 5, 64):  # windows that end anywhere
+        found, start, end = bytearray(size), 1, 1
+        windows = kernels.Indices(len(indices), found, size)
+        while not windows.done:
+            end = min(end + step, len(data))
+            start = windows.feed(data[:end], start, end == len(data))
+        assert found == seen
     fewer = bytearray(size)
     marked(data, 1, 17, fewer, size)
     assert {at for at, one in enumerate(fewer) if one} == set(indices[:17])
@@ -156,22 +163,6 @@ def test_indices_of_every_width_are_marked(width: int, packed: bool) -> None:
     needed = 1 + (39 * width + 7) // 8 + 1 if packed else len(data) - 1  # the groups' padding may be cut off
     every_cut(data[1 : 1 + needed], lambda cut: marked(cut, 0, len(indices), bytearray(fresh), 1 << 9))
     assert marked(data[: 1 + needed], 1, len(indices), fresh, 1 << 9) == (1 << 9) - len(set(indices))
-
-
-@pytest.mark.parametrize("packed", [True, False], ids=["packed", "rle"])
-@pytest.mark.parametrize("width", range(1, 33))
-def test_indices_go_on_wherever_a_window_ends(width: int, packed: bool) -> None:
-    size = min(1 << width, 300)
-    chosen = random.Random(width)
-    values = [chosen.randrange(size) for _ in range(53)]
-    data = runs(values, width, packed)
-    for step in (1, 2, 5, 64):
-        seen = bytearray(1 << 9)
-        indices, start, end = kernels.Indices(len(values), seen, len(seen)), 0, 0
-        while not indices.done:
-            end = min(end + step, len(data))
-            start = indices.feed(data[:end], start, end == len(data))
-        assert {at for at, one in enumerate(seen) if one} == set(values)
 
 
 def test_runs_of_both_kinds_follow_each_other() -> None:

@@ -131,13 +131,13 @@ def test_any_runs_in_any_pieces_give_their_values(data: st.DataObject, version: 
 
 
 @pytest.mark.parametrize("width", orcruns.WIDTHS)
-@pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 63, 512])
-def test_values_of_every_width_are_unpacked_up_to_the_last_byte(width: int, count: int) -> None:
-    rng = random.Random(width * count)
-    values = [rng.getrandbits(width) for _ in range(count - 1)] + [(1 << width) - 1]
-    data = orcruns.direct(values, signed=False)
-    assert [v % (1 << 64) for v in decoded([data], count, version=2, signed=False)] == values
-    assert decoded([data[:-1]], count, version=2, signed=False) == [], "a run that is cut off gives nothing yet"
+def test_values_of_every_width_are_unpacked_up_to_the_last_byte(width: int) -> None:
+    for count in (1, 2, 7, 8, 9, 63, 512):
+        rng = random.Random(width * count)
+        values = [rng.getrandbits(width) for _ in range(count - 1)] + [(1 << width) - 1]
+        data = orcruns.direct(values, signed=False)
+        assert [v % (1 << 64) for v in decoded([data], count, version=2, signed=False)] == values
+        assert decoded([data[:-1]], count, version=2, signed=False) == [], "a run that is cut off gives nothing yet"
 
 
 def test_whole_runs_are_decoded_and_no_more_of_them_than_needed() -> None:
@@ -234,12 +234,12 @@ def test_values_back_to_back_are_hashed_by_their_lengths() -> None:
         assert out == packed([orc_hashes.orc_bytes(v) for v in values[:count]])
 
 
-@pytest.mark.parametrize("size", range(40))
-def test_every_tail_is_hashed_as_the_reference_does(size: int) -> None:
-    value = random.Random(size).randbytes(size)
-    assert kernels.orc_hash_bytes(value) == orc_hashes.orc_bytes(value)
-    within = memoryview(b"\xff" * 9 + value + b"\xff" * 9)[9 : 9 + size]
-    assert kernels.orc_hash_bytes(within) == orc_hashes.orc_bytes(value)
+def test_bytes_of_every_length_are_hashed_as_the_reference_does() -> None:
+    for size in range(80):
+        value = random.Random(size).randbytes(size)
+        assert kernels.orc_hash_bytes(value) == orc_hashes.orc_bytes(value)
+        within = memoryview(b"\xff" * 9 + value + b"\xff" * 9)[9 : 9 + size]
+        assert kernels.orc_hash_bytes(within) == orc_hashes.orc_bytes(value)
 
 
 def test_hashes_are_gathered_from_a_dictionary_and_places_beyond_it_are_refused() -> None:

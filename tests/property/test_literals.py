@@ -51,7 +51,7 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(texts, columns)
 @example("\ud800", STRING)
 @example("9" * 5000, column("INT64"))
@@ -78,7 +78,7 @@ def test_any_text_is_a_value_or_a_literal_error(text: str, of: Column) -> None:
         assert literals.exclusions([literal], encoding, encoding, of)[0] in {False, None}
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=20), columns)
 def test_any_bytes_can_be_rendered_and_compared(data: bytes, of: Column) -> None:
     assert isinstance(literals.render(data, of), str)
@@ -140,7 +140,7 @@ stored: st.SearchStrategy[tuple[Column, bytes]] = st.one_of(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(stored)
 @example((BINARY, b"0x41"))
 @example((FIVE, b"0X414"))
@@ -151,7 +151,7 @@ def test_a_stored_value_rendered_reads_as_the_same_bytes(pair: tuple[Column, byt
     assert literal.order_key == literals.decode_bound(data, of)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_statistics_rule_out_exactly_what_lies_outside(data: st.DataObject) -> None:
     kinds = [

@@ -23,7 +23,7 @@ from bloomcli.storage.registry import open_source
 
 pytestmark = pytest.mark.slow
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 Make = Callable[[random.Random, int], Any]
 
 
@@ -183,15 +183,15 @@ def test_every_row_groups_hashes_are_those_of_its_values(
 def test_values_that_lie_across_many_chunks_and_windows_are_whole(tmp_path: Path) -> None:
     rng = random.Random(1)
     texts = [rng.randbytes(rng.choice([3, 70_000, 600_000])).hex() for _ in range(20)]
-    numbers = [rng.getrandbits(63) for _ in range(200_000)]
+    numbers = [rng.getrandbits(63) for _ in range(70_000)]
     for compression in ("uncompressed", "zlib"):
         path = orcfiles.write(tmp_path / compression, {"t": texts}, compression=compression)
         assert compared(path, {"t": texts}) == 20
-        path = orcfiles.write(tmp_path / compression, {"n": numbers}, compression=compression, stride=70_000)
-        assert compared(path, {"n": numbers}) == 200_000
+        path = orcfiles.write(tmp_path / compression, {"n": numbers}, compression=compression, stride=30_000)
+        assert compared(path, {"n": numbers}) == 70_000
 
 
-@pytest.mark.parametrize("batch", [1, 7, 64, 999])
+@pytest.mark.parametrize("batch", [1, 7, 999])
 def test_row_groups_larger_than_a_batch_are_read_in_several(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:

@@ -196,7 +196,7 @@ def paths(value: object, at: At = ()) -> set[At]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(texts())
 def test_each_key_and_element_is_on_the_line_on_which_it_was_written(written: tuple[str, dict[At, int]]) -> None:
     text, expected = written
@@ -207,7 +207,7 @@ def test_each_key_and_element_is_on_the_line_on_which_it_was_written(written: tu
 @given(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=80) | st.text("ab.=[]{}'\"#,\n\r\t 1\\", max_size=60)
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_lines_of_whatever_tomllib_reads_are_those_of_its_keys(text: str) -> None:
     try:
         known = paths(parse_toml(text, "bloom.toml"))

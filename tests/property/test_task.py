@@ -63,7 +63,7 @@ def check(data: bytes, command: str, suffix: str, walked: bool) -> Status:
     suffix=st.sampled_from(["", ".parquet", ".orc", ".mosaic", ".txt"]),
     walked=st.booleans(),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_noise_fails_or_is_skipped(
     head: bytes, body: bytes, tail: bytes, command: str, suffix: str, walked: bool
 ) -> None:

@@ -16,10 +16,8 @@ from bloomcli.model.file import FilterFacts
 from bloomcli.model.validate import Finding
 from support.examples import examples
 
-EXAMPLES: Final = settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
-"""Few examples for each file: a deep check of a fixture takes up to 60 ms."""
-
-MORE: Final = settings(EXAMPLES, max_examples=examples(40))
+EXAMPLES: Final = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
+"""Few examples: each is a deep check."""
 
 Place = tuple[int | None, int | None, str | None]
 """Stripe, row group, column."""

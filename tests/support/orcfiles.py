@@ -322,10 +322,13 @@ class File:
         index.ParseFromString(self.plain(self.stripes[stripe].streams[self.place(kind, column, stripe)]))
         return index
 
+    def put(self, kind: int, column: int, data: bytes, stripe: int = 0) -> None:
+        """Replace a stream by these bytes, in the file's form."""
+        self.stripes[stripe].streams[self.place(kind, column, stripe)] = self.packed(data)
+
     def set_filters(self, column: int, index: Any, stripe: int = 0, kind: int = BLOOM_FILTER_UTF8) -> None:
         """Replace a column's BloomFilterIndex by another, or by bytes."""
-        data = index if isinstance(index, bytes) else index.SerializeToString()
-        self.stripes[stripe].streams[self.place(kind, column, stripe)] = self.packed(data)
+        self.put(kind, column, index if isinstance(index, bytes) else index.SerializeToString(), stripe)
 
     def old_kind(self, column: int) -> None:
         """Change a column's BLOOM_FILTER_UTF8 streams to BLOOM_FILTER streams with the same bits."""
@@ -350,6 +353,31 @@ def edited(path: Path, target: Path, edit: Callable[[File], object], *, lengths:
     edit(file)
     target.write_bytes(file.join(lengths=lengths))
     return target
+
+
+def replaced(kind: int, column: int, data: bytes) -> Callable[[File], None]:
+    """An edit of a stream of the first stripe."""
+    return lambda file: file.put(kind, column, data)
+
+
+def typed(column: int, **fields: int) -> Callable[[File], None]:
+    """An edit of a column's type."""
+
+    def edit(file: File) -> None:
+        for name, value in fields.items():
+            setattr(file.footer.types[column], name, value)
+
+    return edit
+
+
+def encrypted(column: int) -> Callable[[File], None]:
+    """An edit that declares a column encrypted."""
+
+    def edit(file: File) -> None:
+        variant = spec.message("EncryptionVariant")(root=column)
+        file.footer.encryption = spec.message("Encryption")(variants=[variant]).SerializeToString()
+
+    return edit
 
 
 def unfiltered(file: File) -> Iterator[list[tuple[int, int, str]]]:

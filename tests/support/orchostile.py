@@ -147,8 +147,9 @@ def decimals(folder: Path) -> Path:
 
 
 def equal_moments(folder: Path) -> Path:
-    """2^26 times a timestamp that readers read differently: 1 GiB of seconds and nanoseconds."""
-    count = MOST // 2
+    """2^24 times a timestamp that readers read differently: 256 MiB of seconds and nanoseconds, and with both hashes
+    and their owners more than a process may take."""
+    count = MOST // 8
     old = runs(count, orcruns.fixed_delta(-(1 << 32), 0, 512, signed=True))
     path = claiming(
         folder, pa.array([0, 1], pa.timestamp("us")), count, {DATA: old, SECONDARY: runs(count, ONE[:2] + b"\0\0")}

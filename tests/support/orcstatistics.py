@@ -22,8 +22,7 @@ def row_index(file: File, column: int, stripe: int = 0) -> Any:
 
 def set_row_index(file: File, column: int, index: Any, stripe: int = 0) -> None:
     """Replace a column's RowIndex by another, or by bytes."""
-    data = index if isinstance(index, bytes) else index.SerializeToString()
-    file.stripes[stripe].streams[file.place(ROW_INDEX, column, stripe)] = file.packed(data)
+    file.put(ROW_INDEX, column, index if isinstance(index, bytes) else index.SerializeToString(), stripe)
 
 
 def metadata(file: File) -> Any:

@@ -67,19 +67,6 @@ def test_bytes_that_are_no_utf8_render_as_hexadecimal_or_come_back_as_they_were(
     assert literals.parse(text, kinds.STRING).encodings == (b"caf\xe9",)
 
 
-@pytest.mark.parametrize("zero", [0.0, -0.0])
-def test_a_rendered_zero_looks_for_both(zero: float) -> None:
-    data = struct.pack("<d", zero)
-    assert data in literals.parse(literals.render(data, kinds.DOUBLE), kinds.DOUBLE).encodings
-
-
-@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 8, 12, 16, 17])
-@pytest.mark.parametrize("of", kinds.EVERY, ids=kinds.label)
-def test_rendering_never_fails_regardless_of_the_bytes(of: Column, size: int) -> None:
-    for byte in (b"\x00", b"\x41", b"\x7f", b"\x80", b"\xff"):
-        assert isinstance(literals.render(byte * size, of), str)
-
-
 @pytest.mark.parametrize(
     ("of", "data"),
     [

@@ -77,7 +77,7 @@ def test_a_file_that_is_cut_off_is_refused_at_every_length(path: Path) -> None:
     """Cut at its end, it isn't recognised as a Mosaic file; cut at its start, all offsets are wrong."""
     whole = path.read_bytes()
     bad = path.parent / "work" / "bad.mosaic"
-    for cut in [*range(1, 200), *range(200, len(whole), 37)]:
+    for cut in [*range(1, 200, 3), *range(200, len(whole), 37)]:
         for data in (whole[:-cut], whole[cut:]):
             bad.write_bytes(data)
             for name in ("inspect", "remove"):
@@ -95,16 +95,13 @@ def test_a_footer_alone_is_named_by_its_size(path: Path) -> None:
     ("changes", "error", "match", "field"),
     [
         ({"version": 3}, UnsupportedError, "version 3 of the format; 1 and 2", "footer.version"),
-        ({"version": 0}, UnsupportedError, "version 0", "footer.version"),
         ({"compression": 2}, UnsupportedError, "compression 2; 0 .none. and 1 .zstd.", "footer.compression"),
         ({"buckets": 3}, CorruptFile, "the footer says 3 buckets, the schema 2", "footer.buckets"),
-        ({"buckets": HUGE}, CorruptFile, "the footer says 4294967295 buckets", "footer.buckets"),
         ({"group_count": HUGE}, CorruptFile, "4294967295 row groups are claimed", "footer.row_groups"),
         ({"group_count": 4}, CorruptFile, "rows: a varint doesn't end", "row_groups[3]"),
         ({"group_count": 2}, CorruptFile, "bytes are left behind the last row group", "row_groups"),
         ({"schema_at": 1 << 63}, CorruptFile, "don't lie in this order before the footer", "footer"),
         ({"index_at": (1 << 64) - 1}, CorruptFile, "don't lie in this order before the footer", "footer"),
-        ({"index_at": 0}, CorruptFile, "don't lie in this order", "footer"),
         ({"version": 1}, CorruptFile, ".", ""),
     ],
 )
@@ -124,7 +121,6 @@ def test_a_footer_with_wrong_claims_is_refused(
     [
         ({"rows": 100_000}, "can't be decoded"),
         ({"bucket_count": 1 << 30}, "1073741824 are claimed"),
-        ({"bucket_count": 3}, "buckets"),
         ({"bucket_count": 0}, "row_groups|statistics|filters|rows|buckets"),
         ({"blob_count": HUGE}, "filters: 4294967295 are claimed"),
         ({"statistics": b"\xff\xff\xff\xff\x0f"}, "statistics: 4294967295 are claimed"),
@@ -143,7 +139,6 @@ def test_a_row_groups_entry_with_wrong_claims_is_refused(changes: dict[str, obje
     ("changes", "match"),
     [
         ({"id": 2}, "bucket 2 isn't one of 2"),
-        ({"id": HUGE}, "bucket 4294967295 isn't one of 2"),
         ({"id": 1}, "bucket 1 comes twice"),
         ({"offset": (1 << 64) - 1}, "runs past the data's end"),
         ({"size": HUGE}, "runs past the data's end"),
@@ -184,7 +179,6 @@ def test_a_row_group_of_more_rows_than_can_be_decoded_is_refused(path: Path) -> 
         (HUGE, "a schema of 4294967295 bytes; 67108864 are read"),
         (100_000, "the schema decompresses to .* bytes, 100000 are claimed"),
         (3, "the schema decompresses to more bytes, 3 are claimed"),
-        (0, "the schema decompresses to more bytes, 0 are claimed"),
     ],
 )
 def test_a_schema_that_does_not_unpack_to_its_size_is_refused(size: int, match: str, path: Path) -> None:

@@ -41,8 +41,7 @@ def groups(stripe: int, stride: int) -> Iterator[tuple[int, int, range]]:
             yield at, group, range(first, min(first + stride, end))
 
 
-@pytest.mark.parametrize(("stripe", "stride"), [(ROWS, 100), (ROWS, 16), (32, 10), (20, 20)])
-@pytest.mark.parametrize("fpp", [0.05, 0.001])
+@pytest.mark.parametrize(("stripe", "stride", "fpp"), [(ROWS, 100, 0.05), (32, 10, 0.001), (20, 20, 0.05)])
 def test_a_row_groups_filter_holds_what_its_values_hash_to(
     tmp_path: Path, stripe: int, stride: int, fpp: float
 ) -> None:
@@ -74,17 +73,13 @@ def test_a_row_groups_filter_holds_what_its_values_hash_to(
 LIKE_ARROW = [name for name in CASES if name != "int8"]
 
 
-@pytest.mark.parametrize("compression", ["uncompressed", "zlib"])
-@pytest.mark.parametrize("stride", [100, 30])
-@pytest.mark.parametrize("fpp", [0.05, 0.01, 0.3])
-def test_the_bits_are_those_that_arrows_own_writer_puts(
-    tmp_path: Path, fpp: float, stride: int, compression: str
-) -> None:
+@pytest.mark.parametrize(("stride", "fpp"), [(100, 0.01), (30, 0.3)])
+def test_the_bits_are_those_that_arrows_own_writer_puts(tmp_path: Path, stride: int, fpp: float) -> None:
     table = orcfiles.everything(ROWS)
     names = [*LIKE_ARROW, *orcfiles.NESTED]
-    path = orcfiles.write(tmp_path / "f", table, stride=stride, compression=compression)
+    path = orcfiles.write(tmp_path / "f", table, stride=stride, compression="zlib")
     bloomcli.add(path, names, output=tmp_path / "ours", fpp=fpp)
-    orcfiles.write(tmp_path / "arrow", table, stride=stride, compression=compression, blooms=range(40), fpp=fpp)
+    orcfiles.write(tmp_path / "arrow", table, stride=stride, compression="zlib", blooms=range(40), fpp=fpp)
     found = {}
     for which in ("ours", "arrow"):
         for fact in bloomcli.inspect(tmp_path / which, columns=names).filters:
@@ -95,8 +90,7 @@ def test_the_bits_are_those_that_arrows_own_writer_puts(
     assert len(found) == len(names) * math.ceil(ROWS / stride)
 
 
-@pytest.mark.parametrize("name", ["float32", "float64"])
-@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize(("name", "zero"), [("float32", -0.0), ("float64", 0.0), ("float64", -0.0)])
 def test_either_zero_is_found_by_both(tmp_path: Path, name: str, zero: float) -> None:
     path = orcfiles.write(tmp_path / "f", {"c": pa.array([zero, None, 1.5, 1.5], CASES[name].type)}, stride=2)
     (change,) = bloomcli.add(path, ["c"], output=tmp_path / "out").changes
@@ -159,9 +153,13 @@ def test_a_kind_that_is_none_is_refused(tmp_path: Path) -> None:
         bloomcli.add(path, ["a"], dry_run=True, kind="utf16")
 
 
-@pytest.mark.parametrize("fpp", [0.2, 0.05, 0.01, 1e-6])
-@pytest.mark.parametrize("ndv", [None, 1, 50, 5000])
-@pytest.mark.parametrize("cap", [None, 32, 100, 4096])
+@pytest.mark.parametrize(
+    ("fpp", "ndv", "cap"),
+    [
+        *((0.2, None, None), (0.05, 1, None), (0.01, 50, None), (0.01, 5000, None), (1e-6, 50, 4096)),
+        *((0.01, None, 32), (1e-6, None, 100), (0.01, 5000, 100), (0.2, 1, 32)),
+    ],
+)
 def test_a_filter_is_sized_by_the_stride_or_the_given_number_of_values_and_capped(
     tmp_path: Path, fpp: float, ndv: int | None, cap: int | None
 ) -> None:
@@ -251,7 +249,7 @@ def bad_cpp(version: str | None) -> Any:
     return edit
 
 
-@pytest.mark.parametrize("version", [None, "1.6.5", "1.7.0", "1.6.11-SNAPSHOT"])
+@pytest.mark.parametrize("version", [None, "1.7.0", "1.6.11-SNAPSHOT"])
 def test_a_bad_cpp_writers_file_says_afterwards_who_wrote_its_filters(tmp_path: Path, version: str | None) -> None:
     table = {"a": list(range(60)), "b": list(range(60)), "c": [f"text {i}" for i in range(60)]}
     path = orcfiles.write(tmp_path / "plain", table, stripe=20, blooms=[2, 3])
@@ -281,8 +279,15 @@ def test_a_sound_writers_version_is_left_unchanged(tmp_path: Path) -> None:
     assert (after.writer, after.types, after.statistics) == (before.writer, before.types, before.statistics)
 
 
-@pytest.mark.parametrize("options", [{}, {"kind": "both"}, {"max_bytes": 64}, {"ndv": 9000, "fpp": 1e-9}], ids=str)
-@pytest.mark.parametrize("layout", [{"stripe": 20, "stride": 7}, {"compression": "zstd"}], ids=str)
+@pytest.mark.parametrize(
+    ("layout", "options"),
+    [
+        ({"stripe": 20, "stride": 7}, {"kind": "both"}),
+        ({"stripe": 20, "stride": 7}, {"max_bytes": 64}),
+        ({"compression": "zstd"}, {"ndv": 9000, "fpp": 1e-9}),
+    ],
+    ids=str,
+)
 def test_a_dry_run_writes_nothing_and_its_figures_are_upper_bounds(
     tmp_path: Path, layout: dict[str, Any], options: dict[str, Any]
 ) -> None:

@@ -56,11 +56,10 @@ def packed(name: str, data: bytes) -> bytes:
     return bytes(pa.Codec({"LZ4": "lz4_raw"}.get(name, name.lower())).compress(data, asbytes=True))
 
 
-@pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("name", CODECS)
-def test_what_was_compressed_comes_back(name: str, data: str) -> None:
-    out = codec(name).compress(DATA[data])
-    assert codec(name).decompress(out, 0, "f") == DATA[data]
+def test_what_was_compressed_comes_back(name: str) -> None:
+    for what, data in DATA.items():
+        assert codec(name).decompress(codec(name).compress(data), 0, "f") == data, what
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
@@ -77,8 +76,10 @@ def test_chunks_are_blocks_and_stay_original_where_compressing_gains_nothing(nam
 @pytest.mark.parametrize("name", COMPRESSED)
 def test_blocks_by_the_codecs_own_library_are_read(name: str) -> None:
     parts = [b"a" * BLOCK, b"", b"xyz" * 9, random.Random(5).randbytes(BLOCK), bytes(range(256)) * 3]
-    stream = b"".join(chunk(packed(name, p)) for p in parts) + chunk(b"as it is", original=True)
-    assert codec(name, 2 * BLOCK).decompress(stream, 0, "f") == b"".join(parts) + b"as it is"
+    stream = b"".join(chunk(packed(name, p)) for p in parts)
+    for plain in (b"as it is", b"", bytes(BLOCK)):
+        stream += chunk(plain, original=True)
+    assert codec(name, 2 * BLOCK).decompress(stream, 0, "f") == b"".join(parts) + b"as it is" + bytes(BLOCK)
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
@@ -91,16 +92,9 @@ def test_a_block_that_is_larger_than_the_block_size_is_refused(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
-def test_an_original_chunk_is_taken_unchanged(name: str) -> None:
-    stream = chunk(b"\xff\xfe", original=True) + chunk(b"", original=True) + chunk(bytes(BLOCK), original=True)
-    assert codec(name).decompress(stream, 0, "f") == b"\xff\xfe" + bytes(BLOCK)
-
-
-@pytest.mark.parametrize("name", COMPRESSED)
 @pytest.mark.parametrize(
     ("stream", "message"),
     [
-        (b"\x01", "header is cut off"),
         (b"\x01\x00", "header is cut off"),
         (chunk(b"abc", original=True) + b"\x00\x00", "header is cut off"),
         (b"\x0b\x00\x00abc", "5 bytes runs past its stream, 3 are left"),

@@ -10,8 +10,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyorc
 import pytest
-from support import orcfiles
-from support.orcfiles import ROW_INDEX, File
+from support import orcfiles, orcstatistics
+from support.orcfiles import File
+from support.orcstatistics import FILE, GROUP
 
 import bloomcli
 from bloomcli.formats.orc import spec
@@ -23,19 +24,10 @@ ABOVE_BMP: Final = "\U00010000"
 
 
 def edited(path: Path, edit: Callable[[Any], object], also: Callable[[File], object] = lambda _: None) -> Path:
-    """The file with edited statistics of the first column: those of each row group, and those of the file."""
+    """The file with edited statistics of the first column: those of its row group, and those of the file."""
 
     def change(file: File) -> None:
-        place = file.place(ROW_INDEX, COLUMN)
-        index = spec.message("RowIndex")()
-        index.ParseFromString(file.plain(file.stripes[0].streams[place]))
-        for entry in index.entry:
-            edit(entry.statistics)
-        file.stripes[0].streams[place] = file.packed(index.SerializeToString())
-        statistics = spec.message("ColumnStatistics")()
-        statistics.ParseFromString(file.footer.statistics[COLUMN])
-        edit(statistics)
-        file.footer.statistics[COLUMN] = statistics.SerializeToString()
+        orcstatistics.edit(file, COLUMN, edit, levels={GROUP, FILE})
         also(file)
 
     return orcfiles.edited(path, path, change)

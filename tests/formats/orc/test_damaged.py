@@ -22,9 +22,8 @@ def path(tmp_path: Path) -> Path:
     return sample(tmp_path)
 
 
-@pytest.mark.parametrize("compression", [pytest.param("uncompressed", marks=pytest.mark.slow), "zlib"])
-def test_a_file_that_is_cut_off_is_refused_at_every_length(tmp_path: Path, compression: str) -> None:
-    orcfiles.write(tmp_path / "plain", {"i": [1, None, 3], "s": ["a", "b", None]}, stride=2, compression=compression)
+def test_a_file_that_is_cut_off_is_refused_at_every_length(tmp_path: Path) -> None:
+    orcfiles.write(tmp_path / "plain", {"i": [1, None, 3], "s": ["a", "b", None]}, stride=2, compression="zlib")
     bloomcli.add(tmp_path / "plain", ["i"], output=tmp_path / "whole")
     whole = (tmp_path / "whole").read_bytes()
     folder = tmp_path / "work"
@@ -32,11 +31,7 @@ def test_a_file_that_is_cut_off_is_refused_at_every_length(tmp_path: Path, compr
     bad = folder / "f"
     for length in range(len(whole)):
         bad.write_bytes(whole[:length])
-        for command in (
-            lambda: bloomcli.inspect(bad),
-            lambda: bloomcli.add(bad, ["s"], output=folder / "out"),
-            lambda: bloomcli.add(bad, ["s"], in_place=True),
-        ):
+        for command in (lambda: bloomcli.inspect(bad), lambda: bloomcli.add(bad, ["s"], in_place=True)):
             with pytest.raises(BloomError) as caught:  # the last bytes may look like a future postscript
                 command()
             assert caught.value.path == str(bad)
@@ -148,8 +143,7 @@ def test_stripes_that_overlap_are_never_rewritten(path: Path) -> None:
     refused(edited(path, swap, lengths=False), path, "overlaps", *CHANGES)
 
 
-@pytest.mark.parametrize("length", [1 << 20, 1 << 40, BIG])
-@pytest.mark.parametrize("position", [0, 1, 5])
+@pytest.mark.parametrize(("position", "length"), [(0, 1 << 20), (1, 1 << 40), (5, BIG)])
 def test_a_stream_beyond_its_stripe_is_refused(path: Path, position: int, length: int) -> None:
     def edit(file: File) -> None:
         part = file.stripes[0]
@@ -169,8 +163,7 @@ def test_rows_that_do_not_exist_are_refused_where_they_are_needed(path: Path) ->
     assert found == [(1, "2 filters for 200 row groups")] * 2
 
 
-@pytest.mark.parametrize("rows", [1 << 50, BIG])
-@pytest.mark.parametrize("stride", [1, 10])
+@pytest.mark.parametrize(("rows", "stride"), [(1 << 50, 10), (BIG, 1)])
 def test_endless_rows_are_no_endless_work(path: Path, rows: int, stride: int) -> None:
     def edit(file: File) -> None:
         file.footer.row_index_stride = stride

@@ -87,26 +87,14 @@ def test_a_filter_stream_of_garbage_is_a_problem_of_the_filter(path: Path, name:
     assert [f.id for f in bloomcli.validate(bad, deep=True).findings] == ["filter-header"]
 
 
-CHUNKS: dict[str, tuple[bytes, str]] = {
-    "a header cut off": (b"\x01", "cut off"),
-    "a chunk that overruns": (b"\xff\xff\x00abc", "runs past its stream"),
-    "no deflate": (b"\x0c\x00\x00\xff\xfe\xfd\xfc\xfb\xfa", "decompressed"),
-    "more than a block": (b"", "block size"),
-}
-
-
-@pytest.mark.parametrize("name", CHUNKS)
 @pytest.mark.parametrize("where", ["footer", "stripe footer", "filters"])
-def test_chunks_that_cant_be_are_refused_wherever_they_are(tmp_path: Path, name: str, where: str) -> None:
+def test_chunks_that_cant_be_are_refused_wherever_they_are(tmp_path: Path, where: str) -> None:
     (tmp_path / "work").mkdir()
     path = orcfiles.write(
         tmp_path / "f", {c: range(40) for c in ("id", "text", "other")}, compression="zlib", blooms=[1]
     )
-    chunk, match = CHUNKS[name]
+    chunk, match = b"\xff\xff\x00abc", "runs past its stream"
     file = orcfiles.split(path)
-    if not chunk:
-        packed = type(file.codec)("ZLIB", 1 << 24, "").compress(bytes(file.codec.block_size + 1))
-        chunk = packed
     if where == "filters":
         file.stripes[0].streams[file.place(BLOOM_FILTER_UTF8, 1)] = chunk
         (tmp_path / "work" / "bad.orc").write_bytes(file.join())
@@ -128,7 +116,7 @@ def test_chunks_that_cant_be_are_refused_wherever_they_are(tmp_path: Path, name:
     refused(data, path, match)
 
 
-@pytest.mark.parametrize("kind", [0, 1, 2, 6, 8])
+@pytest.mark.parametrize("kind", [0, 2, 8])
 def test_a_stream_that_occurs_twice_is_refused(path: Path, kind: int) -> None:
     """ORC C++ crashes where a filter passes for a second LENGTH stream."""
 
@@ -140,19 +128,13 @@ def test_a_stream_that_occurs_twice_is_refused(path: Path, kind: int) -> None:
     refused(edited(path, double), path, f"column 2 has two {name} streams")
 
 
-def encodings(file: File) -> None:
-    for part in file.stripes:
-        del part.footer.columns[2:]
-
-
 def test_too_few_encodings_are_refused_before_anything_is_written(path: Path) -> None:
-    refused(
-        edited(path, encodings),
-        path,
-        r"stripe 0 has 2 encodings, none for column (text|other)",
-        "add",
-        "add in place",
-    )
+    def encodings(file: File) -> None:
+        for part in file.stripes:
+            del part.footer.columns[2:]
+
+    match = r"stripe 0 has 2 encodings, none for column (text|other)"
+    refused(edited(path, encodings), path, match, "add", "add in place")
 
 
 def test_streams_of_unknown_columns_are_reported_and_kept_or_removed(path: Path) -> None:
@@ -200,7 +182,7 @@ def test_statistics_that_are_no_utf8_are_bounds_all_the_same(path: Path) -> None
     assert {v.stats_skip for v in verdicts if v.row_group == 0 and v.stripe == 0} == {False}
 
 
-@pytest.mark.parametrize("kind", [13, 21, 99])
+@pytest.mark.parametrize("kind", [13, 99])
 def test_a_filter_of_a_type_whose_hash_isnt_known_has_no_answer(path: Path, kind: int) -> None:
     bad = path.parent / "work" / "bad.orc"
 
@@ -218,15 +200,10 @@ def test_a_filter_of_a_type_whose_hash_isnt_known_has_no_answer(path: Path, kind
 
 @pytest.mark.parametrize("column", ["text", "other"])
 def test_a_column_that_isnt_the_decimals_its_type_says_is_refused(path: Path, column: str) -> None:
-    bad = path.parent / "work" / "bad.orc"
-
-    def lie(file: File) -> None:
-        lied = file.footer.types[["", "id", "text", "other"].index(column)]
-        lied.kind, lied.precision = spec.value_of("TypeKind", "DECIMAL"), 9
-
-    bad.write_bytes(edited(path, lie))
+    lie = orcfiles.typed(2 if column == "text" else 3, kind=spec.value_of("TypeKind", "DECIMAL"), precision=9)
+    orcfiles.edited(path, path.with_name("bad.orc"), lie)
     with pytest.raises(CorruptFile, match="the stream ends before the stripe's last value"):
-        bloomcli.add(bad, [column], output=path.with_name("out"), replace=True)
+        bloomcli.add(path.with_name("bad.orc"), [column], output=path.with_name("out"), replace=True)
     assert not path.with_name("out").exists()
 
 

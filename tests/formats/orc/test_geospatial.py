@@ -95,8 +95,9 @@ WRONG: Final = {
 }
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize(
+    ("what", "level"), [*(("x", level) for level in LEVELS), ("y", GROUP), ("types", GROUP), ("types", STRIPE)]
+)
 def test_wrong_boxes_and_types_are_found(what: str, level: str, tmp_path: Path) -> None:
     change, message = WRONG[what]
     path = orcfiles.edited(

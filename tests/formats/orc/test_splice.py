@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support import orcfiles, thrift
-from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, ROW_INDEX, File
+from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, ROW_INDEX, File, encrypted, typed
 
 import bloomcli
 from bloomcli.errors import BloomError, FilterExists, UnsupportedError, UsageError
@@ -25,7 +25,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "stripes of row groups": {"stripe": 32, "stride": 10},
     "as old as Hive 0.11": {"file_version": "0.11", "stride": 20},
     "dictionaries": {"dictionary_key_size_threshold": 1.0, "stride": 30},
-    **{name: {"compression": name, "stride": 40} for name in orcfiles.COMPRESSIONS[1:]},
+    "compressed": {"compression": "zlib", "stride": 40},
 }
 
 
@@ -33,16 +33,15 @@ def lengths(file: File) -> list[tuple[int, int, int]]:
     return [(s.index_length, s.data_length, s.number_of_rows) for s in file.footer.stripes]
 
 
-@pytest.mark.parametrize("kind", [None, "both"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_no_stream_changes_when_filters_come_and_go(tmp_path: Path, layout: str, kind: str | None) -> None:
-    table = orcfiles.everything(100)
-    path = orcfiles.write(tmp_path / "f", table, **LAYOUTS[layout])
+def test_no_stream_changes_when_filters_come_and_go(tmp_path: Path, layout: str) -> None:
+    path = orcfiles.write(tmp_path / "f", orcfiles.everything(100), **LAYOUTS[layout])
     before = orcfiles.split(path)
-    report = bloomcli.add(path, ADDED, output=tmp_path / "out", kind=kind)
+    report = bloomcli.add(path, ADDED, output=tmp_path / "out", kind="both")
     after = orcfiles.split(tmp_path / "out")
     assert [after.streams(s) for s in range(len(after.stripes))] != list(orcfiles.unfiltered(after))
     assert list(orcfiles.unfiltered(after)) == list(orcfiles.unfiltered(before))
+    check_places(before, after)
     assert [p.gap for p in after.stripes] == [p.gap for p in before.stripes]
     assert after.metadata == before.metadata
     assert orcfiles.read(tmp_path / "out").equals(orcfiles.read(path))
@@ -63,11 +62,8 @@ def test_no_stream_changes_when_filters_come_and_go(tmp_path: Path, layout: str,
         assert (tmp_path / "out").read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_stripes_lie_where_the_footer_says_and_the_lengths_add_up(tmp_path: Path, layout: str) -> None:
-    path = orcfiles.write(tmp_path / "f", orcfiles.everything(100), **LAYOUTS[layout])
-    bloomcli.add(path, ADDED, output=tmp_path / "out", kind="both")
-    before, after = orcfiles.split(path), orcfiles.split(tmp_path / "out")
+def check_places(before: File, after: File) -> None:
+    """Stripes lie where the footer says, and the lengths add up."""
     end = 0
     for part in after.stripes:
         info = part.info
@@ -113,16 +109,12 @@ def test_the_encoding_is_set_with_new_streams_only(tmp_path: Path) -> None:
     assert [names[i] for i, c in enumerate(part.footer.columns) if c.HasField("bloom_encoding")] == ["timestamp"]
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("layout", [{"stripe": 10, "stride": 4}, {"stripe": 100}], ids=str)
-def test_the_output_is_the_same_regardless_of_the_threads(
-    tmp_path: Path, layout: dict[str, Any], threads: int
-) -> None:
-    path = orcfiles.write(tmp_path / "f", orcfiles.everything(100), **layout)
-    bloomcli.add(path, ADDED, output=tmp_path / "one", threads=2, kind="both")
+def test_the_output_is_the_same_regardless_of_the_threads(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", orcfiles.everything(100), stripe=10, stride=4)
+    bloomcli.add(path, ADDED, output=tmp_path / "one", threads=1, kind="both")
     seen: list[tuple[str, int, int]] = []
     report = bloomcli.add(
-        path, ADDED, output=tmp_path / "many", threads=threads, kind="both", progress=lambda *args: seen.append(args)
+        path, ADDED, output=tmp_path / "many", threads=3, kind="both", progress=lambda *args: seen.append(args)
     )
     assert (tmp_path / "many").read_bytes() == (tmp_path / "one").read_bytes()
     for phase, total in (("decode", report.bytes_decoded), ("copy", report.bytes_copied)):
@@ -154,16 +146,11 @@ def marked(file: File) -> None:
         with_unknown(find(file), f"mark of {name}".encode())
 
 
-@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "zstd"])
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib"])
 def test_fields_that_nobody_knows_yet_are_kept(tmp_path: Path, compression: str) -> None:
-    pad = [b"%d" % i * 7 for i in range(30_000)]
-    path = orcfiles.write(
-        tmp_path / "plain",
-        {"a": range(30_000), "b": pad, "c": range(30_000), "d": range(30_000)},
-        stripe=15_000,
-        compression=compression,
-        compression_block_size=1 << 16,
-    )
+    table = {"a": range(30_000), "b": [b"%d" % i * 7 for i in range(30_000)], "c": range(30_000), "d": range(30_000)}
+    layout = {"compression": compression, "compression_block_size": 1 << 16}
+    path = orcfiles.write(tmp_path / "plain", table, stripe=15_000, **layout)
     orcfiles.edited(path, tmp_path / "f", marked)
     bloomcli.add(tmp_path / "f", ["a", "c"], output=tmp_path / "out", kind="both")
     bloomcli.remove(tmp_path / "out", output=tmp_path / "again")
@@ -207,22 +194,9 @@ def test_streams_of_kinds_that_nobody_knows_yet_are_kept(tmp_path: Path) -> None
     assert file.stripes[0].streams[file.place(99, 1)] == b"of the future"
 
 
-def encrypted(file: File) -> None:
-    variant = spec.message("EncryptionVariant")(root=1)
-    file.footer.encryption = spec.message("Encryption")(variants=[variant]).SerializeToString()
-
-
 def union(file: File) -> None:
     file.footer.types[3].kind = spec.value_of("TypeKind", "UNION")
     file.footer.types[3].ClearField("field_names")
-
-
-def typed(column: int, **fields: int) -> Callable[[File], None]:
-    def edit(file: File) -> None:
-        for name, value in fields.items():
-            setattr(file.footer.types[column], name, value)
-
-    return edit
 
 
 def versioned(*version: int) -> Callable[[File], None]:
@@ -249,7 +223,7 @@ REFUSED: dict[str, tuple[str, Callable[[File], object], type[BloomError], str]] 
     "no row index": ("i", lambda f: f.footer.ClearField("row_index_stride"), UnsupportedError, "no row index"),
     "no row index stream": ("i", lambda f: f.drop(f.place(ROW_INDEX, 1)), UnsupportedError, "row index in stripe 0"),
     "a root that is no struct": ("(root)", bare, UnsupportedError, "root, which is no struct"),
-    "encryption": ("i", encrypted, UnsupportedError, "column i is encrypted"),
+    "encryption": ("i", encrypted(1), UnsupportedError, "column i is encrypted"),
 }  # fmt: skip
 
 
