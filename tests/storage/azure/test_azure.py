@@ -301,7 +301,7 @@ def test_a_missing_package_is_an_error_that_names_the_extra_and_local_files_need
         "import bloomcli\n"
         "from bloomcli.errors import UnsupportedError\n"
         f"bloomcli.inspect({str(path)!r})\n"
-        "for uri in ('az://container/x', 'gs://bucket/x'):\n"
+        "for uri in ('az://container/x', 'gs://bucket/x', 'https://host.invalid/x'):\n"
         "    try: bloomcli.inspect(uri)\n"
         "    except UnsupportedError as e: print(e, '|', e.hint)\n"
     )
@@ -309,6 +309,7 @@ def test_a_missing_package_is_an_error_that_names_the_extra_and_local_files_need
     assert done.returncode == 0, done.stderr
     assert install("azure") in done.stdout
     assert install("gcs") in done.stdout
+    assert install("https") in done.stdout
 
 
 def test_a_blob_of_an_unknown_account_says_so(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
