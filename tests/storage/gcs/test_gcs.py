@@ -151,27 +151,6 @@ def test_a_new_object_keeps_the_properties_of_the_old_one() -> None:
     assert writing._key(source) == {"kmsKeyName": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}
 
 
-@pytest.mark.parametrize("target", [None, "copy.bin"], ids=["in place", "copy"])
-def test_an_object_of_class_archive_is_read_and_changed_and_its_class_is_asked_for_again(
-    place: GcsPlace, monkeypatch: pytest.MonkeyPatch, target: str | None
-) -> None:
-    """Google Cloud Storage reads every class at once. fake-gcs-server doesn't keep the class of what is composed."""
-    blob = place.bucket.blob("lake/data.bin")
-    blob.storage_class = "ARCHIVE"
-    blob.upload_from_string(bytes(5000))
-    taken: list[str] = []
-    known = writing._kept_properties
-
-    def noted(source: Answer) -> Answer:
-        taken.append(source["storageClass"])
-        return known(source)
-
-    monkeypatch.setattr(writing, "_kept_properties", noted)
-    append(place, "data.bin", b"new end", target=target)
-    assert place.get(target or "data.bin") == bytes(5000) + b"new end"
-    assert taken == ["ARCHIVE"]
-
-
 HELD: list[tuple[dict[str, Any], str]] = [
     ({"temporaryHold": True}, "a temporary hold"),
     ({"eventBasedHold": True}, "an event-based hold"),

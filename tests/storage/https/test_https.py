@@ -269,17 +269,6 @@ def test_a_password_and_a_signature_are_in_no_report_and_in_no_error(
     assert b"c2VjcmV0" not in (tmp_path / "x.sarif").read_bytes()
 
 
-def test_options_take_files_of_a_server_too(place: HttpPlace, tmp_path: Path, bloom: Bloom) -> None:
-    path = write(tmp_path / "a.parquet", pa.table({"id": pa.array(range(5000), pa.int64())}), rows=1000)
-    place.put("values.txt", b"42\n43\n")
-    place.put("bloom.toml", b'[[require]]\nfiles = ["**"]\ncolumns = ["id"]\n')
-    done = bloom("probe", str(path), "-c", "id", "--values-from", place.path("values.txt"))
-    assert done.code in {0, 1}, done.err
-    assert "43" in done.out
-    done = bloom("validate", str(path), "--policy", place.path("bloom.toml"))
-    assert "no such file" not in done.err
-
-
 def test_a_server_that_compresses_is_refused_by_name(place: HttpPlace, behaviour: Behaviour) -> None:
     behaviour.headers = {"Content-Encoding": "gzip"}
     for size in (1000, len(LARGE)):

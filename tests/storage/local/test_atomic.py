@@ -37,12 +37,6 @@ def test_nobody_sees_a_half_written_file(file: Path) -> None:
     replace(file, during=look)
 
 
-def test_a_reader_that_has_the_old_file_open_keeps_it(file: Path) -> None:
-    with file.open("rb") as reader:
-        replace(file)
-        assert reader.read() == OLD
-
-
 @pytest.mark.parametrize("mode", [0o444, 0o755])
 def test_a_replaced_file_keeps_its_mode_and_a_new_one_obeys_the_umask(file: Path, mode: int) -> None:
     file.chmod(mode)

@@ -98,12 +98,6 @@ def test_a_hit_in_a_small_row_group_takes_a_request_besides_tail_and_filters(
     assert len(others) == (1 if groups == 1 else 2), "the filters of one row group lie in the tail"
 
 
-def test_a_hit_in_a_small_file_takes_two_requests(client: MemoryClient) -> None:
-    data = table(100_000, 1)
-    hit(client, data, encoded(data, 10_000, write_page_index=True, blooms={"ndv": 10_000, "fpp": 0.1}))
-    assert len(gets(client)) == 2, "filters lie in the tail"
-
-
 @pytest.mark.slow
 def test_of_large_row_groups_the_pages_with_the_row_are_read_at_once(client: MemoryClient) -> None:
     data = table(600_000, 8, ordered=True)

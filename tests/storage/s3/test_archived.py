@@ -84,6 +84,7 @@ def test_a_restored_object_is_replaced_by_force_only(careless: S3Place, data: by
     assert head["ContentLength"] > len(data)
 
 
+@pytest.mark.usefixtures("one_process")
 def test_an_archived_object_among_others_is_a_row_and_the_others_are_read(careless: S3Place, data: bytes) -> None:
     archived(careless, data, "GLACIER", "a.parquet")
     archived(careless, data, "GLACIER_IR", "b.parquet")
