@@ -20,7 +20,8 @@ from pyarrow import orc
 from support import datasets
 from support.processes import wait_until
 from support.servers import running
-from support.servers.lakes import SERVERS, Lake, Lakes, lakes
+from support.servers.lakes import Lake, Lakes, lakes
+from support.servers.served import SERVERS
 from support.stores import LocalPlace
 from support.tasks import options_of
 

@@ -131,9 +131,6 @@ def test_only_regular_files_are_opened_and_others_are_refused_without_waiting(tm
         ("file://elsewhere/data", UnsupportedError, "another machine, elsewhere"),
         ("file://[bad/data", UnsupportedError, r"another machine, \[bad"),
         ("mock:///nowhere", UnreadableError, "no such file"),
-        pytest.param(
-            *("http://127.0.0.1:1/data", UnreadableError, "the connection was refused"), marks=pytest.mark.slow
-        ),
         ("nonsense://there", UnsupportedError, "can't be read here"),
         ("hf://datasets/owner/name", UnsupportedError, "can't be read here"),
         pytest.param("nonsense://" + "x" * 5000, UnsupportedError, "can't be read here", id="long URI"),

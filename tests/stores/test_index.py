@@ -15,12 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import need
 from support.indexes import answers, large_answer, large_pool, pool_hash, write_large
-from support.s3_place import S3Place
-from support.servers import clients, running
-from support.servers.dialects import S3
+from support.servers import running
 from support.servers.faults import Action, Fault
-from support.servers.proxy import Proxy, Recorded
-from support.servers.rigs import RIGS, Rig
+from support.servers.proxy import Recorded
+from support.servers.rigs import Rig, rig_of
+from support.servers.served import SERVERS, Served, served
 
 from bloomcli.index.reader import END_BYTES, Index
 from bloomcli.storage import registry
@@ -31,49 +30,37 @@ pytestmark = pytest.mark.servers
 
 
 @pytest.fixture
-def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[S3Place, Proxy]]:
+def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     """A bucket of MinIO, and a proxy through which the store sees it."""
     need(running.installed("minio"), "minio: python tests/support/servers/install.py minio")
-    server = running.minio()
-    with Proxy(server.port, S3()) as proxy:
-        place = S3Place(server, monkeypatch)
-        for name, value in clients.s3_environment(server, proxy.url).items():
+    with served("s3") as made:
+        for name, value in made.environment.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setitem(registry.known_stores(), "s3", S3Store())
-        yield place, proxy
+        yield made
 
 
-def test_a_lookup_in_100_000_row_groups_takes_at_most_three_requests(lake: tuple[S3Place, Proxy]) -> None:
-    place, proxy = lake
-    path = place.path("lake.bloom-index")
-    write_large(path)
+def test_a_lookup_in_100_000_row_groups_and_for_the_footers_takes_at_most_three_requests(lake: Served) -> None:
+    path, proxy = lake.place.path("lake.bloom-index"), lake.proxy
+    write_large(path, ends=True)
     assert proxy.recorded
+    assert lake.place.names() == {"lake.bloom-index"}
     pool = large_pool()
     for value in (pool_hash(), random.Random(1).randbytes(8)):
+        expected = large_answer(pool, value)
         proxy.forget()
         with open_source(path) as source:
             found = answers(Index(source), value)
-        assert {entry[1:] for entry in found} == large_answer(pool, value)
+        assert {entry[1:] for entry in found} == expected
         assert 1 <= len(proxy.recorded) <= 3
         assert {request.status for request in proxy.recorded} == {206}
         assert sum(request.received for request in proxy.recorded) < 6 << 20
-    assert not place.unfinished()
-
-
-def test_a_search_in_100_000_row_groups_asks_the_index_for_footers_too_in_three_requests(
-    lake: tuple[S3Place, Proxy],
-) -> None:
-    place, proxy = lake
-    path = place.path("ends.bloom-index")
-    write_large(path, ends=True)
-    pool = large_pool()
-    for value in (pool_hash(), random.Random(1).randbytes(8)):
         proxy.forget()
         with open_source(path, END_BYTES) as source:
             index = Index(source)
             files = sorted({file for _, file, _ in answers(index, value)})
             ends = dict(index.ends(files))
-        assert files == sorted({file for file, _ in large_answer(pool, value)}) == list(ends)
+        assert files == sorted({file for file, _ in expected}) == list(ends)
         assert len(proxy.recorded) == (3 if files else 2)
         assert sum(request.received for request in proxy.recorded) < 24 << 20
 
@@ -82,12 +69,10 @@ ROWS = 100_000
 """Rows of a row group, which has 3.2 MB."""
 
 
-@pytest.fixture(scope="module", params=list(RIGS))
+@pytest.fixture(scope="module", params=SERVERS)
 def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
     """A store behind a proxy."""
-    server, made = RIGS[request.param]
-    need(running.installed(server), f"{server}: python tests/support/servers/install.py {server}")
-    with made() as found:
+    with rig_of(request.param) as found:
         yield found
 
 
@@ -96,36 +81,29 @@ def ranges(rig: Rig, folder: str) -> list[Recorded]:
     return [r for r in rig.proxy.recorded if r.status == 206 and folder in r.path]
 
 
-@pytest.mark.parametrize("page_index", [False, True], ids=["no page index", "page index"])
-def test_a_hit_in_a_large_row_group_takes_two_requests_and_a_false_positive_one(
-    rig: Rig, page_index: bool, tmp_path: Path
-) -> None:
+def test_a_hit_in_a_large_row_group_takes_two_requests_and_a_false_positive_one(rig: Rig, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     table = pa.table({name: rng.permutation(3 * ROWS) * 7 for name in ("id", "a", "b", "c")})
-    path, folder = tmp_path / "f.parquet", f"large-{page_index}"
-    pq.write_table(
-        table, path, row_group_size=ROWS, compression="none", use_dictionary=False, write_page_index=page_index
-    )
+    path, folder = tmp_path / "f.parquet", "large"
+    pages = rig.name == "s3"
+    pq.write_table(table, path, row_group_size=ROWS, compression="none", use_dictionary=False, write_page_index=pages)
     for number in range(2):
         rig.place.put(f"{folder}/part-{number}.parquet", path.read_bytes())
     where, index = rig.place.path(f"{folder}/"), str(tmp_path / "x.bloom-index")
     done = rig.bloom("index", "build", where, "-c", "id", "-o", index, "--fpp", "0.2")
     assert done.code == 0, done.err
     at = ROWS + ROWS // 2
-    given = {}
-    for options in ((), ("--index", index)):
-        for select in ((), ("--select", "id")):
-            rig.proxy.forget()
-            done = rig.bloom(
-                "find", str(table["id"][at].as_py()), where, "-c", "id", "-f", "jsonl", *options, *select
-            )
-            assert done.code == 0, done.err
-            given[options, select] = [json.loads(line) for line in done.out.splitlines()]
-            assert [row["row"] for row in given[options, select]] == [at, at]
-            if options:
-                assert given[options, select] == given[(), select]
-                false = int(re.search(r"(\d+) read \(", done.err)[1]) - 2  # type: ignore[index]
-                assert len(ranges(rig, folder)) == false + 2 * (1 if select else 2)
+    value, record = str(table["id"][at].as_py()), table.slice(at, 1).to_pylist()[0]
+    for options in (("--index", index), ("--index", index, "--select", "id"), ()):
+        rig.proxy.forget()
+        done = rig.bloom("find", value, where, "-c", "id", "-f", "jsonl", *options)
+        assert done.code == 0, done.err
+        rows = [json.loads(line) for line in done.out.splitlines()]
+        wanted = {"id": record["id"]} if "--select" in options else record
+        assert [(row["row"], row["record"]) for row in rows] == [(at, wanted)] * 2
+        if options:
+            false = int(re.search(r"(\d+) read \(", done.err)[1]) - 2  # type: ignore[index]
+            assert len(ranges(rig, folder)) == false + 2 * (1 if "--select" in options else 2)
 
 
 def test_a_file_that_changed_since_it_was_indexed_is_searched_anew(rig: Rig, tmp_path: Path) -> None:

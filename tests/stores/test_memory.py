@@ -9,16 +9,15 @@ import sys
 from typing import Any
 
 import pytest
-from conftest import ROOT, need
+from conftest import ROOT
 from support.peak_memory import GIVES_BACK
-from support.servers import running
 from support.servers.faults import Action, Fault
-from support.servers.rigs import RIGS, Rig
+from support.servers.rigs import Rig, rig_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 MIB = 1 << 20
-SIZE = 120 * MIB
+SIZE = 100 * MIB
 
 _CHANGE = """
 import sys
@@ -56,9 +55,7 @@ def put(rig: Rig, name: str, data: bytes) -> None:
 
 @pytest.mark.parametrize("store", ["azure", "gcs"])
 def test_a_streamed_change_holds_a_few_parts_whatever_the_size(store: str) -> None:
-    server, make = RIGS[store]
-    need(running.installed(server), f"{server}: python tests/support/servers/install.py {server}")
-    with make() as rig:
+    with rig_of(store) as rig:
         data = os.urandom(MIB) * (SIZE // MIB)
         put(rig, "small.bin", data[: 32 * MIB])
         put(rig, "large.bin", data)
@@ -73,9 +70,7 @@ def test_a_streamed_change_holds_a_few_parts_whatever_the_size(store: str) -> No
 
 @pytest.mark.parametrize(("store", "number"), [("azure", signal.SIGINT), ("gcs", signal.SIGTERM)])
 def test_a_streamed_change_that_is_stopped_leaves_the_old_object(store: str, number: signal.Signals) -> None:
-    server, make = RIGS[store]
-    need(running.installed(server), f"{server}: python tests/support/servers/install.py {server}")
-    with make() as rig:
+    with rig_of(store) as rig:
         data = os.urandom(MIB) * 40
         put(rig, "data.bin", data)
         command = [sys.executable, "-c", _CHANGE, rig.place.path("data.bin")]

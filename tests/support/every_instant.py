@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import os
 import sys
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Final, NoReturn, Self
 
 WRITING: Final = (
@@ -21,6 +22,9 @@ WRITING: Final = (
     "contextlib.py",
 )
 """The modules that replace files."""
+
+
+_CALLS: Final = frozenset(number for name, number in dis.opmap.items() if name.startswith("CALL"))
 
 
 def interrupt() -> NoReturn:
@@ -44,15 +48,15 @@ class Instant:
         self.left = number
         """Instants that remain; negative after the action."""
         self.place = ""
-        self.counting = counting
-        """Whether the part of the work whose instants count has begun."""
+        self._counting = counting
         self._act = act
         self._within = within
         self._last: dict[int, int] = {}
 
     def __enter__(self) -> Self:
         self._measuring = sys.gettrace()  # as coverage does
-        sys.settrace(self._trace)
+        if self._counting:
+            sys.settrace(self._trace)
         return self
 
     def __exit__(
@@ -61,12 +65,21 @@ class Instant:
         sys.settrace(self._measuring)
 
     def begin(self, *_: object) -> None:
-        """Count from now on."""
-        self.counting = True
+        """Count from now on, if it wasn't `counting` from the start."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if self._looks_at(frame):
+                frame.f_trace, frame.f_trace_opcodes = self._trace, True
+                self._last[id(frame)] = dis.opmap["CALL"]  # it waits for the end of one
+            frame = frame.f_back
+        sys.settrace(self._trace)
+
+    def _looks_at(self, frame: FrameType) -> bool:
+        return _read(frame.f_code)[0] in self._within
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> Callable[..., object] | None:
         del argument
-        if os.path.basename(frame.f_code.co_filename) not in self._within:  # noqa: PTH119
+        if not self._looks_at(frame):
             return None
         if frame.f_code.co_name == "__del__" or (frame.f_back and frame.f_back.f_code.co_name == "__del__"):
             return None  # Python drops exceptions raised there
@@ -76,19 +89,23 @@ class Instant:
             if not _thrown_into(frame):
                 self._pass(frame)
         elif event == "opcode":
-            before = self._last.get(id(frame))
-            if before is not None and dis.opname[before].startswith("CALL"):
+            if self._last.get(id(frame)) in _CALLS:
                 self._pass(frame)
-            self._last[id(frame)] = frame.f_code.co_code[frame.f_lasti]
+            self._last[id(frame)] = _read(frame.f_code)[1][frame.f_lasti]
         return self._trace
 
     def _pass(self, frame: FrameType) -> None:
-        if not self.counting:
-            return
         self.left -= 1
         if self.left == -1:
             self.place = f"{frame.f_code.co_qualname}:{frame.f_lineno}"
+            sys.settrace(self._measuring)  # nothing is counted after that
             self._act()
+
+
+@functools.cache
+def _read(code: CodeType) -> tuple[str, bytes]:
+    """The name of a function's module, and its instructions, of which each look at it makes a copy."""
+    return os.path.basename(code.co_filename), code.co_code  # noqa: PTH119
 
 
 def _thrown_into(frame: FrameType) -> bool:
@@ -96,7 +113,7 @@ def _thrown_into(frame: FrameType) -> bool:
     caller = frame.f_back
     return (
         caller is not None
-        and os.path.basename(caller.f_code.co_filename) == "contextlib.py"  # noqa: PTH119
+        and _read(caller.f_code)[0] == "contextlib.py"
         and caller.f_code.co_name == "__exit__"
         and caller.f_locals.get("typ") is not None
         and bool(frame.f_code.co_flags & inspect.CO_GENERATOR)

@@ -71,7 +71,9 @@ def _handler(behaviour: Behaviour) -> type[BaseHTTPRequestHandler]:
                 if asked.get("if-match", tag) != tag:
                     return self._answer(412, known, b"")
                 wanted = asked.get("if-range", "")
-                if wanted and wanted not in {known.get("ETag"), known.get("Last-Modified")}:
+                if wanted and (
+                    wanted.startswith("W/") or wanted not in {known.get("ETag"), known.get("Last-Modified")}
+                ):
                     return self._answer(200, known, data)
             found = _RANGE.fullmatch(asked.get("range", ""))
             if not behaviour.ranges or found is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import secrets
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from bloomcli.storage.base import Store
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.remote_stores import S3Store
 from support.servers import clients, running
+from support.servers.dialects import S3
+from support.servers.proxy import Proxy
 from support.servers.running import Server
 from support.stores import Place
 
@@ -117,3 +120,15 @@ def s3(*, put_most: int | None = None) -> Callable[[Path, pytest.MonkeyPatch], P
         return S3Place(server, patched, put_most=put_most)
 
     return make
+
+
+@contextmanager
+def seen_through_a_proxy(
+    place: S3Place, patched: pytest.MonkeyPatch, attempts: int = 3
+) -> Iterator[tuple[Proxy, S3Store]]:
+    """A store whose requests to the place's server go through a proxy."""
+    with Proxy(place.server.port, S3()) as proxy:
+        for name, value in clients.s3_environment(place.server, proxy.url).items():
+            patched.setenv(name, value)
+        patched.setenv("AWS_MAX_ATTEMPTS", str(attempts))
+        yield proxy, S3Store()

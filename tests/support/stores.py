@@ -244,6 +244,9 @@ READ_ONLY: Final = frozenset({"https", "pyarrow"})
 UNLISTED: Final = frozenset({"https"})
 """The stores without directories."""
 
+WRITE_DIFFERENTLY: Final = frozenset({"local-with-checksums", "local-without-exchange", "s3-in-parts"})
+"""The stores that read as another one does."""
+
 SERVED: Final = {"azurite": "azurite", "fake-gcs-server": "fake-gcs-server", "s3": "minio", "s3-in-parts": "minio"}
 """The stores that start servers, each with the server to install."""
 

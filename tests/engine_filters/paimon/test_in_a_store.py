@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from conftest import need
-from support.servers import running
 from support.servers.faults import Action, Fault
 from support.servers.forking import Started
-from support.servers.rigs import RIGS, Rig
+from support.servers.rigs import Rig, rig_of
 
 pytestmark = pytest.mark.servers
 
@@ -26,9 +24,7 @@ OLD, NEW = 599_127, 413
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
     """S3, as MinIO has it."""
-    server, make = RIGS["s3"]
-    need(running.installed(server), f"{server}: python tests/support/servers/install.py {server}")
-    with make() as made:
+    with rig_of("s3") as made:
         yield made
 
 

@@ -113,8 +113,9 @@ def test_an_object_is_copied_to_another_bucket_by_the_store(place: GcsPlace, pro
     assert place.names() == {"data.bin"}
 
 
-@pytest.mark.parametrize("cut", [0, 5], ids=["composed", "streamed"])
-@pytest.mark.parametrize("target", [None, "copy.bin"], ids=["in place", "copy"])
+@pytest.mark.parametrize(
+    ("target", "cut"), [(None, 0), ("copy.bin", 5)], ids=["composed in place", "streamed to a copy"]
+)
 def test_headers_metadata_class_and_time_stay(place: GcsPlace, target: str | None, cut: int) -> None:
     blob = place.bucket.blob("lake/data.bin")
     blob.content_type, blob.content_language = "application/x-parquet", "de"
@@ -150,69 +151,47 @@ def test_a_new_object_keeps_the_properties_of_the_old_one() -> None:
     assert writing._key(source) == {"kmsKeyName": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}
 
 
-@pytest.mark.parametrize("target", [None, "copy.bin"], ids=["in place", "copy"])
-def test_an_object_of_class_archive_is_read_and_changed_and_its_class_is_asked_for_again(
-    place: GcsPlace, monkeypatch: pytest.MonkeyPatch, target: str | None
-) -> None:
-    """Google Cloud Storage reads every class at once. fake-gcs-server doesn't keep the class of what is composed."""
-    blob = place.bucket.blob("lake/data.bin")
-    blob.storage_class = "ARCHIVE"
-    blob.upload_from_string(bytes(5000))
-    taken: list[str] = []
-    known = writing._kept_properties
-
-    def noted(source: Answer) -> Answer:
-        taken.append(source["storageClass"])
-        return known(source)
-
-    monkeypatch.setattr(writing, "_kept_properties", noted)
-    append(place, "data.bin", b"new end", target=target)
-    assert place.get(target or "data.bin") == bytes(5000) + b"new end"
-    assert taken == ["ARCHIVE"]
+HELD: list[tuple[dict[str, Any], str]] = [
+    ({"temporaryHold": True}, "a temporary hold"),
+    ({"eventBasedHold": True}, "an event-based hold"),
+    ({"retentionExpirationTime": "2999-01-01T00:00:00.000Z"}, "it has to be retained until 2999"),
+    (
+        {"retention": {"mode": "Locked", "retainUntilTime": "2999-01-01T00:00:00Z"}},
+        "it has to be retained until 2999",
+    ),
+    ({"customerEncryption": {"keySha256": "x"}}, "a key of the customer's"),
+]
 
 
-@pytest.mark.parametrize(
-    ("resource", "words"),
-    [
-        ({"temporaryHold": True}, "a temporary hold"),
-        ({"eventBasedHold": True}, "an event-based hold"),
-        ({"retentionExpirationTime": "2999-01-01T00:00:00.000Z"}, "it has to be retained until 2999"),
-        (
-            {"retention": {"mode": "Locked", "retainUntilTime": "2999-01-01T00:00:00Z"}},
-            "it has to be retained until 2999",
-        ),
-        ({"customerEncryption": {"keySha256": "x"}}, "a key of the customer's"),
-    ],
-)
 def test_holds_retention_and_foreign_keys_are_refused_by_name(
-    place: GcsPlace, monkeypatch: pytest.MonkeyPatch, resource: dict[str, Any], words: str
+    place: GcsPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """fake-gcs-server has none of them: the answer of the service is as its reference has it."""
     place.put("data.bin", bytes(5000))
     client: Any = place.store.client  # type: ignore[attr-defined]
     known = client.resource
-    monkeypatch.setattr(client, "resource", lambda at: known(at) | resource)
-    with pytest.raises(UsageError, match=words) as caught:
-        append(place, "data.bin", b"new end")
-    assert caught.value.hint == "-o writes a copy"
-    assert place.names() == {"data.bin"}
-
-
-def test_a_retention_that_has_ended_is_none(place: GcsPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    place.put("data.bin", bytes(5000))
-    client: Any = place.store.client  # type: ignore[attr-defined]
-    known = client.resource
+    for resource, words in HELD:
+        monkeypatch.setattr(client, "resource", lambda at, more=resource: known(at) | more)
+        with pytest.raises(UsageError, match=words) as caught:
+            append(place, "data.bin", b"new end")
+        assert caught.value.hint == "-o writes a copy"
+        assert place.names() == {"data.bin"}
     ended = {"retentionExpirationTime": "2001-01-01T00:00:00.000Z"}
     monkeypatch.setattr(client, "resource", lambda at: known(at) | ended)
     append(place, "data.bin", b"new end")
     assert place.get("data.bin") == bytes(5000) + b"new end"
 
 
-KINDS = ["objects.get (media)", "objects.get", "objects.insert (multipart)", "objects.compose", "objects.delete"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("action", [Action.LOSE, Action.RESET, Action.ERROR_500, Action.ERROR_429])
+@pytest.mark.parametrize(
+    ("kind", "action"),
+    [
+        ("objects.get (media)", Action.RESET),
+        ("objects.get", Action.ERROR_429),
+        ("objects.insert (multipart)", Action.ERROR_500),
+        ("objects.compose", Action.LOSE),
+        ("objects.delete", Action.LOSE),
+    ],
+)
 def test_a_request_that_fails_once_is_sent_again_and_a_lost_commit_is_found(
     place: GcsPlace, proxy: Proxy, kind: str, action: Action
 ) -> None:
@@ -236,8 +215,7 @@ def test_an_incomplete_description_is_requested_again(place: GcsPlace, proxy: Pr
     assert place.get("data.bin") == bytes(5000) + b"new end"
 
 
-@pytest.mark.parametrize("at", [1, 2, 3])
-@pytest.mark.parametrize("action", [Action.LOSE, Action.REFUSE, Action.ERROR_503])
+@pytest.mark.parametrize(("action", "at"), [(Action.LOSE, 3), (Action.REFUSE, 2), (Action.ERROR_503, 1)])
 def test_a_chunk_that_fails_once_begins_the_upload_anew(
     place: GcsPlace, proxy: Proxy, action: Action, at: int
 ) -> None:
@@ -466,9 +444,9 @@ def test_a_dry_run_estimates_what_the_server_sees(place: GcsPlace, proxy: Proxy,
 _NAMES = ("a b.bin", "a#b.bin", "a%2Fb.bin", "a?b.bin", "ünï.bin", "x//y.bin", "a+b.bin", "q'uote.bin", "a&b=c.bin")
 
 
-@pytest.mark.parametrize("name", _NAMES)
-def test_objects_with_odd_names_are_read_changed_and_listed(place: GcsPlace, name: str) -> None:
-    place.put(name, bytes(5000))
-    append(place, name, b"new end")
-    assert place.get(name) == bytes(5000) + b"new end"
-    assert [item.path for item in place.store.list(place.path())] == [place.path(name)]
+def test_objects_with_odd_names_are_read_changed_and_listed(place: GcsPlace) -> None:
+    for name in _NAMES:
+        place.put(name, bytes(5000))
+        append(place, name, b"new end")
+    assert {place.get(name) for name in _NAMES} == {bytes(5000) + b"new end"}
+    assert {item.path for item in place.store.list(place.path())} == {place.path(name) for name in _NAMES}

@@ -29,7 +29,7 @@ def never(error: OSError) -> None:
     raise AssertionError(error)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(
     files=st.lists(st.lists(NAMES, min_size=1, max_size=4), max_size=8),
     links=st.lists(st.tuples(NAMES, NAMES), max_size=2),

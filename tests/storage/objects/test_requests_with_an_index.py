@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections import Counter
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,12 +36,13 @@ ROWS: Final = 60_000
 GROUPS: Final = 3
 
 
+@functools.cache
 def table(*, ordered: bool = False, first: int = 0, place: int = 0) -> pa.Table:
     rng = np.random.default_rng(first + 1)
     count = GROUPS * ROWS
     ids = first + (np.arange(count) if ordered else rng.permutation(count)) * 7
     columns = {
-        "text": [f"text {n % 1000}" for n in range(count)],
+        "text": pa.array([f"text {n}" for n in range(1000)]).take(pa.array(np.arange(count) % 1000)),
         **{f"c{number}": rng.random(count) for number in range(6)},
     }
     names = list(columns)
@@ -100,8 +101,7 @@ def same(client: MemoryClient, values: Any, index: Path, select: Sequence[str] =
 
 @pytest.mark.parametrize(
     ("page_index", "ordered", "place", "codec"),
-    list(product([False, True], [False, True], [0, 3], ["none", "snappy"])),
-    ids=str,
+    [(False, False, 0, "none"), (False, True, 3, "snappy"), (True, False, 3, "none"), (True, True, 0, "snappy")],
 )
 def test_a_hit_in_a_large_row_group_takes_two_requests(
     client: MemoryClient, tmp_path: Path, page_index: bool, ordered: bool, place: int, codec: str
@@ -132,14 +132,14 @@ def test_a_false_positive_takes_a_request_for_the_column_alone(
     client.store(URI, encoded(data, write_page_index=page_index))
     index = indexed(tmp_path, fpp=0.5)
     read = 0
-    for value in range(1, 7 * 40, 7):  # none is there, and all are between the minimum and the maximum
+    for value in range(1, 7 * 20, 7):  # none is there, and all are between the minimum and the maximum
         client.requests.clear()
         rows, report = found(value, index)
         assert rows == []
         assert len(gets(client)) == report.row_groups_read
         assert all(length < ROWS * 9 for _, length in gets(client))
         read += report.row_groups_read
-    assert read > 10
+    assert read > 5
 
 
 def test_a_value_beyond_the_bounds_of_the_row_group_takes_no_request(client: MemoryClient, tmp_path: Path) -> None:
@@ -273,17 +273,17 @@ def test_an_index_of_an_older_version_gives_the_same_rows_and_an_update_keeps_wh
 
 
 def test_an_update_keeps_the_ends_of_files_and_forgets_those_of_others(client: MemoryClient, tmp_path: Path) -> None:
-    tables = [table(first=first) for first in range(4)]
-    for number, data in enumerate(tables[:3]):
+    tables = [table(first=first) for first in range(3)]
+    for number, data in enumerate(tables[:2]):
         client.store(f"{FOLDER}part-{number}.parquet", encoded(data))
     index = indexed(tmp_path)
-    del client.objects[f"{FOLDER}part-1.parquet"]
-    client.store(f"{FOLDER}part-3.parquet", encoded(tables[3]))
+    del client.objects[f"{FOLDER}part-0.parquet"]
+    client.store(f"{FOLDER}part-2.parquet", encoded(tables[2]))
     assert bloomcli.index_update(FOLDER, index, jobs=1).dropped_gone == 1
     with LOCAL.open(str(index)) as source:
         read = Index(source)
-        assert [at for at, _ in read.ends(range(len(read.files)))] == [0, 1, 2]
-    for number in (0, 2, 3):
+        assert [at for at, _ in read.ends(range(len(read.files)))] == [0, 1]
+    for number in (1, 2):
         rows, _ = same(client, tables[number]["id"][70_000].as_py(), index)
         assert [row["row"] for row in rows] == [70_000]
         assert len(gets(client)) == 2

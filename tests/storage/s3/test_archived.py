@@ -20,8 +20,6 @@ from bloomcli.storage.s3.errors import restore_command
 
 pytestmark = pytest.mark.servers
 
-CLASSES = ("GLACIER", "DEEP_ARCHIVE")
-
 
 @pytest.fixture
 def data(fixtures: Path) -> bytes:
@@ -45,10 +43,10 @@ def restore(place: S3Place, hint: str) -> None:
     )
 
 
-@pytest.mark.parametrize("storage_class", CLASSES)
 def test_an_archived_object_is_an_error_with_its_class_and_the_command_that_restores_it(
-    careless: S3Place, data: bytes, storage_class: str, tmp_path: Path
+    careless: S3Place, data: bytes, tmp_path: Path
 ) -> None:
+    storage_class = "DEEP_ARCHIVE"
     path = archived(careless, data, storage_class)
     orders = (
         lambda: bloomcli.inspect(path),
@@ -70,8 +68,8 @@ def test_an_archived_object_is_an_error_with_its_class_and_the_command_that_rest
     assert careless.get("it's a.parquet") == data
 
 
-@pytest.mark.parametrize("storage_class", CLASSES)
-def test_a_restored_object_is_replaced_by_force_only(careless: S3Place, data: bytes, storage_class: str) -> None:
+def test_a_restored_object_is_replaced_by_force_only(careless: S3Place, data: bytes) -> None:
+    storage_class = "GLACIER"
     path = archived(careless, data, storage_class)
     with pytest.raises(UnreadableError) as caught:
         bloomcli.inspect(path)
@@ -86,6 +84,7 @@ def test_a_restored_object_is_replaced_by_force_only(careless: S3Place, data: by
     assert head["ContentLength"] > len(data)
 
 
+@pytest.mark.usefixtures("one_process")
 def test_an_archived_object_among_others_is_a_row_and_the_others_are_read(careless: S3Place, data: bytes) -> None:
     archived(careless, data, "GLACIER", "a.parquet")
     archived(careless, data, "GLACIER_IR", "b.parquet")

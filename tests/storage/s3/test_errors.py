@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -136,18 +134,6 @@ def test_credentials_in_a_uri_are_refused_and_not_repeated() -> None:
 def test_a_uri_without_a_bucket_is_an_error(uri: str) -> None:
     with pytest.raises(UsageError, match="names no bucket"):
         store_of(uri).open(uri)
-
-
-def test_a_local_file_is_inspected_without_any_sdk() -> None:
-    program = (
-        "import sys; from bloomcli.cli import run\n"
-        "code = run(['inspect', 'fixtures/parquet/orders.parquet'])\n"
-        "names = {name.partition('.')[0] for name in sys.modules}\n"
-        "print(code, sorted(names & {'boto3', 'botocore', 's3transfer', 'urllib3', 'azure', 'google'}))\n"
-        "print([name for name in sys.modules if name.startswith('bloomcli.storage.s3')])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-2:] == ["0 []", "[]"]
 
 
 class _Redirecting(BaseHTTPRequestHandler):

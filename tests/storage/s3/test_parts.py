@@ -84,7 +84,7 @@ SEGMENTS = st.lists(st.tuples(st.booleans(), LENGTHS, st.integers(0, 1 << 42)), 
 )
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(100))
 @given(SEGMENTS, st.booleans())
 @example(segments_of((True, MIN_PART_BYTES, 0)), True)
 def test_any_content_has_parts_that_s3_takes(segments: list[Segment], copies: bool) -> None:
@@ -94,14 +94,14 @@ def test_any_content_has_parts_that_s3_takes(segments: list[Segment], copies: bo
     assert copies or all(part.copy_from is None for part in parts)
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(100))
 @given(SEGMENTS, st.integers(1, 12))
 def test_content_that_comes_in_steps_has_parts_that_s3_takes(segments: list[Segment], steps: int) -> None:
     sizes = sizes_for(segments[-1].end if segments else 0)
     check(segments, parts_as_they_come(segments, sizes, steps), sizes)
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(SEGMENTS)
 def test_no_more_is_uploaded_than_new_bytes_short_ranges_and_a_part_for_each_seam(segments: list[Segment]) -> None:
     sizes = sizes_for(0)

@@ -25,8 +25,13 @@ def lake(listing: Place) -> Place:
 
 
 def test_a_directory_is_listed_with_its_partitions_and_without_its_hidden_names(lake: Place) -> None:
+    lake.put("lake/empty", b"")
+    (empty,) = (item for item in lake.store.list(lake.path("lake") + "/") if item.relative == "empty")
+    assert empty.size == 0
+    lake.remove("lake/empty")
     found = list(lake.store.list(lake.path("lake")))
     assert sorted(item.relative for item in found) == sorted(VISIBLE)
+    assert lake.store.is_dataset(lake.path("lake") + "/")
     for item in found:
         assert (item.size, item.walked, item.matched, item.skipped, item.problem) == (3, True, False, False, None)
         with lake.store.open(item.path) as source:
@@ -43,12 +48,7 @@ def test_a_listing_has_the_same_tag_and_time_as_the_opened_file(lake: Place) -> 
 
 
 @pytest.mark.parametrize(
-    ("mark", "kind"),
-    [
-        ("_delta_log/0.json", TableKind.DELTA),
-        (".hoodie/hoodie.properties", TableKind.HUDI),
-        ("metadata/v1.metadata.json", TableKind.ICEBERG),
-    ],
+    ("mark", "kind"), [("_delta_log/0.json", TableKind.DELTA), ("metadata/v1.metadata.json", TableKind.ICEBERG)]
 )
 def test_the_tables_of_listed_files_are_known(
     listing: Place, monkeypatch: pytest.MonkeyPatch, mark: str, kind: TableKind
@@ -69,32 +69,12 @@ def test_the_tables_of_listed_files_are_known(
         assert found == [ManagedTable(kind, root)] * there, path
 
 
-def test_names_in_one_directory_come_in_order(lake: Place) -> None:
-    for name in ("z", "m", "k", "y"):
-        lake.put(f"flat/{name}", b"")
-    assert [item.relative for item in lake.store.list(lake.path("flat"))] == ["k", "m", "y", "z"]
-
-
-def test_a_slash_at_the_end_changes_nothing(lake: Place) -> None:
-    with_slash, without = lake.store.list(lake.path("lake") + "/"), lake.store.list(lake.path("lake"))
-    assert [i.relative for i in with_slash] == [i.relative for i in without]
-
-
-def test_an_empty_file_has_no_bytes(lake: Place) -> None:
-    lake.put("one/empty", b"")
-    assert [item.size for item in lake.store.list(lake.path("one"))] == [0]
-    assert [item.size for item in lake.store.list(lake.path("one/empty"))] == [0]
-
-
-@pytest.mark.parametrize("name", ["a.parquet", "_SUCCESS", ".a.part", "_delta_log/0.json"])
-def test_a_file_that_is_named_is_listed_whatever_its_name(lake: Place, name: str) -> None:
-    (found,) = lake.store.list(lake.path(f"lake/{name}"))
-    unmarked = found._replace(mtime_ns=0, tag="")
-    assert unmarked == FileEntry(path=found.path, size=3, relative=name.rpartition("/")[2], walked=False)
-    assert lake.store.normal(found.path) == lake.store.normal(lake.path(f"lake/{name}"))
-
-
-def test_a_file_that_is_not_there_is_listed_without_a_size(lake: Place) -> None:
+def test_a_file_that_is_named_is_listed_whatever_its_name_and_without_a_size_if_it_is_not_there(lake: Place) -> None:
+    for name in ("a.parquet", "_SUCCESS", ".a.part", "_delta_log/0.json"):
+        (found,) = lake.store.list(lake.path(f"lake/{name}"))
+        unmarked = found._replace(mtime_ns=0, tag="")
+        assert unmarked == FileEntry(path=found.path, size=3, relative=name.rpartition("/")[2], walked=False)
+        assert lake.store.normal(found.path) == lake.store.normal(lake.path(f"lake/{name}"))
     (found,) = lake.store.list(lake.path("lake/nowhere.parquet"))
     assert (found.relative, found.size, found.walked) == ("nowhere.parquet", -1, False)
 
@@ -108,18 +88,10 @@ def test_a_pattern_gives_its_files_or_says_that_it_cannot(lake: Place) -> None:
         assert (error.path, error.hint) == (pattern, "name the directory")
     else:
         assert found == ["a.parquet"]
-
-
-def test_a_pattern_that_matches_nothing_is_an_error(lake: Place) -> None:
     with pytest.raises((UnreadableError, UnsupportedError)) as caught:
         list(lake.store.list(lake.path("lake") + "/*.csv"))
     assert isinstance(caught.value, BloomError)
     assert caught.value.hint
-
-
-def test_a_directory_is_a_dataset_and_a_file_is_not(lake: Place) -> None:
-    assert lake.store.is_dataset(lake.path("lake") + "/")
-    assert not lake.store.is_dataset(lake.path("lake/a.parquet"))
 
 
 def test_one_file_has_one_spelling(lake: Place) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -107,25 +106,8 @@ def test_the_new_file_is_exactly_its_pieces(lake: Place, target: str | None) -> 
         assert lake.names() == {"data.bin", target or "data.bin"}, case
 
 
-def test_any_pieces_make_their_file(lake: Place) -> None:
-    random_ = random.Random(11)
-    old = OLD
-    for _ in range(25):
-        pieces: list[Piece] = []
-        for _ in range(random_.randrange(1, 9)):
-            if random_.random() < 0.5:
-                pieces.append(random_.randbytes(random_.randrange(200)))
-            else:
-                start = random_.randrange(len(old) + 1)
-                pieces.append(KeptRange(start, random_.randrange(len(old) - start + 1)))
-        pieces.append(random_.randbytes(50))
-        replace(lake, pieces)
-        old = content(old, pieces)
-        assert lake.get("data.bin") == old
-
-
 def test_a_large_file_is_copied_in_steps_and_its_progress_reported(lake: Place) -> None:
-    large = random.Random(12).randbytes(1 << 20) * 35
+    large = random.Random(12).randbytes(1 << 20) * 20
     lake.put("large.bin", large)
     done: list[int] = []
     kept = KeptRange(5, len(large) - 5)
@@ -204,11 +186,15 @@ def _goes(lake: Place) -> None:
 
 
 @pytest.mark.parametrize("change", [_grows, _same_size, _same_bytes, _goes])
-@pytest.mark.parametrize("target", [None, "new.bin"], ids=["in place", "to another file"])
 def test_a_source_that_changes_before_the_end_stops_the_replacement(
-    lake: Place, change: Callable[[Place], None], target: str | None
+    lake: Place, change: Callable[[Place], None]
 ) -> None:
-    for moment in ("before the pieces", "between them", "after them"):
+    for moment, target in (
+        ("before the pieces", None),
+        ("between them", None),
+        ("after them", None),
+        ("after them", "new.bin"),
+    ):
         begin(lake)
         check_changed(lake, change, target, moment)
 
@@ -263,7 +249,7 @@ def test_a_piece_that_cannot_be_made_leaves_everything_as_it_was(lake: Place, ta
         yield from all_pieces[:after]
         _raise(error)
 
-    for error, after in itertools.product(errors, range(len(all_pieces) + 1)):
+    for after, error in enumerate(errors):
         with pytest.raises(type(error)) as caught:
             replace(lake, pieces(after, error), target=target)
         assert caught.value is error, (error, after)
@@ -310,11 +296,8 @@ def test_copying_stops_once_the_next_piece_is_known_to_fail(lake: Place) -> None
     assert lake.get("data.bin") == OLD
 
 
-@pytest.mark.parametrize("overwrite", [True, False])
-def test_the_pieces_are_closed_whatever_becomes_of_them(lake: Place, overwrite: bool) -> None:
-    events: list[str] = []
-
-    def pieces() -> Pieces:
+def test_the_pieces_are_closed_whatever_becomes_of_them(lake: Place) -> None:
+    def pieces(events: list[str]) -> Pieces:
         events.append("begun")
         try:
             yield b"new"
@@ -322,11 +305,13 @@ def test_the_pieces_are_closed_whatever_becomes_of_them(lake: Place, overwrite: 
         finally:
             events.append("closed")
 
-    made = pieces()
-    with lake.store.open(lake.path("data.bin")) as source, pytest.raises(BloomError):
-        lake.store.replace(lake.store.normal(lake.path("data.bin")), made, source=source, overwrite=overwrite)
-    assert events == (["begun", "closed"] if overwrite else [])
-    assert made.gi_frame is None
+    for overwrite, expected in ((True, ["begun", "closed"]), (False, [])):
+        events: list[str] = []
+        made = pieces(events)
+        with lake.store.open(lake.path("data.bin")) as source, pytest.raises(BloomError):
+            lake.store.replace(lake.store.normal(lake.path("data.bin")), made, source=source, overwrite=overwrite)
+        assert events == expected
+        assert made.gi_frame is None
 
 
 def test_the_pieces_are_closed_before_the_new_file_is_verified(lake: Place) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +14,11 @@ from typing import Final
 import pytest
 
 from bloomcli.storage import registry
-from support.servers import clients, running
-from support.servers.dialects import S3, Azure, Gcs
-from support.servers.gcs import Preconditions
 from support.servers.proxy import Proxy
+from support.servers.served import served
 from support.stores import LocalPlace, Place
 
 _ROOT: Final = Path(__file__).parents[3]
-
-SERVERS: Final = {"s3": "minio", "azure": "azurite", "gcs": "fake-gcs-server"}
-"""The server of each store."""
 
 SCHEMES: Final = {"s3": ("s3", "s3a", "s3n"), "azure": ("az", "abfs", "abfss"), "gcs": ("gs", "gcs")}
 
@@ -66,49 +61,13 @@ def lakes(names: list[str], folder: Path) -> Iterator[Lakes]:
     environment: dict[str, str] = {}
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patched:
         for name in names:
-            place, proxy, variables = _MAKERS[name](stack)
-            made[name] = Lake(name, place, proxy)
-            environment |= variables
+            store = stack.enter_context(served(name))
+            made[name] = Lake(name, store.place, store.proxy)
+            environment |= store.environment
         for name, value in environment.items():
             patched.setenv(name, value)
         for scheme in (scheme for name in names for scheme in SCHEMES[name]):
-            store = registry.known_stores().get(scheme)
-            if store is not None:  # a new store, because an existing one has a client for another server
-                patched.setitem(registry.known_stores(), scheme, type(store)())
+            known = registry.known_stores().get(scheme)
+            if known is not None:  # a new store, because an existing one has a client for another server
+                patched.setitem(registry.known_stores(), scheme, type(known)())
         yield Lakes(made, environment)
-
-
-Made = tuple[Place, Proxy, dict[str, str]]
-
-
-def _s3(stack: ExitStack) -> Made:
-    from support.s3_place import S3Place
-
-    server = running.minio()
-    proxy = stack.enter_context(Proxy(server.port, S3()))
-    return _place(S3Place, server), proxy, clients.s3_environment(server, proxy.url)
-
-
-def _azure(stack: ExitStack) -> Made:
-    from support.azure_place import AzurePlace
-
-    server = running.azurite()
-    proxy = stack.enter_context(Proxy(server.port, Azure()))
-    return _place(AzurePlace, server), proxy, clients.azure_environment(server, proxy.url)
-
-
-def _gcs(stack: ExitStack) -> Made:
-    from support.gcs_place import GcsPlace
-
-    server = running.fake_gcs()
-    proxy = stack.enter_context(Proxy(server.port, Gcs(), guard=Preconditions(server.port)))
-    return _place(GcsPlace, server.url), proxy, clients.gcs_environment(proxy.url)
-
-
-_MAKERS: Final[dict[str, Callable[[ExitStack], Made]]] = {"s3": _s3, "azure": _azure, "gcs": _gcs}
-
-
-def _place(kind: Callable[..., Place], *arguments: object) -> Place:
-    """A place without the proxy: its variables are set only while it is made."""
-    with pytest.MonkeyPatch.context() as patched:
-        return kind(*arguments, patched)
