@@ -55,8 +55,6 @@ from bloomcli.datasets import task
         ),
         (["add", "{filtered}", "-c", "id", "-o", "{nowhere}"], 2, "has a filter in row group 0 already"),
         (["add", "{plain}", "-c", "id", "-o", "{nowhere}/x/y"], 3, "create the output's directory first"),
-        (["dump", "{filtered}", "-c", "id", "-g", "9"], 2, "no row group 9"),
-        (["dump", "{filtered}", "-c", "score"], 2, "has no filter"),
         (["dump", "{filtered}"], 2, "2 columns have filters"),
         (["dump", "{orc}", "-c", "big", "-s", "7"], 2, "--stripe takes 0 to 1"),
         (["dump", "{orc}", "-c", "big", "-s", "1", "-g", "7"], 2, "--row-group"),
