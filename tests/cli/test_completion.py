@@ -111,8 +111,6 @@ def test_a_bash_completes(lake: Path, tmp_path: Path) -> None:
     link = lake.parent / "lake"
     link.symlink_to(lake)
     assert shown("add", "lake", "--columns", "user") == ["user_id", "user_name"]
-    assert shown("validate", "lake", "--readers", "duck") == [name for name in READERS if name.startswith("duck")]
-    assert shown("validate", "--explain", "max-f") == ["max-fpp"]
     assert shown("hel") == ["help"]
 
 

@@ -342,16 +342,6 @@ def test_each_thing_that_is_wrong_is_one_line_whatever_it_is_called(tmp_path: Pa
     assert refused(tmp_path, '[columns."c\\nd"]\nmax-fpp = 7\n').field == 'columns."c\\nd".max-fpp'
 
 
-def test_a_person_sees_each_on_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, "max-fpp = 7\nzzz = 1\n")
-    orders = ROOT / "fixtures" / "parquet" / "orders.parquet"
-    assert run(["validate", str(orders), "--policy", str(path)]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == f"bloom: {path}: 2 problems"
-    assert said[1].startswith(f"  {path}:1: ")
-    assert said[2].startswith(f"  {path}:2: ")
-
-
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
