@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import Bloom, Result
 
+import bloomcli
 from bloomcli.cli import run
 
 
@@ -25,16 +26,9 @@ def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
     return call
 
 
-@pytest.fixture
-def several_processes() -> None:
-    """Let commands on many files start processes, as by default."""
-
-
 @pytest.fixture(autouse=True)
-def _one_process(request: pytest.FixtureRequest) -> None:
-    """Let commands on many files work in this process, unless a test is about other processes."""
-    if "several_processes" not in request.fixturenames:
-        request.getfixturevalue("one_process")
+def _one_process(one_process: None) -> None:
+    """Let commands on many files work in this process, unless --jobs is given."""
 
 
 def table(rows: int = 3000) -> pa.Table:
@@ -62,5 +56,5 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def filtered(plain: Path) -> Path:
     """The same file with filters on id and user.email."""
     path = plain.with_name("filtered.parquet")
-    assert run(["add", str(plain), "--columns", "id,user.email", "-o", str(path), "--format", "json"]) == 0
+    bloomcli.add(plain, ["id", "user.email"], output=path)
     return path

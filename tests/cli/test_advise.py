@@ -51,18 +51,6 @@ def test_what_can_not_be_meant_is_a_usage_error(
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_rate_above_the_policy_s_limit_is_lowered_and_that_is_said(
-    bloom: Bloom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(LAKES["general"], tmp_path / "lake")
-    Path("bloom.toml").write_text("max-fpp = 0.005")
-    for arguments, said in ((["--fpp", "0.05"], True), (["--fpp", "0.001"], False), ([], False)):
-        done = bloom("advise", "lake/part-00.parquet", *arguments)
-        assert done.code == 0
-        assert ("--fpp 0.05 is above the policy's max-fpp, so 0.005 was used" in done.err) == said
-
-
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A lake in a folder with an odd name, from which commands name it."""
@@ -93,8 +81,9 @@ def test_the_printed_command_adds_what_is_recommended(bloom: Bloom, lake: Path) 
     assert add[:2] == ["add", "my lake"]
     added = bloom(*add)
     assert added.code == 0, added.err
-    report = bloom("advise", str(lake), "--readers", "spark,trino", "--format", "json").json
     assert filtered(lake) == {"id", "word", "user.email"}
+    looked_at = ["--columns", "id,word,user.email,tenant,sparse"]
+    report = bloom("advise", str(lake), "--readers", "spark,trino", *looked_at, "--format", "json").json
     assert report["command"] is None, "with these filters, nothing is left to add"
     columns = {column["column"]: column for column in report["columns"]}
     for name in filtered(lake):
@@ -103,10 +92,17 @@ def test_the_printed_command_adds_what_is_recommended(bloom: Bloom, lake: Path) 
         assert columns[name]["reason_id"] == "dictionary"
 
 
-def test_the_printed_command_meets_a_policy_with_a_lower_rate(bloom: Bloom, lake: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "rate", "lowered"),
+    [([], "0.001", False), (["--fpp", "0.0001"], "0.0001", False), (["--fpp", "0.05"], "0.001", True)],
+)
+def test_the_printed_command_meets_a_policy_with_a_lower_rate(
+    bloom: Bloom, lake: Path, asked: list[str], rate: str, lowered: bool
+) -> None:
     Path("bloom.toml").write_text("max-fpp = 0.001\n")
-    assert "--fpp 0.001 " in bloom("advise", lake, "--columns", "id").out
-    assert "--fpp 0.0001 " in bloom("advise", lake, "--columns", "id", "--fpp", "0.0001").out
+    done = bloom("advise", lake, "--columns", "id", *asked)
+    assert f"--fpp {rate} " in done.out
+    assert ("--fpp 0.05 is above the policy's max-fpp, so 0.001 was used" in done.err) == lowered
 
 
 def test_columns_of_several_rates_have_a_command_each_and_all_of_them_run(bloom: Bloom, lake: Path) -> None:
@@ -134,19 +130,20 @@ def test_columns_of_several_rates_have_a_command_each_and_all_of_them_run(bloom:
 
 
 def test_a_policy_has_what_is_recommended_and_add_and_validate_take_it(bloom: Bloom, lake: Path) -> None:
-    done = bloom("advise", str(lake), "--policy", "advised.toml")
+    advise = ("advise", str(lake), "--columns", "id,seq,tenant", "--policy", "advised.toml")
+    done = bloom(*advise)
     assert done.code == 0, done.err
     last = done.out.splitlines()[-1]
     assert last == "wrote advised.toml; now: bloom add 'my lake' --policy advised.toml --in-place"
     assert bloom("validate", str(lake), "--policy", "advised.toml").code == 1
     added = bloom(*shlex.split(last.partition("now: bloom ")[2]))
     assert added.code == 0, added.err
-    assert filtered(lake) == {name for name, reason in LAKES["general"].reasons.items() if reason == "saves"}
+    assert filtered(lake) == {"id", "tenant"}
     valid = bloom("validate", str(lake), "--policy", "advised.toml", "--deep")
     assert valid.code == 0, valid.out
 
-    assert bloom("advise", str(lake), "--policy", "advised.toml").code == 2
-    again = bloom("advise", str(lake), "--policy", "advised.toml", "--overwrite", "--format", "json")
+    assert bloom(*advise).code == 2
+    again = bloom(*advise, "--overwrite", "--format", "json")
     assert again.code == 0, again.err
     assert json.loads(again.out)["command"] is None
     valid = bloom("validate", str(lake), "--policy", "advised.toml")
@@ -303,10 +300,9 @@ def _damaged(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("form", ["text", "json", "csv"])
-def test_a_damaged_file_is_an_error_and_not_a_file_without_values(bloom: Bloom, tmp_path: Path, form: str) -> None:
+def test_a_damaged_file_is_an_error_and_not_a_file_without_values(bloom: Bloom, tmp_path: Path) -> None:
     path = _damaged(tmp_path / "damaged.parquet")
-    done = bloom("advise", path, "--format", form)
+    done = bloom("advise", path, "--format", "json")
     assert (done.code, done.out) == (3, "")
     assert done.err.startswith(f"bloom: {path}: the page can't be decompressed")
     assert "\nhint: " in done.err

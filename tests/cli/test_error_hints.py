@@ -226,10 +226,10 @@ def test_every_option_in_a_hint_exists() -> None:
     assert named - known == set()
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with files of all formats."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of all formats."""
+    folder = tmp_path_factory.mktemp("hints")
     sources = {
         "orders.parquet": "parquet/orders.parquet",
         "scores.parquet": "rules/reader-float16/broken.parquet",
@@ -239,14 +239,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "broken.parquet": "rules/filter-length/broken.parquet",
     }
     for name, source in sources.items():
-        shutil.copyfile(FIXTURES / source, tmp_path / name)
-    bloomcli.add("orders.parquet", ["id"], output="filtered.parquet")
-    (tmp_path / "lake").mkdir()
+        shutil.copyfile(FIXTURES / source, folder / name)
+    bloomcli.add(folder / "orders.parquet", ["id"], output=folder / "filtered.parquet")
+    (folder / "lake").mkdir()
     for name in ("a.parquet", "b.parquet"):
-        shutil.copyfile(tmp_path / "orders.parquet", tmp_path / "lake" / name)
-    bloomcli.index_build("lake", "id", output="cut.index")
-    (tmp_path / "cut.index").write_bytes((tmp_path / "cut.index").read_bytes()[:300])
-    (tmp_path / "log.sql").write_text("select * from orders where id + 1 = 3;\n")
+        shutil.copyfile(folder / "orders.parquet", folder / "lake" / name)
+    bloomcli.index_build(folder / "lake", "id", output=folder / "cut.index")
+    (folder / "cut.index").write_bytes((folder / "cut.index").read_bytes()[:300])
+    (folder / "log.sql").write_text("select * from orders where id + 1 = 3;\n")
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with files of all formats."""
+    monkeypatch.chdir(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
     return tmp_path
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import click
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from support.cli import Bloom
 
@@ -26,40 +25,29 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_option_has_help(bloom: Bloom, name: str) -> None:
+def test_the_help_of_a_command_is_complete_and_fits_a_terminal(bloom: Bloom, name: str) -> None:
     command = command_of(name)
     assert command.help
     assert command.short_help
     assert all(p.help for p in command.params if isinstance(p, click.Option))
     shown = bloom(name, "--help")
     assert shown.code == 0
+    assert shown.out == bloom("help", name).out
     assert "Examples:" in shown.out
-    assert max(map(len, shown.out.splitlines())) <= 100
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_fits_a_terminal_of_80_columns(name: str) -> None:
-    waiting = [((name,), command_of(name))]
-    while waiting:
-        words, command = waiting.pop()
-        context = click.Context(command, info_name=" ".join(("bloom", *words)), max_content_width=80)
-        context.terminal_width = 80
-        wide = [line for line in command.get_help(context).splitlines() if len(line) > 80]
-        assert wide == [], words
-        if isinstance(command, click.Group):
-            waiting += [((*words, sub), found) for sub, found in command.commands.items()]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_examples_in_help_parse(name: str) -> None:
-    command = command_of(name)
-    lines = [line.strip() for line in (command.epilog or "").splitlines() if line.startswith("  bloom ")]
-    assert lines
-    for line in lines:
+    assert "\b" not in shown.out
+    examples = [line.strip() for line in (command.epilog or "").splitlines() if line.startswith("  bloom ")]
+    assert examples
+    for line in examples:
         words = shlex.split(line, comments=True)
         end = next((i for i, w in enumerate(words) if w in {">", "||"}), len(words))
         assert words[1] == name
         command.make_context(name, words[2:end])
+    parts = command.commands if isinstance(command, click.Group) else {}
+    for part, one in {"": command, **parts}.items():
+        words = [name, part] if part else [name]
+        context = click.Context(one, info_name=" ".join(("bloom", *words)), terminal_width=80, max_content_width=80)
+        assert [line for line in one.get_help(context).splitlines() if len(line) > 80] == [], words
+        assert bloom("help", *words).out == bloom(*words, "--help").out
 
 
 def every_command() -> list[tuple[str, GroupedCommand]]:
@@ -124,14 +112,6 @@ def test_the_manual_pages_are_current(tmp_path: Path) -> None:
     assert man.main(["--check", str(tmp_path)]) == 1
 
 
-def test_the_manual_pages_name_every_option() -> None:
-    for name in COMMANDS:
-        page = (ROOT / "man" / f"bloom-{name}.1").read_text().replace("\\-", "-")
-        for option in command_of(name).params:
-            if isinstance(option, click.Option):
-                assert option.opts[-1] in page
-
-
 def test_the_page_of_the_commands_has_the_exit_codes_and_readme_every_command() -> None:
     page, readme = (ROOT / "docs" / "commands.md").read_text(), (ROOT / "README.md").read_text()
     for code, text in EXIT_CODES.items():
@@ -174,16 +154,6 @@ def test_versions_are_found_without_importing_what_they_are_of() -> None:
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, cwd=ROOT).returncode == 0
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_has_no_control_characters(bloom: Bloom, name: str) -> None:
-    assert "\b" not in bloom(name, "--help").out
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_of_a_command_is_what_its_option_prints(bloom: Bloom, name: str) -> None:
-    assert bloom("help", name).out == bloom(name, "--help").out
-
-
 def test_help_alone_is_the_help_of_bloom(bloom: Bloom) -> None:
     assert bloom("help").out == bloom("--help").out
     assert "help      Show the help" in bloom("help").out
@@ -192,11 +162,6 @@ def test_help_alone_is_the_help_of_bloom(bloom: Bloom) -> None:
     assert "Did you mean build?" in bloom("help", "index", "bild").err
     assert "tria\n" not in bloom("help", "--help").out
     assert bloom("help", "--help").code == 0
-
-
-@pytest.mark.parametrize("name", ["build", "inspect", "update"])
-def test_help_knows_the_commands_of_index(bloom: Bloom, name: str) -> None:
-    assert bloom("help", "index", name).out == bloom("index", name, "--help").out
 
 
 @pytest.mark.parametrize("names", [["index", "nothing"], ["add", "nothing"]])
@@ -208,28 +173,3 @@ def test_help_of_a_command_that_is_none_says_which_there_are(bloom: Bloom, names
 
 def test_defaults_are_shown_as_they_are_written(bloom: Bloom) -> None:
     assert not re.search(r"default:\s+\(", bloom("trial", "--help").out)
-
-
-def test_column_names_complete_from_the_file(plain: Path, tmp_path: Path) -> None:
-    def completions(*words: str) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-c", "import sys; from bloomcli.cli import run; sys.exit(run())"],
-            env={
-                "_BLOOM_COMPLETE": "bash_complete",
-                "COMP_WORDS": shlex.join(["bloom", *words]),
-                "COMP_CWORD": str(len(words)),
-            },
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-        )
-        return [line.partition(",")[2] for line in done.stdout.split("\n") if line]
-
-    assert completions("ins") == ["inspect"]
-    assert completions("inspect", str(plain), "--columns", "user.") == ["user.email", "user.name"]
-    assert completions("inspect", str(plain), "--columns", "id,s") == ["id,status", "id,score"]
-    assert completions("inspect", "/nowhere", "--columns", "i") == []
-    odd = tmp_path / "odd.parquet"
-    pq.write_table(pa.table({"a,b": [1], "a,c": [2], "id": [3]}), odd)
-    assert completions("inspect", str(odd), "--columns", r"id,a\,") == [r"id,a\,b", r"id,a\,c"]
-    assert completions("probe", str(odd), "--column", "a,") == ["a,b", "a,c"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from pathlib import Path
 from typing import Final
@@ -122,12 +121,6 @@ def test_the_other_commands_print_no_name_raw(bloom: Bloom, odd: Path, tmp_path:
             assert result.code in {0, 1, 2}, (args, result)
             safe(result.out)
             safe(result.err)
-
-
-def test_names_are_whole_in_json(bloom: Bloom, odd: Path) -> None:
-    out = bloom("inspect", odd, "--format", "json").out
-    safe(out.replace("##[", ""))
-    assert {f["column"] for f in json.loads(out)["filters"]} == set(NAMES)
 
 
 def test_completion_offers_no_name_that_a_terminal_acts_on(

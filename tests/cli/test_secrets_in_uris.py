@@ -111,29 +111,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("uri", _URIS)
 def test_no_command_shows_a_secret_of_a_uri(uri: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """As text and as JSON in turn: which of them a command writes, doesn't depend on the URI."""
     problems = []
-    for command in _commands(uri, folder):
-        for form in ([], ["--format", "json"]):
-            code = cli.run([*command, *form])
-            done = Result(code, *capfd.readouterr())
-            if code not in {0, 1, 2, 3, 4}:
-                problems.append(f"{command}: exit {code}: {done.err[-500:]}")
-            problems += [
-                f"{command}: {s}: {line}"
-                for line in (done.out + done.err).splitlines()
-                for s in _SECRETS
-                if s in line
-            ]
+    commands = _commands(uri, folder)
+    assert {command[0] for command in commands} - {uri} == set(cli.COMMANDS)
+    for number, command in enumerate(commands):
+        form = ["--format", "json"] if (number + _URIS.index(uri)) % 2 else []
+        code = cli.run([*command, *form])
+        done = Result(code, *capfd.readouterr())
+        if code not in {0, 1, 2, 3, 4}:
+            problems.append(f"{command}: exit {code}: {done.err[-500:]}")
+        shown_by = [secret for secret in _SECRETS if secret in done.out + done.err]
+        problems += [f"{command}: {secret}: {done.out}{done.err}" for secret in shown_by]
         for path in folder.rglob("*"):
             if path.is_file() and path.name != "list.txt":
                 data = path.read_bytes()
                 problems += [f"{command}: {secret} in {path}" for secret in _SECRETS if secret.encode() in data]
     assert not problems, "\n".join(dict.fromkeys(problems))
-
-
-def test_every_command_is_tried(folder: Path) -> None:
-    tried = {command[0] for command in _commands(_URIS[0], folder)} - {_URIS[0]}
-    assert tried == set(cli.COMMANDS)
 
 
 @pytest.mark.parametrize("uri", _URIS)

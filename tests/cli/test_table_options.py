@@ -88,12 +88,6 @@ def test_a_time_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> Non
     assert dataset.table.time.isoformat() == "2026-11-01T12:00:00+00:00"
 
 
-@pytest.mark.parametrize("name", [*CHANGING, *READING])
-def test_without_a_table_there_is_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    dataset = gathered(name, "a.parquet", monkeypatch=monkeypatch)
-    assert (dataset.table, dataset.engine) == (None, "local")
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -6,9 +6,7 @@ import json
 import random
 import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +21,7 @@ import pytest
 from sqlglot import condition, exp
 from support import iceberg_metadata
 from support.cli import Bloom
+from support.one_process import commands
 
 import bloomcli
 from bloomcli.commands.options import ValidateOptions
@@ -37,14 +36,7 @@ from bloomcli.tables.java import library_hint
 from bloomcli.tables.opening import open_snapshot
 from bloomcli.tables.reading import TableEngine
 
-_ALONE = """
-import sys
-sys.modules["pyspark"] = sys.modules["py4j"] = None  # as if they weren't installed
-from bloomcli.cli import run
-code = run(sys.argv[1:])
-assert "subprocess" not in sys.modules or "java" not in str(sys.modules["subprocess"]._active)
-sys.exit(code)
-"""
+Alone = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -60,20 +52,25 @@ def table(tmp_path: Path) -> str:
     return path
 
 
-def alone(*arguments: str) -> tuple[int, str, str]:
-    """The result of a command in a process that can't import PySpark and finds no Java."""
-    env = {"PATH": "/nowhere", "JAVA_HOME": "/nowhere"}
-    command = [sys.executable, "-c", _ALONE, *arguments]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture(scope="module")
+def alone() -> Iterator[Alone]:
+    """Runs commands in a process that can't import PySpark and finds no Java."""
+    missing = "import sys; sys.modules['pyspark'] = sys.modules['py4j'] = None\n"
+    with commands({"PATH": "/nowhere", "JAVA_HOME": "/nowhere"}, before=missing) as run:
+
+        def call(*arguments: str) -> tuple[int, str, str]:
+            done = run(*arguments)
+            assert "Traceback" not in done.err, done.err
+            return done.code, done.out, done.err
+
+        yield call
 
 
 def rows(out: str) -> list[Any]:
     return [json.loads(line)["record"]["id"] for line in out.splitlines()]
 
 
-def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: str) -> None:
+def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: str, alone: Alone) -> None:
     said = f"read without Spark: the Delta log of {table}"
     code, out, err = alone("find", "-v", "5", "-v", "6", "-v", "150", "-c", "id", "--table", table, "-f", "jsonl")
     assert (code, sorted(rows(out)), f"note: {said}\n" in err) == (0, [6, 150], True)
@@ -90,7 +87,7 @@ def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: st
     assert (code, json.loads(out)["files"]) == (0, 2), err
 
 
-def test_the_hint_of_a_change_keeps_what_was_asked_for_and_shows_no_key(table: str) -> None:
+def test_the_hint_of_a_change_keeps_what_was_asked_for_and_shows_no_key(table: str, alone: Alone) -> None:
     asked = ["--exclude", "a\\,b", "--dry-run", "--fpp", "0.001", "--max-bytes", "1024", "--where", "id < 5"]
     secret = ["--footer-key", "hex:00112233445566778899aabbccddeeff", "--conf", "spark.password=secret"]
     code, _, err = alone("add", *asked, *secret, "-c", "id,name", "--table", table)
@@ -187,7 +184,7 @@ def test_values_of_a_file_and_an_index_find_the_same_rows(
     assert len(rows(bloom(*wanted, "--limit", "2").out)) == 2
 
 
-def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it() -> None:
+def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it(alone: Alone) -> None:
     code, _, err = alone("inspect", "--table", "ice.db.orders")
     assert code == 2
     assert "a catalog of PyIceberg's configuration" in err
@@ -329,7 +326,7 @@ def test_bounds_of_old_timestamps_may_be_a_minute_off_and_texts_of_char_are_not_
         Condition("c = 'a'", open_snapshot(table), [Leaf("c", CHAR, Kind.TEXT)])
 
 
-def test_an_iceberg_table_is_read_without_spark(tmp_path: Path) -> None:
+def test_an_iceberg_table_is_read_without_spark(tmp_path: Path, alone: Alone) -> None:
     metadata = iceberg_metadata.write(tmp_path / "t")
     code, out, err = alone("find", "-v", "3", "-v", "4", "-c", "id", "--table", str(tmp_path / "t"), "-f", "jsonl")
     assert (code, [json.loads(line)["record"] for line in out.splitlines()]) == (0, [{"id": 4, "p": "x"}]), err
@@ -338,7 +335,7 @@ def test_an_iceberg_table_is_read_without_spark(tmp_path: Path) -> None:
     assert (code, "1 file" in out) == (0, True), (out, err)
 
 
-def test_a_delta_log_without_a_schema_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_a_delta_log_without_a_schema_is_an_error_that_says_so(tmp_path: Path, alone: Alone) -> None:
     log = tmp_path / "t" / "_delta_log"
     log.mkdir(parents=True)
     metadata = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": [], "configuration": {}}
@@ -349,7 +346,7 @@ def test_a_delta_log_without_a_schema_is_an_error_that_says_so(tmp_path: Path) -
         assert (code, "the table's metadata in the Delta log have no schema" in err) == (3, True), err
 
 
-def test_manifests_in_which_every_type_may_be_null_are_read(tmp_path: Path) -> None:
+def test_manifests_in_which_every_type_may_be_null_are_read(tmp_path: Path, alone: Alone) -> None:
     metadata = iceberg_metadata.write(tmp_path / "t")
     for manifest in metadata.parent.glob("m*.avro"):
         iceberg_metadata.with_unions(manifest)

@@ -9,10 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+import bloomcli
 
 ESCAPE = "\x1b["
 
@@ -53,54 +54,40 @@ def test_no_color_is_respected(filtered: Path) -> None:
     assert "maybe" in shown
 
 
-def test_binary_is_refused_on_a_terminal_and_redirected_elsewhere(filtered: Path, tmp_path: Path) -> None:
+def test_binary_is_refused_on_a_terminal_and_redirected_elsewhere(filtered: Path) -> None:
     code, shown = in_terminal("dump", filtered, "-c", "id", "--format", "raw")
     assert code == 2
     assert "name a file with -o" in shown
-    out = tmp_path / "id.npy"
-    with out.open("wb") as stream:
-        command = [sys.executable, "-m", "bloomcli", "dump", filtered, "-c", "id", "--format"]
-        subprocess.run([*command, "npy"], stdout=stream, check=True)
-        raw = subprocess.run([*command, "raw"], capture_output=True, check=True).stdout
-    words = np.load(out)
-    assert words.shape == (len(raw) // 32, 8)
-    assert words.tobytes() == raw
+    command = [sys.executable, "-m", "bloomcli", "dump", filtered, "-c", "id", "-g", "0", "--format", "raw"]
+    raw = subprocess.run(command, capture_output=True, check=True).stdout
+    assert raw == bloomcli.dump(filtered, column="id", row_group=0).bitset
 
 
-def test_bars_go_to_standard_error_when_work_is_long(plain: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.parquet"
-    program = (
-        "import sys, bloomcli.cli.output as o\n"
-        "o.PATIENCE = -1\n"
-        "from bloomcli.cli import run\n"
-        f"sys.exit(run(['add', {str(plain)!r}, '-c', 'id', '-o', {str(out)!r}, '-f', 'json']))\n"
-    )
-    ours, theirs = pty.openpty()
-    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=theirs, text=True)
-    os.close(theirs)
-    shown = os.read(ours, 65536).decode()
-    os.close(ours)
-    assert done.returncode == 0
-    assert done.stdout.startswith("{")
-    assert "reading columns" in shown
+FIND = ("find", "7", "lake", "-c", "id", "-f", "jsonl")
 
 
-@pytest.mark.parametrize("rows_on_terminal", [False, True])
-def test_a_search_says_how_far_it_is_and_rows_stay_whole(tmp_path: Path, rows_on_terminal: bool) -> None:
+@pytest.mark.parametrize(
+    ("args", "said", "output_on_terminal"),
+    [
+        (("add", "lake/0.parquet", "-c", "id", "-o", "out", "-f", "json"), "reading columns", False),
+        (("inspect", "lake", "-f", "json", "-j", "2"), "4 of 4 files", False),
+        (FIND, "of 4 files searched, ", False),
+        (FIND, "of 4 files searched, ", True),
+    ],
+)
+def test_long_work_says_how_far_it_is_and_rows_stay_whole(
+    tmp_path: Path, args: tuple[str, ...], said: str, output_on_terminal: bool
+) -> None:
     lake = tmp_path / "lake"
     lake.mkdir()
     for number in range(4):
         pq.write_table(pa.table({"id": [number, 7, 100]}), lake / f"{number}.parquet")
-    program = (
-        "import sys, bloomcli.cli.output as o\n"
-        "o.PATIENCE = -1\n"
-        "from bloomcli.cli import run\n"
-        f"sys.exit(run(['find', '7', {str(lake)!r}, '-c', 'id', '-f', 'jsonl']))\n"
-    )
+    program = f"import bloomcli.cli.output as o; o.PATIENCE = -1; from bloomcli.cli import run; exit(run({args!r}))"
     ours, theirs = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-c", program],
-        stdout=theirs if rows_on_terminal else subprocess.PIPE,
+        cwd=tmp_path,
+        stdout=theirs if output_on_terminal else subprocess.PIPE,
         stderr=theirs,
         text=True,
         env=os.environ | {"TERM": "xterm", "COLUMNS": "300"},
@@ -109,8 +96,10 @@ def test_a_search_says_how_far_it_is_and_rows_stay_whole(tmp_path: Path, rows_on
     shown = os.read(ours, 1 << 20).decode()
     os.close(ours)
     assert done.returncode == 0
-    assert "of 4 files searched, " in shown
-    if not rows_on_terminal:
+    assert said in shown
+    if args != FIND:
+        assert done.stdout.startswith("{")
+    elif not output_on_terminal:
         assert [json.loads(line)["row"] for line in done.stdout.splitlines()] == [1] * 4
     else:  # what is on a line before a row was erased
         lines = [line.rpartition("\x1b[2K")[2] for line in shown.replace("\r", "\n").split("\n")]

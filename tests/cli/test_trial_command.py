@@ -19,44 +19,57 @@ pytestmark = pytest.mark.interop
 FAST = ("--values", 4, "--runs", 1)
 
 
-def test_rows_that_a_reader_loses_are_printed_and_exit_with_1(bloom: Bloom, tmp_path: Path) -> None:
-    path = halves(tmp_path / "f.parquet")
-    done = bloom("trial", path, "-c", "c", "--readers", "duckdb,polars", *FAST)
+def test_rows_that_a_reader_loses_are_shown_and_exit_with_1(bloom: Bloom, tmp_path: Path) -> None:
+    path, page = halves(tmp_path / "f.parquet"), tmp_path / "trial.html"
+    args = ("trial", path, "-c", "c", "--readers", "duckdb,polars", *FAST)
+    done = bloom(*args, "--report", f"html={page}")
     assert done.code == 1
     assert "returns 0 rows with filters and 6 without" in done.out
     assert "hint: `bloom validate --explain reader-float16`" in done.out
     assert done.out.count("4 of 4 differ") == 1
     assert "never looks at filters" in done.out
-    quiet = bloom("trial", path, "-c", "c", "--readers", "duckdb,polars", "--quiet", *FAST)
+    assert "other rows with filters than without" in page.read_text()
+    assert "reader-float16" in page.read_text()
+    quiet = bloom(*args, "--quiet")
     assert quiet.code == 1
     assert len(quiet.out.splitlines()) == 8
     assert done.out.count("returns 0 rows") == quiet.out.count("returns 0 rows") == 4
+    before = path.read_bytes()
+    refused = bloom(*args, "--report", f"html={path}")
+    assert (refused.code, refused.out) == (2, "")
+    assert "would replace a data file" in refused.err
+    assert path.read_bytes() == before
 
 
 def test_equal_rows_exit_with_0_and_print_nothing_if_quiet(bloom: Bloom, tmp_path: Path) -> None:
-    path = orders(tmp_path / "f.parquet", 1000)
-    done = bloom("trial", path, "-c", "id", "--readers", "duckdb,datafusion", *FAST)
-    assert done.code == 0
+    name = "<script>alert(1)</script>"
+    path, page = tmp_path / "f.parquet", tmp_path / "trial.html"
+    rows = [f"value {number * 7919 % 1000}" for number in range(1000)]
+    pq.write_table(pa.table({name: rows}), path, row_group_size=100)
+    done = bloom("trial", path, "-c", name, "--readers", "duckdb,polars", *FAST, "--report", f"html={page}")
+    assert (done.code, done.err) == (0, "")
     assert "2 readers returned the same rows with filters and without, in 16 lookups" in done.out
-    quiet = bloom("trial", path, "-c", "id", "--readers", "duckdb", "-q", *FAST)
+    text = page.read_text()
+    assert text.startswith("<!DOCTYPE html>")
+    assert "2 readers returned the same rows with filters and without" in text
+    assert "never looks at filters" in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "<script>alert" not in text
+    quiet = bloom("trial", path, "-c", name, "--readers", "duckdb", "-q", *FAST)
     assert (quiet.code, quiet.out) == (0, "")
 
 
 def test_json_has_the_report_and_csv_a_row_for_each_reader_and_kind(bloom: Bloom, tmp_path: Path) -> None:
-    path = orders(tmp_path / "f.parquet", 1000)
+    path, saved = orders(tmp_path / "f.parquet", 1000), tmp_path / "trial.csv"
     args = ("trial", path, "-c", "id", "--readers", "duckdb,pyarrow", *FAST)
-    found = bloom(*args, "-f", "json").json
+    found = bloom(*args, "-f", "json", "--report", f"csv={saved}").json
     assert found["schema"] == "bloom/trial/1"
     assert [reader["status"] for reader in found["readers"]] == ["equal", "equal"]
     assert found["readers"][0]["lookups"][0]["ratio"]["count"] == 4
-    rows = list(csv.reader(io.StringIO(bloom(*args, "-f", "csv").out)))
+    rows = list(csv.reader(io.StringIO(saved.read_text())))
     assert tuple(rows[0]) == csv_report.TRIAL_HEADER
-    assert [(row[0], row[6]) for row in rows[1:]] == [
-        ("duckdb", "present"),
-        ("duckdb", "absent"),
-        ("pyarrow", "present"),
-        ("pyarrow", "absent"),
-    ]
+    expected = [(reader, kind) for reader in ("duckdb", "pyarrow") for kind in ("present", "absent")]
+    assert [(row[0], row[6]) for row in rows[1:]] == expected
 
 
 def test_tables_and_unknown_readers_are_refused_with_what_to_do(bloom: Bloom, tmp_path: Path) -> None:
@@ -78,7 +91,7 @@ def test_literals_of_queries_are_looked_up(bloom: Bloom, tmp_path: Path) -> None
         "SELECT 1 FROM customers WHERE at = 8;"
     )
     args = ("trial", path, "--queries", log, "--table-name", "orders", "--readers", "duckdb", "--runs", 0)
-    found = bloom(*args, "-f", "json").json
+    found = bloom(*args, "-f", "json", "--report", f"text={tmp_path / 'text'}").json
     assert found["columns"] == ["name", "at"]
     assert found["queries"] == [str(log)]
     lookups = {(one["column"], one["kind"]): one for one in found["readers"][0]["lookups"]}
@@ -87,7 +100,7 @@ def test_literals_of_queries_are_looked_up(bloom: Bloom, tmp_path: Path) -> None
         ("at", "absent"): 1,
         ("name", "absent"): 1,
     }
-    assert "the most frequent of" in bloom(*args).out
+    assert "the most frequent of" in (tmp_path / "text").read_text()
     done = bloom(*args, "-c", "id")
     assert done.code == 2
     assert "the queries name no value of it" in done.err
@@ -96,38 +109,6 @@ def test_literals_of_queries_are_looked_up(bloom: Bloom, tmp_path: Path) -> None
 def test_help_names_the_readers(bloom: Bloom) -> None:
     text = " ".join(bloom("trial", "--help").out.split())
     assert "Known: duckdb, spark, datafusion, pyarrow, polars, chdb." in text
-
-
-def test_the_page_of_a_trial_has_what_standard_output_shows(bloom: Bloom, tmp_path: Path) -> None:
-    name = "<script>alert(1)</script>"
-    path, page = tmp_path / "f.parquet", tmp_path / "trial.html"
-    rows = [f"value {number * 7919 % 1000}" for number in range(1000)]
-    pq.write_table(pa.table({name: rows}), path, row_group_size=100)
-    done = bloom("trial", path, "-c", name, "--readers", "duckdb,polars", *FAST, "--report", f"html={page}")
-    assert (done.code, done.err) == (0, "")
-    text = page.read_text()
-    assert text.startswith("<!DOCTYPE html>")
-    assert "2 readers returned the same rows with filters and without" in text
-    assert "never looks at filters" in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    assert "<script>alert" not in text
-    assert "2 readers returned the same rows" in done.out
-
-
-def test_the_page_of_a_trial_in_which_rows_are_lost_shows_them_and_the_exit_code_stays_1(
-    bloom: Bloom, tmp_path: Path
-) -> None:
-    path, page = halves(tmp_path / "f.parquet"), tmp_path / "trial.html"
-    done = bloom("trial", path, "-c", "c", "--readers", "duckdb", "-q", *FAST, "--report", f"html={page}")
-    assert done.code == 1
-    text = page.read_text()
-    assert "other rows with filters than without" in text
-    assert "reader-float16" in text
-    before = path.read_bytes()
-    refused = bloom("trial", path, "-c", "c", "--readers", "duckdb", *FAST, "--report", f"html={path}")
-    assert (refused.code, refused.out) == (2, "")
-    assert "would replace a data file" in refused.err
-    assert path.read_bytes() == before
 
 
 def test_a_glob_leaves_out_columns_that_can_not_be_looked_up_and_says_so(bloom: Bloom, tmp_path: Path) -> None:

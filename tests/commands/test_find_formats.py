@@ -168,10 +168,10 @@ def test_mosaic_rows_are_those_that_the_decoder_gives(fixtures: Path, name: str)
             assert rows_of(found) == []
             assert "has no values to find" in str(found.report.errors[0].error)
             continue
-        for value in [*[v for v in dict.fromkeys(values) if v is not None][:3], values[-1]]:
+        for number, value in enumerate(dict.fromkeys([*[v for v in values if v is not None][:3], values[-1]])):
             if value is None:
                 continue
-            for repeats in (1, 300):
+            for repeats in (1, 300) if number == 0 else (1,):
                 found = bloomcli.find(path, [_text(value)] * repeats, column=column)
                 rows = rows_of(found)
                 assert not found.report.errors

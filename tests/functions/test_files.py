@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Path:
+def lake(one_process: None, tmp_path: Path) -> Path:
     """Two Parquet files and an ORC file in a tree."""
     for name in ("a.parquet", "deep/b.parquet", "deep/c.orc"):
         path = tmp_path / "lake" / name

@@ -155,26 +155,11 @@ def test_a_tables_schema_is_for_readers_of_any_part_or_of_the_run(tmp_path: Path
         validate(orders, policy=alone)
 
 
-@pytest.mark.parametrize("key", ["version", "x", "mode", "name"])
-def test_only_near_names_are_offered(key: str, tmp_path: Path) -> None:
-    hint = refused(tmp_path, f"{key} = 1").hint or ""
-    assert hint.startswith("one of require, max-fpp, ")
-
-
-@pytest.mark.parametrize(("key", "near"), [("max-fbb", "max-fpp"), ("reader", "readers"), ("include", "exclude")])
-def test_near_names_are_offered(key: str, near: str, tmp_path: Path) -> None:
-    hint = refused(tmp_path, f"{key} = 1").hint or ""
-    assert hint.startswith("did you mean ")
-    assert near in hint
-
-
-@pytest.mark.parametrize("form", ["crlf", "mark", "both"])
-def test_newlines_and_marks_of_other_systems_are_read(form: str, tmp_path: Path) -> None:
-    lines = EVERYTHING.replace("\n", "\r\n") if form != "mark" else EVERYTHING
-    mark = b"\xef\xbb\xbf" if form != "crlf" else b""
+def test_newlines_and_marks_of_other_systems_are_read(tmp_path: Path) -> None:
+    text = b"\xef\xbb\xbf" + EVERYTHING.replace("\n", "\r\n").encode()
     plain = load(written(tmp_path, EVERYTHING))
-    assert load(written(tmp_path, mark + lines.encode())) == plain
-    error = refused(tmp_path, mark + lines.replace('"error"', '"bad"').encode())
+    assert load(written(tmp_path, text)) == plain
+    error = refused(tmp_path, text.replace(b'"error"', b'"bad"'))
     assert error.path == f"{tmp_path}/bloom.toml:9"
 
 
@@ -182,8 +167,8 @@ def test_newlines_and_marks_of_other_systems_are_read(form: str, tmp_path: Path)
 
 REFUSED = [
     ("requires = []", "unknown key 'requires'", 1, "requires", "did you mean require"),
-    ("\nmax_fpp = 0.1", "unknown key 'max_fpp'", 2, "max_fpp", "did you mean max-fpp"),
-    ("zzz = 1", "unknown key 'zzz'", 1, "zzz", "one of require, max-fpp"),
+    ("version = 1", "unknown key 'version'", 1, "version", "one of require, max-fpp"),
+    ("reader = 1", "unknown key 'reader'", 1, "reader", "did you mean readers"),
     ("filter-draft = 1", "unknown key 'filter-draft'", 1, "filter-draft", 'off.filter-draft = "the reason"'),
     ("[tool.bloom]\nrequire = []", "unknown key 'tool'", 1, "tool", "pyproject.toml"),
     (
@@ -197,24 +182,17 @@ REFUSED = [
     ("[columns.a]\nseverity.x = 1", "unknown key 'severity'", 2, "columns.a.severity", "for all files"),
     ("[columns.a]\nfilter-fpp = 1", "unknown key 'filter-fpp'", 2, "columns.a.filter-fpp", "severity.filter-fpp"),
     ("max-fpp = 1", "between 0 and 1, not at 1", 1, "max-fpp", "0.01"),
-    ("max-fpp = 0.0", "between 0 and 1, not at 0", 1, "max-fpp", None),
-    ("max-fpp = -1", "between 0 and 1, not at -1", 1, "max-fpp", None),
-    ("max-fpp = nan", "between 0 and 1", 1, "max-fpp", None),
     ("max-fpp = 5", "not at 5", 1, "max-fpp", "for 5 %: 0.05"),
     ("max-fpp = true", "expected a number, found a boolean", 1, "max-fpp", None),
-    ("max-fpp = '0.1'", "expected a number, found a string", 1, "max-fpp", None),
-    ("max-fpp = 1979-05-27", "expected a number, found a date or time", 1, "max-fpp", None),
     (f"max-fpp = {'9' * 400}", "too large", 1, "max-fpp", None),
     ("max-oversize = 0.5", "at least once", 1, "max-oversize", None),
     ("max-oversize = inf", "not inf times", 1, "max-oversize", "no limit"),
-    ("max-oversize = []", "expected a number, found an array", 1, "max-oversize", None),
     ("require = 'id'", "expected an array, found a string", 1, "require", 'require = ["id"]'),
     ("require = [\n 'id',\n 5]", "expected a column's name, found a number", 3, "require[1]", None),
     ("require = ['']", "empty column", 1, "require[0]", None),
     ("require = ['a',\n'b',\n\n'a']", "'a' is listed twice", 4, "require[2]", "remove one"),
     ("readers = ['sprak']", "sprak", 1, "readers[0]", "spark"),
     ("readers = ['spark',\n'pyspark']", "the same as 'spark'", 2, "readers[1]", "remove one"),
-    ("readers = 'spark'", "expected an array, found a string", 1, "readers", '["spark"]'),
     ("table-schema = 'gone.json'", "gone.json", 1, "table-schema", None),
     ("table-schema = 5", "expected a file's name, found a number", 1, "table-schema", None),
     ("table-schema = ' '", "name is empty", 1, "table-schema", None),
@@ -233,27 +211,16 @@ REFUSED = [
         "files[0].table-schema",
         "--readers",
     ),
-    ("exclude = ['a', '']", "empty glob", 1, "exclude[1]", None),
     ("exclude = ['a/[b']", "brackets", 1, "exclude[0]", None),
     ("exclude = ['!a']", "no glob before it", 1, "exclude[0]", "put such"),
     ("[severity]\nfilter-lenght = 'note'", "no rule 'filter-lenght'", 2, "severity.filter-lenght", "filter-length"),
     ("[severity]\nfilter-fpp = 'warn'", "unknown severity 'warn'", 2, "severity.filter-fpp", "warning"),
     ("[severity]\nfilter-fpp = 'off'", "unknown severity 'off'", 2, "severity.filter-fpp", "[off]"),
     ("[severity]\nfilter-fpp = 'x'", "unknown severity 'x'", 2, "severity.filter-fpp", "one of error, warning, note"),
-    (
-        "[severity]\nfilter-fpp = 1",
-        "expected a severity, found a number",
-        2,
-        "severity.filter-fpp",
-        "error, warning, note",
-    ),
     ("[severity]\nmax-fpp = 0.1", "no rule 'max-fpp'", 2, "severity.max-fpp", "above the tables"),
     ("severity = 'note'", "expected a table of rules, found a string", 1, "severity", None),
-    ("[off]\nfilter-x = 'y'", "no rule 'filter-x'", 2, "off.filter-x", None),
-    ("[off]\nfilter-fpp = ''", "reason is empty", 2, "off.filter-fpp", "state why"),
     ("[off]\nfilter-fpp = '  '", "reason is empty", 2, "off.filter-fpp", "state why"),
     ("[off]\nfilter-fpp = true", "expected a reason, found a boolean", 2, "off.filter-fpp", "why"),
-    ("off = ['filter-fpp']", "expected a table of rules, found an array", 1, "off", None),
     (
         "[off]\nfilter-fpp = 'x'\n[severity]\nfilter-fpp = 'note'",
         "no effect: the rule is also switched off",
@@ -269,30 +236,14 @@ REFUSED = [
         '[columns."user.email"]',
     ),
     (
-        "[columns.user]\nmax-fpp = 0.1\n[columns.user.home.city]\nrequire = true",
-        "unknown key 'home'",
-        3,
-        "columns.user.home",
-        '[columns."user.home.city"]',
-    ),
-    (
         "[[files]]\npaths = ['a']\ncolumns.user.'e \"x'.off.filter-fpp = 'y'",
         "unknown key 'e \"x'",
         3,
         'files[0].columns.user."e \\"x"',
         '[files.columns."user.e \\"x"]',
     ),
-    ("[columns.user]\nsevrity = 'x'", "unknown key 'sevrity'", 2, "columns.user.sevrity", "require, max-fpp"),
-    (
-        "[columns.user.severity]\nfilter-fpp = 'note'",
-        "unknown key 'severity'",
-        1,
-        "columns.user.severity",
-        "above the tables",
-    ),
     ("columns = 1", "expected a table, found a number", 1, "columns", '[columns."user.*"]'),
     ("[columns.a]", "no requirements", 1, "columns.a", "require, max-fpp"),
-    ("[columns]\na = 5", "expected a table, found a number", 2, "columns.a", None),
     ("[columns.'']\nrequire = true", "name is empty", 1, 'columns.""', None),
     (
         '[columns."user.*"]\nrequire = false',
@@ -301,7 +252,6 @@ REFUSED = [
         'columns."user.*".require',
         "off.filter-required",
     ),
-    ("[columns.a]\nrequire = 'a'", "expected true, found a string", 2, "columns.a.require", None),
     (
         "require = ['a']\n[columns.a]\nrequire = true",
         "also in the list require",
@@ -340,7 +290,7 @@ def test_what_is_invalid_is_refused_on_its_line(
     assert hint is None or hint in (error.hint or "")
 
 
-@pytest.mark.parametrize(("text", "message", "line", "field", "hint"), REFUSED[:12])
+@pytest.mark.parametrize(("text", "message", "line", "field", "hint"), REFUSED[:6])
 def test_in_pyproject_lines_and_fields_are_of_that_file(
     text: str, message: str, line: int, field: str, hint: str | None, tmp_path: Path
 ) -> None:
@@ -365,7 +315,7 @@ def test_a_table_within_pyproject_is_read_as_bloom_toml_is(tmp_path: Path) -> No
     assert policy.path == str(path)
 
 
-@pytest.mark.parametrize("text", ["", "[tool]\n", "[tool.other]\nbloom = 1\n", "tool = 1\n", "[bloom]\n"])
+@pytest.mark.parametrize("text", ["", "[tool.other]\nbloom = 1\n", "tool = 1\n"])
 def test_a_pyproject_without_the_table_is_no_policy(text: str, tmp_path: Path) -> None:
     assert "no table [tool.bloom]" in refused(tmp_path, text, "pyproject.toml").reason
 
@@ -390,16 +340,6 @@ def test_each_thing_that_is_wrong_is_one_line_whatever_it_is_called(tmp_path: Pa
     error = refused(tmp_path, '"a\\nb" = 1\nrequire = ["x\\ny", "x\\ny"]\n[columns."c\\nd"]\nmax-fpp = 7\n')
     assert len(error.message.splitlines()) == 4
     assert refused(tmp_path, '[columns."c\\nd"]\nmax-fpp = 7\n').field == 'columns."c\\nd".max-fpp'
-
-
-def test_a_person_sees_each_on_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, "max-fpp = 7\nzzz = 1\n")
-    orders = ROOT / "fixtures" / "parquet" / "orders.parquet"
-    assert run(["validate", str(orders), "--policy", str(path)]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == f"bloom: {path}: 2 problems"
-    assert said[1].startswith(f"  {path}:1: ")
-    assert said[2].startswith(f"  {path}:2: ")
 
 
 @pytest.mark.parametrize(
@@ -563,10 +503,10 @@ DEEP: Final = {
 }
 
 
-@pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)
-@pytest.mark.parametrize("name", ["bloom.toml", "pyproject.toml"])
-def test_deep_nesting_is_refused_before_it_takes_memory(text: str, name: str, tmp_path: Path) -> None:
-    path = written(tmp_path, text + "\n# tool.bloom", name)
+@pytest.mark.parametrize("kind", DEEP)
+def test_deep_nesting_is_refused_before_it_takes_memory(kind: str, tmp_path: Path) -> None:
+    name = "pyproject.toml" if kind in {"a key", "arrays"} else "bloom.toml"
+    path = written(tmp_path, DEEP[kind] + "\n# tool.bloom", name)
     tracemalloc.start()
     try:
         assert find(tmp_path) == path
@@ -579,19 +519,18 @@ def test_deep_nesting_is_refused_before_it_takes_memory(text: str, name: str, tm
 
 def test_the_lines_of_nested_keys_take_memory_by_the_length_of_the_text(tmp_path: Path) -> None:
     level = "a." * 7 + "a"
-    nested = "".join(f"a{n} = {{ {level} = {{ {level} = {{ {level} = 1 }} }} }}\n" for n in range(2_000))
+    nested = "".join(f"a{n} = {{ {level} = {{ {level} = {{ {level} = 1 }} }} }}\n" for n in range(500))
     tracemalloc.start()
     try:
-        assert "2000 problems" in refused(tmp_path, nested).reason
+        assert "500 problems" in refused(tmp_path, nested).reason
         assert tracemalloc.get_traced_memory()[1] < 500 * len(nested)
     finally:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("digits", [5_000, 50_000])
-@pytest.mark.parametrize("key", ["max-fpp", "other", "require"])
-def test_an_integer_of_thousands_of_digits_is_refused(digits: int, key: str, tmp_path: Path) -> None:
-    error = refused(tmp_path, f"{key} = {'9' * digits}\n")
+@pytest.mark.parametrize("key", ["max-fpp", "other"])
+def test_an_integer_of_thousands_of_digits_is_refused(key: str, tmp_path: Path) -> None:
+    error = refused(tmp_path, f"{key} = {'9' * 50_000}\n")
     assert "an integer with thousands of digits" in error.reason
     assert run(["validate", str(ROOT / "README.md"), "--policy", str(tmp_path / "bloom.toml")]) == 2
 

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.tables import write
 
-import bloomcli
 from bloomcli import limits
 from bloomcli.errors import UsageError
 from bloomcli.policy import table_schema
@@ -291,15 +290,6 @@ def test_a_file_that_can_not_be_read_is_an_error(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(limits, "TABLE_SCHEMA_MAX_BYTES", 3)
     with pytest.raises(UsageError, match="larger than 3 bytes"):
         read(tmp_path / "f")
-
-
-def test_validate_takes_a_table_schema_of_every_kind(tmp_path: Path) -> None:
-    path = write(tmp_path / "f", {"id": pa.array([1], pa.int32())})
-    bloomcli.add(path, ["id"], in_place=True)
-    for text in ("id bigint", json.dumps(fields("long")).replace("c0", "id")):
-        (tmp_path / "t").write_text(text)
-        report = bloomcli.validate(path, readers=["trino"], table_schema=tmp_path / "t")
-        assert [f.id for f in report.findings] == ["reader-widened"]
 
 
 SQL = {"INT": "int", "BIGINT": "bigint", "STRING": "varchar(10)", "DOUBLE": "double precision", "DATE": "Date"}
