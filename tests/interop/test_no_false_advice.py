@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.blooms import holds
 from support.golden import FIXTURES, MOSAIC, ORC
-from support.groundtruth import holds, negative_zero, parquet_values
+from support.groundtruth import negative_zero, parquet_values
 from support.tables import CASES, packed, write
 
 import bloomcli

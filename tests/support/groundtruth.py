@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from support import blooms, orcfiles
+from support import orcfiles
 from support.orcwalk import Orc
 
 _LISTS = {"list", "element", "key_value", "item", "array", "_elem"}
@@ -59,13 +59,6 @@ def _leaves(values: Any, steps: list[str]) -> Iterator[Any]:
 def negative_zero(values: list[Any]) -> bool:
     """Whether -0.0 is among the values."""
     return any(isinstance(v, float) and v == 0 and math.copysign(1, v) < 0 for v in values)
-
-
-def holds(bitset: bytes, plain: bytes) -> bool:
-    """Whether a split-block filter says maybe, in plain Python."""
-    block, bits = blooms.positions(blooms.hash_of(plain), len(bitset) // 32)
-    words = [int.from_bytes(bitset[block * 32 + at * 4 :][:4], "little") for at in range(8)]
-    return all(word >> bit & 1 for word, bit in zip(words, bits, strict=True))
 
 
 def orc_lost(path: Path, column: str, hashes: dict[Any, int]) -> set[tuple[int, int]]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyarrow import orc
 
 from support import blooms, footers, orcfiles, orcwalk, thrift
-from support.groundtruth import holds
+from support.blooms import holds
 from support.orcwalk import Orc
 from support.thrift import Fields
 
