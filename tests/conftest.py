@@ -13,6 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from support.cli import Bloom, Result
 
 ROOT = Path(__file__).parent.parent
 NO_SECOND_RUN = ("faults", "property", "concurrency", "storage/local")
@@ -86,6 +87,21 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     from bloomcli.datasets import local
 
     monkeypatch.setattr(local, "default_jobs", lambda **_: 1)
+
+
+@pytest.fixture
+def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
+    """Run a command line in this process; the result has its standard output and error."""
+    from support import cli
+
+    from bloomcli.cli import run
+
+    def call(*args: object) -> Result:
+        capfd.readouterr()
+        code = run([str(a) for a in args])
+        return cli.Result(code, *capfd.readouterr())
+
+    return call
 
 
 @pytest.fixture(scope="session")

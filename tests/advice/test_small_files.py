@@ -19,7 +19,7 @@ MEASURES = ("amount", "created")
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_useful_column_of_a_small_file_is_recommended_with_a_narrow_interval(fixtures: Path, seed: int) -> None:
     report = bloomcli.advise(fixtures / "parquet" / "orders.parquet", seed=seed)
     columns = {column.column: column for column in report.columns}
@@ -32,10 +32,10 @@ def test_every_useful_column_of_a_small_file_is_recommended_with_a_narrow_interv
         assert saved.high - saved.low <= 0.1 * saved.estimate
 
 
-@pytest.mark.parametrize("groups", [1, 2, 3, 8])
+@pytest.mark.parametrize("groups", [1, 2, 5])
 def test_intervals_of_files_with_few_row_groups_contain_no_0_where_filters_save(tmp_path: Path, groups: int) -> None:
     rng = np.random.default_rng(groups)
-    rows = 20_000
+    rows = 8_000
     table = pa.table(
         {
             "id": rng.permutation(rows * groups * 5)[: rows * groups],

@@ -1,4 +1,4 @@
-"""Running `bloom` in this process, and a file to run it on."""
+"""A file to run `bloom` on, in this process."""
 
 from __future__ import annotations
 
@@ -7,23 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.cli import Bloom, Result
 
 import bloomcli
-from bloomcli.cli import run
-
-
-@pytest.fixture
-def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
-    """Run a command line; the result has its standard output and error."""
-
-    def call(*args: object) -> Result:
-        capfd.readouterr()
-        code = run([str(a) for a in args])
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return call
 
 
 @pytest.fixture(autouse=True)

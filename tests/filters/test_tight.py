@@ -64,7 +64,7 @@ def test_other_sizes_hold_the_bits_of_the_one_built_anew_and_more(blocks: int, f
 def test_the_first_and_the_last_hash_of_every_block_stay_found(blocks: int, fewer: int) -> None:
     edges = [-(-(b << 32) // blocks) for b in range(blocks + 1)]
     values = [(edge + step << 32) | 12345 for edge in edges for step in (-1, 0) if 0 <= edge + step < 1 << 32]
-    assert {reference.block_of(value, blocks) for value in values} == set(range(blocks))
+    assert {reference.positions(value, blocks)[0] for value in values} == set(range(blocks))
     assert holds_all(filled(blocks, packed(values)).resized(fewer * 32), packed(values))
 
 

@@ -192,11 +192,11 @@ COLUMNS: dict[str, tuple[list[Any], pa.DataType, dict[str, Any]]] = {
 TEXTS = {"dates": ["1970-03-19", "1970-09-08", "1999-01-01"]}
 
 
-@pytest.mark.parametrize("filters", [False, True])
-@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.usefixtures("one_process")
+@pytest.mark.parametrize("by", ["pages", "filters", "index"])
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_files_whose_column_is_decoded_at_once_are_reported_as_if_each_was_opened(
-    kind: str, indexed: bool, filters: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values, physical, options = COLUMNS[kind]
     texts = TEXTS.get(kind, ["77", "250", "5000"])
@@ -210,9 +210,9 @@ def test_files_whose_column_is_decoded_at_once_are_reported_as_if_each_was_opene
             store_schema=False,
             **{"dictionary": False, **options},
         )
-    if filters:
+    if by == "filters":
         bloomcli.add(tmp_path, ["id"], in_place=True, fpp=0.3)
-    index = str(tmp_path / "lake.index") if indexed else None
+    index = str(tmp_path / "lake.index") if by == "index" else None
     if index is not None:
         bloomcli.index_build([tmp_path], ["id"], output=index, fpp=0.3)
     pages_decoded = 0
@@ -232,7 +232,7 @@ def test_files_whose_column_is_decoded_at_once_are_reported_as_if_each_was_opene
         return rows, replace(search.report, seconds=0.0, bytes_read=0)
 
     rows, report = found()
-    if kind in {"pages", "delta", "checksums", "no statistics"} and not indexed:
+    if kind in {"pages", "delta", "checksums", "no statistics"} and index is None:
         assert pages_decoded > 0
     monkeypatch.setattr(find, "_filters_answer", lambda *_: None)
     monkeypatch.setattr(Values, "filter_lookup", property(lambda _: None, lambda *_: None), raising=False)

@@ -16,6 +16,7 @@ import pytest
 import xxhash
 import zstandard
 from support.indexes import COLUMN, IDS, answers, chunk, filled, made, opened
+from support.reference import positions
 
 from bloomcli.errors import BloomError, CorruptFile, UnknownFormat, UnsupportedError
 from bloomcli.index.ends import packed_end
@@ -129,9 +130,6 @@ def test_every_flipped_bit_of_rows_that_are_read_is_found(index: Path, tmp_path:
                 answers(found, b"".join(h.to_bytes(8, "little") for h in mine) * 40)
 
 
-SALT = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
-
-
 def everything(blocks: int) -> list[int]:
     """Hashes that select every row many times."""
     rng = random.Random(6)
@@ -140,7 +138,8 @@ def everything(blocks: int) -> list[int]:
 
 def selects(value: int, blocks: int, block: int, word: int, bit: int) -> bool:
     """Whether a hash selects a row."""
-    return (value >> 32) * blocks >> 32 == block and (value * SALT[word] & 0xFFFFFFFF) >> 27 == bit
+    found, bits = positions(value, blocks)
+    return (found, bits[word]) == (block, bit)
 
 
 def test_a_row_in_the_place_of_another_is_found(index: Path, tmp_path: Path) -> None:

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 from conftest import IN_CI, need
-from support.cli import Bloom, Result
 from support.servers import running
 from support.stores import PLACES, SERVED, Place
-
-from bloomcli.cli import run
 
 
 @pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.servers)])
@@ -23,15 +20,3 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     root = tmp_path / "root"
     root.mkdir()
     return PLACES[request.param](root, monkeypatch)
-
-
-@pytest.fixture
-def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
-    """Run a command line; the result has its standard output and error."""
-
-    def call(*args: object) -> Result:
-        capfd.readouterr()
-        code = run([str(a) for a in args])
-        return Result(code, *capfd.readouterr())
-
-    return call

@@ -24,6 +24,9 @@ from bloomcli.model.dataset import FileRow
 from bloomcli.model.index import IndexedFile
 from bloomcli.storage.registry import open_source
 
+pytestmark = pytest.mark.usefixtures("one_process")
+"""Indexes that workers build are in test_places.py, and where `jobs` is given."""
+
 FILES = 4
 
 

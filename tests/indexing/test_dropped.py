@@ -14,7 +14,7 @@ import bloomcli
 from bloomcli.model.index import IndexReport
 
 pytestmark = pytest.mark.usefixtures("one_process")
-"""Indexes that workers build are in test_build.py and test_places.py."""
+"""Indexes that workers build are in test_places.py."""
 
 
 @pytest.fixture

@@ -28,6 +28,8 @@ from bloomcli.index.reader import Index
 from bloomcli.index.tables import ALWAYS, FILTER, NEVER
 from bloomcli.storage.registry import open_source
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 ROWS, STRIPE = 3000, 1000
 FIXTURES = [
     path
@@ -269,7 +271,7 @@ def equal(stored: Any, value: Any) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _VALUES)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_an_index_gives_what_a_scan_finds(name: str, data: st.DataObject, tmp_path: Path) -> None:
     kind, values = _VALUES[name]

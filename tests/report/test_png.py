@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import random
 import struct
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from support import blooms
+from support.cli import Bloom
 
 import bloomcli
 from bloomcli.errors import UnsupportedError, install
@@ -111,12 +111,10 @@ def test_the_picture_says_what_it_shows_and_the_largest_filter_stays_small(dump:
 
 
 @pytest.mark.parametrize("name", ["orc/java_types.orc", "mosaic/draft_types.mosaic"])
-def test_filters_of_other_formats_are_drawn(name: str, fixtures: Path) -> None:
-    column = "text"
-    command = [sys.executable, "-m", "bloomcli", "dump", fixtures / name, "-c", column, "--format", "png"]
-    done = subprocess.run(command, capture_output=True)
-    assert done.returncode == 0, done.stderr
-    assert Image.open(io.BytesIO(done.stdout)).format == "PNG"
+def test_filters_of_other_formats_are_drawn(name: str, fixtures: Path, tmp_path: Path, bloom: Bloom) -> None:
+    out = tmp_path / "filter.png"
+    assert bloom("dump", fixtures / name, "-c", "text", "--format", "png", "-o", out).code == 0
+    assert Image.open(io.BytesIO(out.read_bytes())).format == "PNG"
 
 
 def test_without_pillow_the_error_names_the_extra(dump: FilterDump, monkeypatch: pytest.MonkeyPatch) -> None:

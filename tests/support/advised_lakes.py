@@ -1,18 +1,10 @@
-"""Generated lakes with a known truth for `advise`: which columns need filters, and the result of an exhaustive
-run.
-
-The exhaustive run shares nothing with `advise` but the rules of `bloomcli.advice.recommend`: pyarrow reads every
-value, `bloom add` writes filters for every column into a copy, and `bloom probe` looks values up in all of its row
-groups.
-"""
+"""Generated lakes with a known truth for `advise`: which columns need filters, and why the others don't."""
 
 from __future__ import annotations
 
 import functools
-import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -21,18 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import bloomcli
-from bloomcli.advice.recommend import recommend
-from bloomcli.model.advice import ColumnAdvice, LookupCost, LookupGain
-from bloomcli.model.file import Presence
-from support.advice import exact, report
-
 FILES: Final = 6
 GROUPS: Final = 5
 ROWS: Final = 2_000
 """Of a row group."""
 TOTAL: Final = FILES * GROUPS * ROWS
-LOOKUPS: Final = 120
 
 
 Columns = Callable[[np.random.Generator], dict[str, pa.Array]]
@@ -46,29 +31,27 @@ class Lake:
     columns: Columns
     reasons: dict[str, str]
     """For each leaf column, the id of the reason that an expert would give; comments explain it."""
-    rows: int = ROWS
-    """Of a row group."""
 
 
-def write(lake: Lake, folder: Path, *, seed: int = 1) -> Path:
+def write(lake: Lake, folder: Path) -> Path:
     """Write the files of a lake."""
     folder.mkdir()
-    for name, data in _files(lake.columns, lake.rows, seed).items():
+    for name, data in _files(lake.columns).items():
         (folder / name).write_bytes(data)
     return folder
 
 
 @functools.cache
-def _files(columns: Columns, rows: int, seed: int) -> dict[str, bytes]:
+def _files(columns: Columns) -> dict[str, bytes]:
     """The files of a lake by name, made once: many tests write the same."""
-    table = pa.table(columns(np.random.default_rng(seed)))
+    table = pa.table(columns(np.random.default_rng(1)))
     per_file = -(-table.num_rows // FILES)
     # of columns with many values, pages are plain, as they are in row groups of a usual size
     options: dict[str, Any] = {"dictionary_pagesize_limit": 2048, "store_decimal_as_integer": True}
     found = {}
     for number in range(FILES):
         file = pa.BufferOutputStream()
-        pq.write_table(table.slice(number * per_file, per_file), file, row_group_size=rows, **options)
+        pq.write_table(table.slice(number * per_file, per_file), file, row_group_size=ROWS, **options)
         found[f"part-{number:02}.parquet"] = file.getvalue().to_pybytes()
     return found
 
@@ -214,113 +197,3 @@ CLICKBENCH: Final = Lake(
 )
 
 LAKES: Final = {"general": GENERAL, "tpch-orders": TPCH_ORDERS, "clickbench": CLICKBENCH}
-
-
-@dataclass(frozen=True)
-class _Group:
-    """A row group of one column: its values, and where it is."""
-
-    path: Path
-    number: int
-    values: frozenset[Any]
-    nbytes: int
-
-
-def _groups(folder: Path, column: str) -> list[_Group]:
-    found = []
-    for path in sorted(folder.glob("*.parquet")):
-        file = pq.ParquetFile(path)
-        leaf = [file.schema.column(i).path for i in range(len(file.schema))].index(column)
-        for number in range(file.num_row_groups):
-            array: Any = file.read_row_group(number, columns=[column]).column(0).combine_chunks()
-            while isinstance(array, pa.StructArray | pa.ListArray):
-                array = array.flatten() if isinstance(array, pa.ListArray) else array.field(0)
-            metadata = file.metadata.row_group(number)
-            assert metadata.column(leaf).path_in_schema == column
-            nbytes = sum(metadata.column(i).total_compressed_size for i in range(metadata.num_columns))
-            found.append(_Group(path, number, frozenset(array.drop_null().unique().to_pylist()), nbytes))
-    return found
-
-
-def absent_value(rng: random.Random, known: Sequence[Any], present: frozenset[Any]) -> Any:
-    """An absent value between those of the column; None if there is none."""
-    for _ in range(100):
-        near = rng.choice(known)
-        step = rng.choice([1, 2])
-        more: Any = "z" * step if isinstance(near, str) else timedelta(step) if isinstance(near, date) else step
-        value = near + more
-        if value not in present and known[0] <= value <= known[-1]:
-            return value
-    return None
-
-
-def exhaustive(folder: Path, filtered: Path, column: str, *, seed: int, fpp: float = 0.01) -> ColumnAdvice:
-    """The figures of a column by looking values up in every row group of the files with filters, with its
-    recommendation."""
-    groups = [group for group in _groups(folder, column) if group.values]
-    rng = random.Random(seed)
-    everything = frozenset().union(*(group.values for group in groups))
-    known = sorted(everything)
-    present = [rng.choice(sorted(rng.choice(groups).values)) for _ in range(LOOKUPS)]
-    absent = [value for _ in range(LOOKUPS) if (value := absent_value(rng, known, everything)) is not None]
-    kinds = {"present": present, "absent": absent}
-    sizes = {
-        (path, fact.row_group): fact.bitset_bytes or 0
-        for path in {group.path for group in groups}
-        for fact in bloomcli.inspect(filtered / path.name, columns=[column]).filters
-    }
-    gains, saved = {}, []
-    for kind, values in kinds.items():
-        if not values:
-            continue
-        gain, less = _looked_up(groups, filtered, column, values, sizes)
-        gains[kind] = gain
-        saved.append(less)
-    each = sum(len(group.values) for group in groups) / len(groups)
-    bounds = [(min(group.values), max(group.values)) for group in groups]
-    figures = ColumnAdvice(
-        column=column,
-        type="",
-        recommended=False,
-        reason="",
-        reason_id="",
-        row_groups=len(groups),
-        rows=TOTAL,
-        nulls=0,
-        distinct=exact(len(everything)),
-        distinct_per_row_group=exact(each),
-        overlap=exact(
-            sum(least <= value <= most for least, most in bounds for value in present) / len(groups) / len(present)
-        ),
-        filter_bytes=exact(sum(sizes.values())),
-        saved_bytes=exact(sum(saved) / len(saved)),
-        **gains,
-    )
-    return recommend(figures, report(fpp=fpp))
-
-
-def _looked_up(
-    groups: Sequence[_Group], filtered: Path, column: str, values: Sequence[Any], sizes: dict[tuple[Path, int], int]
-) -> tuple[LookupGain, float]:
-    """The costs of lookups of the values, and the mean bytes that a lookup reads less with filters."""
-    today = after = today_bytes = after_bytes = filter_bytes = 0
-    nbytes = {(group.path, group.number): group.nbytes for group in groups}
-    for path in {group.path for group in groups}:
-        report = bloomcli.probe(filtered / path.name, [str(value) for value in values], column=column)
-        for verdict in report.verdicts:
-            place = (path, verdict.row_group)
-            if verdict.stats_skip or place not in nbytes:
-                continue
-            today += 1
-            today_bytes += nbytes[place]
-            filter_bytes += sizes[place]
-            if verdict.presence is not Presence.ABSENT:
-                after += 1
-                after_bytes += nbytes[place]
-    count, share = len(values), len(values) * len(groups)
-    gain = LookupGain(
-        values=count,
-        today=LookupCost(row_groups=exact(today / share), bytes=exact(today_bytes / count)),
-        with_filter=LookupCost(row_groups=exact(after / share), bytes=exact(after_bytes / count)),
-    )
-    return gain, (today_bytes - after_bytes - filter_bytes) / count

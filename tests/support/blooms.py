@@ -1,4 +1,4 @@
-"""Split-block filters of PLAIN values, as `reference` makes them, with their headers, in Parquet files."""
+"""Split-block filters of PLAIN values, and their headers in files, by the reference. Independent of bloomcli."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from collections.abc import Iterable
 import xxhash
 
 from support import footers, reference, thrift
+from support.reference import positions
+
+__all__ = ["build", "hash_of", "header", "holds", "planted", "positions", "rate"]
 
 
 def hash_of(plain: bytes) -> int:
     """XXH64 with seed 0."""
     return xxhash.xxh64_intdigest(plain)
-
-
-def positions(hashed: int, blocks: int) -> tuple[int, tuple[int, ...]]:
-    """(block, the bit in each of its eight words) of a hash."""
-    return reference.block_of(hashed, blocks), tuple(bit.bit_length() - 1 for bit in reference.mask_of(hashed))
 
 
 def build(values: Iterable[bytes], nbytes: int) -> bytes:
@@ -25,7 +23,7 @@ def build(values: Iterable[bytes], nbytes: int) -> bytes:
 
 
 def holds(bitset: bytes, plain: bytes) -> bool:
-    """Whether a filter says maybe."""
+    """Whether a filter says maybe of a PLAIN value."""
     return reference.holds(bitset, hash_of(plain))
 
 

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from bloomcli.model.advice import (
-    AdviseReport,
-    AtRate,
-    ColumnAdvice,
-    Interval,
-    LookupCost,
-    LookupGain,
-    QueryLog,
-    UnservedPredicate,
-)
+from bloomcli.model.advice import AdviseReport, ColumnAdvice, QueryLog, UnservedPredicate
 from bloomcli.model.dataset import ColumnFilters, DatasetReport, FileRow, Status
 from bloomcli.model.file import ColumnSummary, FilterFacts, Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.model.inspect import InspectReport
-from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
-from bloomcli.model.validate import Finding
+from bloomcli.model.trial import ReaderTrial, TrialReport
 from bloomcli.rules import RULES
+from support import advice, gates
+from support.trial_reports import REPORT
 
 NAMES: Final = (
     "id",
@@ -139,7 +132,8 @@ def of_lake(files: int, columns: tuple[str, ...] = NAMES) -> DatasetReport:
 def of_check(findings: int, columns: tuple[str, ...] = NAMES) -> GateReport:
     """Findings of every rule."""
     found = [
-        Finding(
+        replace(
+            gates.MISSING,
             id=list(RULES)[number % len(RULES)],
             severity=list(Severity)[number % 3],
             message="a <b>message</b>",
@@ -151,185 +145,80 @@ def of_check(findings: int, columns: tuple[str, ...] = NAMES) -> GateReport:
         )
         for number in range(findings)
     ]
-    rows = tuple(
-        FileRow(path=f"lake/part-{number}.parquet", status=Status.FOUND, row_groups=7, filters=7, exit_code=1)
-        for number in range(min(findings, 977))
+    rows = (
+        replace(gates.FOUND, path=f"lake/part-{number}.parquet", exit_code=1) for number in range(min(findings, 977))
     )
-    return GateReport(engine="local", jobs=2, seconds=1.0, files_found=len(rows), findings=tuple(found), rows=rows)
+    return gates.gate(*found, rows=tuple(rows))
 
 
 def of_advice(columns: tuple[str, ...] = NAMES) -> AdviseReport:
     """Columns with figures, of which every third is recommended; one can't have a filter and has no figures."""
     chance = random.Random(3)
-    found = [_advised(name, number, chance) for number, name in enumerate(columns)]
-    found.append(
-        ColumnAdvice(
-            column="<b>flag</b>", type="BOOLEAN", recommended=False, reason="BOOLEAN <i>", reason_id="unfilterable"
+    found = [
+        advice.column(
+            name,
+            recommended=number % 3 == 0,
+            reason="because <b>so</b>",
+            reason_id="saves" if number % 3 == 0 else "sorted",
+            fpp=0.01,
+            filter_bytes=2.0 ** (15 + number % 9),
+            spread=0.3,
+            rates=advice.at_rates(
+                [(fpp, 2.0 ** (14 + number % 9) * n) for fpp, n in ((0.1, 1), (0.01, 2), (0.001, 4))]
+            ),
+            present=advice.gain(*shares),
+            absent=advice.gain(*shares),
+            seconds_to_add=advice.exact(30),
+            lookups=12,
         )
+        for number, name in enumerate(columns)
+        for shares in ((0.2 + 0.75 * chance.random(), 0.15 if number % 5 < 4 else 0.97),)
+    ]
+    flag = ColumnAdvice(
+        column="<b>flag</b>", type="BOOLEAN", recommended=False, reason="BOOLEAN <i>", reason_id="unfilterable"
     )
-    return AdviseReport(
+    like = UnservedPredicate(kind="like", column=columns[1], count=12, example="a LIKE '<b>%'")
+    return advice.report(
+        *sorted([*found, flag], key=lambda column: not column.recommended),
         paths=("lake/<i>orders</i>",),
-        files=40,
-        row_groups=160,
-        rows=4_000_000,
-        bytes=1 << 30,
-        sampled_files=12,
-        sampled_row_groups=20,
-        seed=7,
-        fpp=0.01,
         readers=("spark", "trino"),
-        columns=tuple(sorted(found, key=lambda column: not column.recommended)),
         budget_bytes=20 << 20,
         budget_used=9 << 20,
         queries=QueryLog(
-            statements=100,
-            about_table=80,
-            unreadable=1,
-            unreadable_examples=(),
-            columns=(),
-            unserved=(UnservedPredicate(kind="like", column=columns[1], count=12, example="a LIKE '<b>%'"),),
+            statements=100, about_table=80, unreadable=1, unreadable_examples=(), columns=(), unserved=(like,)
         ),
         command="bloom add 'lake/<i>orders</i>' --columns id --fpp 0.01 --in-place",
         failed=(("lake/torn.parquet", "<b>torn</b>"),),
-        seconds=12.0,
-    )
-
-
-def _interval(estimate: float, spread: float) -> Interval:
-    return Interval(estimate=estimate, low=estimate * (1 - spread), high=min(estimate * (1 + spread), 1e12))
-
-
-def _advised(name: str, number: int, chance: random.Random) -> ColumnAdvice:
-    before, after = 0.2 + 0.75 * chance.random(), 0.02 + 0.1 * chance.random()
-    size = 2.0 ** (14 + number % 9)
-
-    def cost(share: float) -> LookupCost:
-        rows = Interval(estimate=share, low=share * 0.8, high=min(share * 1.2, 1))
-        return LookupCost(row_groups=rows, bytes=_interval(share * 1e9, 0.2))
-
-    gain = LookupGain(values=100, today=cost(before), with_filter=cost(after))
-    rates = tuple(
-        AtRate(
-            fpp=fpp,
-            filter_bytes=_interval(size * factor, 0.1),
-            present=cost(after),
-            absent=cost(after),
-            queried=None,
-            saved_present=None,
-            saved_absent=None,
-            saved_queried=None,
-        )
-        for fpp, factor in ((0.1, 1), (0.05, 1), (0.01, 2), (0.001, 4))
-    )
-    return ColumnAdvice(
-        column=name,
-        type="INT64",
-        recommended=number % 3 == 0,
-        reason="because <b>so</b>",
-        reason_id="saves" if number % 3 == 0 else "sorted",
-        fpp=0.01,
-        filter_bytes=_interval(size * 2, 0.1),
-        filter_share=0.01,
-        seconds_to_add=_interval(30, 0.5),
-        rows=4_000_000,
-        nulls=3,
-        column_bytes=1 << 24,
-        distinct=_interval(90_000, 0.1),
-        distinct_per_row_group=_interval(20_000, 0.1),
-        overlap=_interval(before, 0.1),
-        present=gain,
-        absent=gain,
-        rates=rates,
-        saved_bytes=_interval((before - after) * 1e8 * (-0.1 if number % 5 == 4 else 1), 0.3),
-        lookups=12,
-        sampled_row_groups=20,
     )
 
 
 def of_trial(columns: tuple[str, ...] = NAMES) -> TrialReport:
     """Readers of which one loses rows, one never looks at filters, and one isn't installed."""
-    difference = RowDifference(
-        path="lake/<i>a</i>.parquet",
-        column=columns[1],
-        value="<b>-0.0</b>",
-        rows_without=3,
-        rows_with=0,
-        rule="reader-negative-zero",
-        message="<b>loses</b> 3 rows",
+
+    def of(reader: ReaderTrial, **more: Any) -> ReaderTrial:
+        kinds = ((number, name, kind) for number, name in enumerate(columns) for kind in ("present", "absent"))
+        lookups = (replace(reader.lookups[0], column=name, kind=kind, unequal=number) for number, name, kind in kinds)
+        return replace(reader, title=f"{reader.title} <1>", lookups=tuple(lookups), **more)
+
+    duckdb, spark, polars, chdb, _ = REPORT.readers
+    lost = replace(
+        spark.differences[0], path="lake/<i>a</i>.parquet", value="<b>-0.0</b>", message="<b>loses</b> rows"
     )
-    return TrialReport(
+    return replace(
+        REPORT,
         paths=("lake/<i>orders</i>.parquet",),
-        files=4,
         tried=("lake/<i>a</i>.parquet",),
-        rows=1000,
-        row_groups=10,
         columns=columns,
-        values=20,
-        within=None,
-        queries=(),
-        seed=1,
-        fpp=0.01,
-        runs=5,
-        sample="1",
-        readers=(
-            _tried("duckdb", "DuckDB <1>", "equal", columns),
-            _tried("trino", "Trino", "unequal", columns, (difference,)),
-            _tried("polars", "Polars", "equal", columns, uses_filters=False),
-            _tried("spark", "Spark", "not-installed", (), version=None),
-        ),
+        readers=(of(duckdb), of(spark, differences=(replace(lost, column=columns[1]),)), of(polars), chdb),
         failed=(("lake/torn.parquet", "<b>torn</b>"),),
         remarks=("a <b>remark</b>",),
     )
 
 
-def _tried(
-    reader: str,
-    title: str,
-    status: str,
-    columns: tuple[str, ...],
-    differences: tuple[RowDifference, ...] = (),
-    *,
-    uses_filters: bool = True,
-    version: str | None = "1.0",
-) -> ReaderTrial:
-    return ReaderTrial(
-        reader=reader,
-        title=title,
-        version=version,
-        status=status,
-        uses_filters=uses_filters,
-        uses=(),
-        comparison="switch" if columns else None,
-        switch="<b>filters</b>=off",
-        reason=None if columns else "it isn't installed",
-        hint=None if columns else "pip install 'bloomcli[trial]'",
-        lookups=tuple(
-            _looked_up(column, kind, 0.1 if uses_filters else 1.0)
-            for column in columns
-            for kind in ("present", "absent")
-        ),
-        differences=differences,
-        seconds=1.0,
-    )
-
-
-def _looked_up(column: str, kind: str, share: float) -> TrialLookups:
-    return TrialLookups(
-        column=column,
-        kind=kind,
-        lookups=20,
-        unequal=0,
-        not_found=1,
-        rows_without=20,
-        rows_with=20,
-        row_groups=200,
-        row_groups_without=160,
-        row_groups_with=round(160 * share),
-        rows_read_without=1000,
-        rows_read_with=100,
-        bytes_without=None,
-        bytes_with=None,
-        seconds_without=Quartiles(low=0.01, median=0.012, high=0.02, count=100),
-        seconds_with=Quartiles(low=0.004, median=0.005, high=0.007, count=100),
-        ratio=Quartiles(low=0.3 + share / 2, median=0.4 + share / 2, high=0.6 + share / 2, count=100),
-    )
+OF_EACH_KIND: Final[dict[str, Callable[[], Any]]] = {
+    "file": of_file,
+    "lake": lambda: of_lake(20),
+    "check": lambda: of_check(60),
+    "advice": of_advice,
+    "trial": of_trial,
+}

@@ -10,41 +10,30 @@ from typing import Final
 from bloomcli import kernels
 
 SALTS: Final = (
-    0x47B6137B,
-    0x44974D91,
-    0x8824AD5B,
-    0xA2B7289D,
-    0x705495C7,
-    0x2DF1424B,
-    0x9EFC4947,
-    0x5C6BFB31,
-)
+    0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31,
+)  # fmt: skip
 
 
-def block_of(value: int, blocks: int) -> int:
-    """Index of the block of a 64-bit hash."""
-    return ((value >> 32) * blocks) >> 32
-
-
-def mask_of(value: int) -> list[int]:
-    """The eight words of a hash's block, one bit set in each."""
-    return [1 << ((value & 0xFFFFFFFF) * salt % 2**32 >> 27) for salt in SALTS]
+def positions(value: int, blocks: int) -> tuple[int, tuple[int, ...]]:
+    """(block, the bit in each of its eight words) of a 64-bit hash."""
+    return (value >> 32) * blocks >> 32, tuple((value & 0xFFFFFFFF) * salt % 2**32 >> 27 for salt in SALTS)
 
 
 def filter_of(values: Iterable[int], nbytes: int) -> bytes:
     """The bitset of `nbytes` bytes with these hashes."""
     words = [0] * (nbytes // 4)
     for value in values:
-        start = block_of(value, nbytes // 32) * 8
-        for at, bit in enumerate(mask_of(value)):
-            words[start + at] |= bit
+        block, bits = positions(value, nbytes // 32)
+        for at, bit in enumerate(bits):
+            words[block * 8 + at] |= 1 << bit
     return struct.pack(f"<{len(words)}I", *words)
 
 
 def holds(bitset: bytes, value: int) -> bool:
     """Whether the filter answers "maybe"."""
-    words = struct.unpack_from("<8I", bitset, block_of(value, len(bitset) // 32) * 32)
-    return all(word & bit for word, bit in zip(words, mask_of(value), strict=True))
+    block, bits = positions(value, len(bitset) // 32)
+    words = struct.unpack_from("<8I", bitset, block * 32)
+    return all(word >> bit & 1 for word, bit in zip(words, bits, strict=True))
 
 
 def stats(bitset: bytes) -> tuple[int, float]:

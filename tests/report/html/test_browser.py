@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from PIL import Image
 from support import html_reports
-from support.html_reports import NAMES
+from support.html_reports import NAMES, OF_EACH_KIND
 
 from bloomcli.report import html
 from bloomcli.report.html.parts import shown
@@ -20,22 +19,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.interop
 
-REPORTS: dict[str, Callable[[], Any]] = {
-    "file": html_reports.of_file,
-    "lake": lambda: html_reports.of_lake(300),
-    "check": lambda: html_reports.of_check(60),
-    "advice": html_reports.of_advice,
-    "trial": html_reports.of_trial,
-}
 TAB, ENTER = 9, 13
 
 
-@pytest.fixture(params=REPORTS)
+@pytest.fixture(params=OF_EACH_KIND)
 def page(request: pytest.FixtureRequest, pages: Path) -> Path:
     """The page of each kind of report."""
     path = pages / f"{request.param}.html"
     if not path.exists():
-        path.write_text(html.html(REPORTS[request.param]()), encoding="utf-8", errors="backslashreplace")
+        path.write_text(html.html(OF_EACH_KIND[request.param]()), encoding="utf-8", errors="backslashreplace")
     return path
 
 
@@ -49,6 +41,12 @@ def test_a_page_opens_without_a_request_and_without_a_complaint(browser: Browser
         browser.run("return document.images.length + document.querySelectorAll('link[rel=stylesheet]').length") == 0
     )
     assert browser.run("return performance.getEntriesByType('resource').map((e) => e.name)") == []
+    texts = browser.run(
+        "return [...document.querySelectorAll('th, td, svg text, svg title')].map((e) => e.textContent)"
+    )
+    assert {shown(name) for name in NAMES if name} <= set(texts), "names are text for the browser, too"
+    assert browser.run("return document.scripts.length") == 1
+    assert browser.run("return document.querySelectorAll('[onerror], [onload], main img, main script').length") == 0
 
 
 def test_what_breaks_the_policy_is_logged_and_not_done(browser: Browser, tmp_path: Path) -> None:
@@ -63,17 +61,6 @@ def test_what_breaks_the_policy_is_logged_and_not_done(browser: Browser, tmp_pat
     assert any("Content Security Policy" in message for message in messages)
     assert "https://example.org/x.png" in browser.requests()
     assert browser.run("return document.images[0].naturalWidth") == 0
-
-
-def test_names_are_text_for_the_browser_too(browser: Browser, page: Path) -> None:
-    browser.show(page)
-    texts = browser.run(
-        "return [...document.querySelectorAll('th, td, svg text, svg title')].map((e) => e.textContent)"
-    )
-    for name in NAMES:
-        assert shown(name) in texts or not name, name
-    assert browser.run("return document.scripts.length") == 1
-    assert browser.run("return document.querySelectorAll('[onerror], [onload], main img, main script').length") == 0
 
 
 def test_tables_are_sorted_by_keyboard_and_say_so(browser: Browser, page: Path) -> None:
@@ -156,7 +143,7 @@ def test_texts_and_marks_have_enough_contrast_in_both_schemes(browser: Browser, 
 @pytest.mark.parametrize(
     ("page", "how"),
     [
-        *((name, "narrow") for name in REPORTS),
+        *((name, "narrow") for name in OF_EACH_KIND),
         ("file", "light"),
         ("lake", "dark"),
         ("check", "grey"),

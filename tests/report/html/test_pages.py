@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from support import html_reports, work
-from support.html_reports import NAMES
+from support.html_reports import NAMES, OF_EACH_KIND
 
 import bloomcli
 from bloomcli.errors import UnsupportedError, install
@@ -25,13 +25,6 @@ from bloomcli.report.html.parts import ROWS_SHOWN, shown, table
 from bloomcli.report.layout import Head
 from bloomcli.rules import RULES
 
-SMALL: dict[str, Callable[[], Any]] = {
-    "file": html_reports.of_file,
-    "lake": lambda: html_reports.of_lake(20),
-    "check": lambda: html_reports.of_check(60),
-    "advice": html_reports.of_advice,
-    "trial": html_reports.of_trial,
-}
 LARGE: dict[str, Callable[[], Any]] = {
     "over 20,000 filters": lambda: html_reports.of_file(2000),
     "2,000 files": lambda: html_reports.of_lake(2000),
@@ -46,7 +39,7 @@ MOST_CALLS = 1_500_000
 @functools.cache
 def page_of(name: str) -> str:
     """The page of a small report, written once for all tests that only read it."""
-    return html.html(SMALL[name]())
+    return html.html(OF_EACH_KIND[name]())
 
 
 class Parsed(HTMLParser):
@@ -79,7 +72,7 @@ def test_a_path_cannot_turn_the_heading_around() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_names_stay_text_in_tables_and_charts(name: str) -> None:
     page = Parsed(page_of(name))
     assert len(page.all("script")) == 1
@@ -92,7 +85,7 @@ def test_names_stay_text_in_tables_and_charts(name: str) -> None:
     assert not any(text.strip() == "49" for text in page.texts), "a template ran within a name"
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_the_policy_forbids_all_but_the_page_s_own_style_and_script(name: str) -> None:
     text = page_of(name)
     page = Parsed(text)
@@ -116,7 +109,7 @@ def test_the_policy_forbids_all_but_the_page_s_own_style_and_script(name: str) -
     )
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_a_page_has_a_language_headings_in_order_and_tables_with_captions_and_scopes(name: str) -> None:
     text = page_of(name)
     page = Parsed(text)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.cli import Bloom, Result
+from support.cli import Bloom
 from support.http_place import Behaviour, HttpPlace
 from support.tables import write
 
 import bloomcli
-from bloomcli import cli
 from bloomcli.errors import SourceChanged, UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage import traffic
@@ -26,19 +25,6 @@ assert len(LARGE) > TAIL_BYTES + 1000
 @pytest.fixture
 def behaviour() -> Behaviour:
     return Behaviour()
-
-
-@pytest.fixture
-def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
-    """Runs a command."""
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = cli.run(list(arguments))
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
 
 
 @pytest.fixture
