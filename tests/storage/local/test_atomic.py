@@ -302,6 +302,7 @@ def test_copies_report_their_progress_and_can_be_cancelled(
     if not in_kernel:
         monkeypatch.setattr(os, "copy_file_range", fail(errno.ENOSYS))
     monkeypatch.setattr(copying, "STEP_BYTES", 100)
+    monkeypatch.setattr(copying, "_FLUSH_BYTES", 100)
     steps: list[int] = []
     with LocalSource(str(file), file) as source, replacing(file, source=source, overwrite=True, verify=accept) as out:
         out.copy_range(source, 3, 250, steps.append)
