@@ -132,6 +132,7 @@ def test_sorted_columns_are_pruned_by_min_and_max_already(write: Write) -> None:
     assert [f.column for f in with_id(falling, "profit-sorted")] == ["falling"]
 
 
+@pytest.mark.usefixtures("one_process")
 @pytest.mark.parametrize(("files", "removes"), [(1, True), (6, False)])
 def test_advise_alone_says_whether_to_remove_the_filters_of_sorted_files(
     files: int, removes: bool, tmp_path: Path

@@ -20,7 +20,6 @@ from support.tables import write
 
 import bloomcli
 from bloomcli.checks.readers import confirmed_zeros, readers
-from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Severity
@@ -348,19 +347,6 @@ def test_other_formats_and_no_readers_give_nothing(tmp_path: Path, fixtures: Pat
     assert check(moments(tmp_path / "f", "ms"), []) == []
     for path in sorted((fixtures / "mosaic").glob("*.mosaic")):
         assert check(path) == []
-
-
-def test_only_the_requested_columns_are_checked(tmp_path: Path) -> None:
-    path = write(tmp_path / "f", {c: pa.array([NOON], pa.timestamp("ms")) for c in "ab"})
-    bloomcli.add(path, ["*"], in_place=True)
-    assert [f.column for f in check(path)] == ["a", "b"]
-    assert [f.column for f in check(path, columns={1})] == ["b"]
-
-
-def test_an_unknown_reader_is_an_error_regardless_of_the_file(tmp_path: Path) -> None:
-    path = moments(tmp_path / "f", "us")
-    with pytest.raises(UsageError, match="unknown reader 'sparkle'"):
-        check(path, ["sparkle"])
 
 
 @pytest.mark.parametrize("name", ["pyarrow_types", "spark_types", "duckdb_types", "arrow_rs_between", "orders"])

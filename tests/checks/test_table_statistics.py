@@ -263,13 +263,6 @@ def test_columns_that_were_not_chosen_are_not_compared(check: Check) -> None:
         assert check(*wrong, partition=partition, options=options) == ()
 
 
-def test_a_policy_switches_the_rule_off(check: Check, tmp_path: Path) -> None:
-    policy = tmp_path / "bloom.toml"
-    policy.write_text("[off]\ntable-bounds = 'an old import'\n")
-    (found,) = check(column("id", low=5), options=ValidateOptions(policy=policy))
-    assert (found.off, found.counts) == ("an old import", False)
-
-
 def test_a_column_of_another_kind_is_not_compared(check: Check) -> None:
     kinds = (column("id", Kind.TEXT, low=b"z"), column("name", low=10**9), column("at", Kind.TIMESTAMP, low=10**30))
     assert check(*kinds, column("nothing", low=1)) == ()

@@ -54,8 +54,7 @@ def test_the_sessions_own_keys_open_its_files(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kms", "double", "internal"),
-    [("InMemoryKMS", "true", "true"), ("InMemoryKMS", "false", "false"), ("LocalWrapInMemoryKMS", "false", "true")],
+    ("kms", "double", "internal"), [("InMemoryKMS", "true", "false"), ("LocalWrapInMemoryKMS", "false", "true")]
 )
 def test_spark_reads_what_it_wrote_with_the_filters_that_were_added_by_its_keys(
     spark: SparkSession, own_keys: dict[str, bytes], tmp_path: Path, kms: str, double: str, internal: str

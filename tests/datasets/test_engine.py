@@ -16,7 +16,6 @@ from bloomcli.datasets.engine import LocalEngine, choose_engine, plan_files
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import Task
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.model.dataset import FileRow, Status
 
 SESSION: Any = SimpleNamespace(
     builder=None,
@@ -69,16 +68,6 @@ def test_paths_of_a_cluster_are_for_spark_and_are_not_changed(tmp_path: Path) ->
     assert found.path == str(tmp_path / "a.parquet")
     with pytest.raises(UnsupportedError, match="hdfs: URIs can be read, but not changed"):
         engine.find(["hdfs://node/a.parquet"], AddOptions(columns="id", in_place=True))
-
-
-def test_a_dataset_without_files_is_refused_and_rows_come_to_the_caller(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    engine = choose_engine(jobs=1)
     with pytest.raises(UsageError, match="the directory holds no files"):
         plan_files(engine, [str(tmp_path / "empty")], InspectOptions())
-    datasets.plain(tmp_path / "lake", 3)
-    rows: list[FileRow] = []
-    report = engine.run(plan_files(engine, [str(tmp_path / "lake")], InspectOptions()), on_row=rows.append)
-    assert sorted(row.path for row in rows) == [row.path for row in report.rows]
-    assert {row.status for row in rows} == {Status.DONE}
-    assert (report.engine, report.command, report.jobs) == ("local", "inspect", 1)

@@ -79,18 +79,15 @@ def test_the_command_line_gives_the_same_rows_on_spark(
 ) -> None:
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(map(str, range(0, 12_000, 7))))
-    for given in (["-f", "jsonl"], ["-f", "csv", "--limit", "9"], ["--files-only"], ["--maybe"], ["-f", "json"]):
+    for given in (["-f", "jsonl"], ["--files-only"], ["--maybe"]):
         said = []
         for engine in ("local", "spark"):
             capfd.readouterr()
             words = ["--values-from", str(ids), str(lake), "-c", "id", *given, "--engine", engine]
             assert cli(["find", *words]) == 0
             out, _ = capfd.readouterr()
-            # each task opens one file to plan the others; an answer for a whole file leaves more row groups
-            others = ('"seconds"', '"files"', '"bytes_read"', '"row_groups_possible"', '"row_groups_read"', '"pages_')
-            said.append([line for line in out.splitlines() if not line.strip().startswith(others)])
-        if "--limit" not in given:
-            assert said[0] == said[1], given
+            said.append(out)
+        assert said[0] == said[1], given
     assert cli(["find", "1", str(lake), "-c", "id", "--engine", "spark", "--jobs", "2"]) == 2
     assert cli(["find", "1", str(lake), "-c", "id", "--master", "local[2]"]) == 2
 

@@ -74,6 +74,7 @@ def test_the_rows_are_those_of_spark_s_join_however_values_reach_executors(
     assert nothing.collect() == []
 
 
+@pytest.mark.parametrize("way", ["known", "on executors"], indirect=True)
 def test_values_of_other_types_are_found_however_they_reach_executors(
     spark: SparkSession, tmp_path: Path, way: str
 ) -> None:
@@ -186,6 +187,7 @@ def _part(lake: Path, at: int) -> Path:
     return lake / f"day={at}/part.parquet"
 
 
+@pytest.mark.parametrize("way", ["on executors"], indirect=True)
 def test_an_index_that_is_out_of_date_loses_no_row(spark: SparkSession, lake: Path, tmp_path: Path, way: str) -> None:
     index = tmp_path / "lake.bloom-index"
     bloomcli.index_build(lake, ["id"], output=index)
@@ -239,7 +241,7 @@ TYPES: dict[str, Any] = {
 }
 
 
-def test_a_frame_has_the_rows_of_orc_files(spark: SparkSession, tmp_path: Path, way: str) -> None:
+def test_a_frame_has_the_rows_of_orc_files(spark: SparkSession, tmp_path: Path) -> None:
     more = {"tags": pa.array([[n, n + 1] for n in range(3000)]), "at": pa.array(range(3000), pa.timestamp("us"))}
     for part in range(3):
         table = pa.table(TYPES | more).slice(part * 1000, 1000)

@@ -46,16 +46,14 @@ def run(
     return local.run(plan_tasks(command, expand([str(root)]), options, **target), **how)
 
 
-@pytest.mark.parametrize("command", ["inspect", "validate", "probe"])
-def test_any_number_of_jobs_reads_the_same_rows_in_the_order_of_the_files(tmp_path: Path, command: str) -> None:
+def test_any_number_of_jobs_reads_the_same_rows_in_the_order_of_the_files(tmp_path: Path) -> None:
     lake = datasets.mixed(tmp_path)
-    options = {"inspect": {}, "validate": {"deep": True}, "probe": {"values": ["3", "-1"], "column": "id"}}[command]
-    reports = [run(lake, command, options, jobs=jobs) for jobs in (1, 2, 3)]
+    reports = [run(lake, "validate", {"deep": True}, jobs=jobs) for jobs in (1, 2, 3)]
     assert datasets.brief(reports[0]) == datasets.brief(reports[1]) == datasets.brief(reports[2])
     assert [r.path for r in reports[1].rows] == [item.path for item in expand([str(lake)])]
     assert [r.jobs for r in reports] == [1, 2, 3]
     assert {r.exit_code for r in reports} == {3}
-    assert all(r.seconds > 0 and r.engine == "local" and r.command == command for r in reports)
+    assert all(r.seconds > 0 and r.engine == "local" and r.command == "validate" for r in reports)
 
 
 @pytest.mark.parametrize("in_place", [True, False])
@@ -64,9 +62,12 @@ def test_any_number_of_jobs_writes_the_same_bytes(tmp_path: Path, in_place: bool
     for jobs in (1, 2, 3):
         lake, out = datasets.mixed(tmp_path / f"lake{jobs}"), tmp_path / f"out{jobs}"
         made = lake if in_place else out
+        untouched = (*datasets.HIDDEN, *datasets.OTHER, *datasets.BROKEN)
+        before = [(lake / name).read_bytes() for name in untouched]
         report = run(lake, "add", ID, output=None if in_place else out, in_place=in_place, jobs=jobs)
         rows.append(datasets.brief(report, lake, out))
         bytes_.append(datasets.digests(made))
+        assert [(lake / name).read_bytes() for name in untouched] == before
         assert datasets.temporary(tmp_path) == []
         again = run(lake, "add", ID, output=None if in_place else out, in_place=in_place, jobs=jobs)
         assert again.done == 0
@@ -80,21 +81,6 @@ def test_any_number_of_jobs_writes_the_same_bytes(tmp_path: Path, in_place: bool
         assert set(bytes_[0]) == {*datasets.GOOD, *datasets.FILTERED}
         for name in datasets.GOOD:
             assert datasets.read(tmp_path / "out1" / name).equals(datasets.read(tmp_path / "lake1" / name))
-
-
-def test_hidden_files_are_never_touched(tmp_path: Path) -> None:
-    lake = datasets.mixed(tmp_path / "lake")
-    before = {n: (lake / n).read_bytes() for n in (*datasets.HIDDEN, *datasets.OTHER, *datasets.BROKEN)}
-    run(lake, "add", ID, in_place=True, jobs=2)
-    assert {n: (lake / n).read_bytes() for n in before} == before
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_one_bad_file_never_stops_the_run_and_decides_the_exit_code(tmp_path: Path, jobs: int) -> None:
-    lake = datasets.plain(tmp_path / "lake", 12)
-    (lake / "part=0" / "bad.parquet").write_bytes(b"\0" * (1 << 20))  # the largest: it comes first
-    report = run(lake, "add", ID, in_place=True, jobs=jobs)
-    assert (report.files, report.done, report.failed, report.exit_code) == (13, 12, 1, 3)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -175,7 +161,7 @@ def test_what_the_caller_does_with_a_row_may_fail_and_stops_the_run(tmp_path: Pa
 
 # --- killed workers
 
-BIG = pa.table({"id": pa.array(range(4_000_000))})
+BIG = pa.table({"id": pa.array(range(2_000_000))})
 """A task that runs long enough to be observed."""
 
 

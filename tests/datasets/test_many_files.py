@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from support import datasets
 from support.memory_store import SCHEME
 from support.stores import MemoryPlace
 
-import bloomcli
 from bloomcli.commands.options import AddOptions, InspectOptions
-from bloomcli.datasets import local, workers
+from bloomcli.datasets import local
 from bloomcli.datasets.engine import LocalEngine, plan_files
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.storage import registry
-
-
-@contextlib.contextmanager
-def another_thread() -> Iterator[None]:
-    """A program with another thread, which isn't forked."""
-    end = threading.Event()
-    thread = threading.Thread(target=end.wait)
-    thread.start()
-    try:
-        yield
-    finally:
-        end.set()
-        thread.join()
-
-
-def test_the_child_process_gets_the_tasks_and_returns_their_rows(tmp_path: Path) -> None:
-    lake = datasets.mixed(tmp_path / "lake")
-    copy = shutil.copytree(lake, tmp_path / "copy")
-    alone = bloomcli.inspect([copy], jobs=1)
-    with another_thread():
-        assert not workers.can_fork()
-        report = bloomcli.inspect([copy], jobs=2)
-        changed = bloomcli.add([copy], ["id"], in_place=True, jobs=2)
-    assert [replace(row, seconds=0.0) for row in report.rows] == [replace(row, seconds=0.0) for row in alone.rows]
-    assert (changed.done, changed.failed) == (len(datasets.GOOD), len(datasets.BROKEN))
 
 
 def test_a_thread_of_a_library_forbids_forking() -> None:

@@ -166,8 +166,7 @@ def test_memory_does_not_grow_with_filters_that_are_taken_out_replaced_or_folded
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("many_threads", [8])
-def test_memory_does_not_grow_with_the_filters_of_an_orc_file(many_threads: int, tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_filters_of_an_orc_file(tmp_path: Path) -> None:
     path, out = tmp_path / "in.orc", tmp_path / "out"
     numbers = np.arange(400_000, dtype=np.int64) * 1_000_003
     table = pa.table({f"c{i}": numbers + i for i in range(4)})
@@ -175,7 +174,7 @@ def test_memory_does_not_grow_with_the_filters_of_an_orc_file(many_threads: int,
         for _ in range(60):
             writer.write(table)
     assert orc.ORCFile(path).nstripes == 60
-    peak = growth("add", path, "-c", "*", "--fpp", "0.0001", "-o", out, "--threads", many_threads)
+    peak = growth("add", path, "-c", "*", "--fpp", "0.0001", "-o", out, "--threads", "8")
     assert out.stat().st_size - path.stat().st_size > 150 * MIB
     assert peak < ROOM + 40 * MIB
 
@@ -232,7 +231,7 @@ def test_a_value_of_find_takes_at_most_a_hundred_bytes(tmp_path: Path) -> None:
     options = {"i": {"ndv": 100_000, "fpp": 0.01}}
     pq.write_table(pa.table({"i": numbers}), path, row_group_size=100_000, bloom_filter_options=options)
     peaks = []
-    for count in (1_200_000, 3_200_000):
+    for count in (600_000, 1_600_000):
         values = tmp_path / "values.txt"
         others = random.integers(0, 1 << 40, count)
         values.write_text("\n".join(map(str, [*numbers[:10].tolist(), *others.tolist()])))
@@ -241,5 +240,5 @@ def test_a_value_of_find_takes_at_most_a_hundred_bytes(tmp_path: Path) -> None:
             growth("find", "--values-from", values, path, "-c", "i", "-f", "csv", "-o", out, "-q", "-j", "1")
         )
         assert out.read_text().count("\n") > 10
-    assert peaks[1] - peaks[0] < 100 * 2_000_000, peaks
-    assert peaks[1] < 400 * MIB, peaks
+    assert peaks[1] - peaks[0] < 100 * 1_000_000, peaks
+    assert peaks[1] < 220 * MIB, peaks

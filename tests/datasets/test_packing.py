@@ -137,9 +137,15 @@ def overtaken(first: task.Task, kind: str) -> tuple[FileRow, list[FileRow]]:
     return attempt(first, other), others
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "orc"])
-@pytest.mark.parametrize("target", ["in place", "in place, sidecar", "output", "output, overwrite"])
-@pytest.mark.parametrize("command", ["add", "remove"])
+@pytest.mark.parametrize(
+    ("command", "suffix", "target"),
+    [
+        *(("add", "parquet", to) for to in ("in place", "in place, sidecar", "output", "output, overwrite")),
+        ("add", "orc", "in place"),
+        ("remove", "orc", "output"),
+        ("remove", "parquet", "in place"),
+    ],
+)
 def test_an_attempt_that_is_overtaken_says_that_the_work_is_done(
     tmp_path: Path, suffix: str, target: str, command: str
 ) -> None:

@@ -70,8 +70,9 @@ def test_reading_mosaic_needs_a_process_and_threads_and_it_is_said_where_it_gets
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("how", START)
-@pytest.mark.parametrize("command", ["add", "validate"])
+@pytest.mark.parametrize(
+    ("how", "command"), [("no threads", "add"), ("no processes", "add"), ("neither", "validate")]
+)
 def test_a_dataset_is_done_without_threads_or_processes(tmp_path: Path, how: str, command: str) -> None:
     lake, out = datasets.plain(tmp_path / "lake", 6), tmp_path / "out"
     arguments = [
@@ -92,7 +93,7 @@ def test_a_dataset_is_done_without_threads_or_processes(tmp_path: Path, how: str
         assert ("0 of 2 worker processes could be started" in shown.stdout) is refused
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("count", [1, 2, 4])
 def test_under_any_ulimit_two_files_are_done_by_as_many_workers_as_there_may_be(tmp_path: Path, count: int) -> None:
     lake, out = tmp_path / "lake", tmp_path / "out"
     for name in ("a", "b"):
@@ -108,7 +109,7 @@ def test_under_any_ulimit_two_files_are_done_by_as_many_workers_as_there_may_be(
         assert bloomcli.validate(out / f"{name}.parquet", deep=True).ok
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 2])
 def test_under_any_ulimit_one_file_is_done(tmp_path: Path, count: int) -> None:
     path = datasets.write(tmp_path / "a.parquet", 100_000)
     done = bloom(limited(count), "add", path, "-c", "id", "--in-place", "--threads", 4, "--format", "json")

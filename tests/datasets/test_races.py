@@ -21,7 +21,7 @@ from bloomcli.storage.local.hadoop_crc import checksum_file_of
 
 pytestmark = pytest.mark.slow
 
-RACES: Final = {"checksums": 10, "rename": 10, "nowhere": 40}
+RACES: Final = {"checksums": 5, "rename": 5, "nowhere": 30}
 """Rounds: one is enough if both commands wait for each other; otherwise chance has to find the moment."""
 
 RACER: Final = """
@@ -141,7 +141,7 @@ def test_no_filter_is_lost_when_two_add_one_at_a_time(tmp_path: Path, place: str
 ID, NAME, INDEX = ("add", "-c", "id"), ("add", "-c", "name"), ("repair", "--add", "page-index")
 
 
-@pytest.mark.parametrize(("first", "second"), [(ID, NAME), (ID, INDEX), (INDEX, ID)])
+@pytest.mark.parametrize(("first", "second"), [(ID, NAME), (INDEX, ID)])
 def test_a_command_that_came_too_late_says_so_and_works_when_it_is_given_again(
     tmp_path: Path, first: tuple[str, ...], second: tuple[str, ...]
 ) -> None:

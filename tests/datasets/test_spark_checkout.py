@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -13,12 +12,7 @@ import pytest
 from conftest import ROOT
 from support import checkout, datasets
 
-import bloomcli
-
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-SCRIPT = "import sys\nfrom bloomcli.__main__ import main\nsys.exit(main())\n"
-"""As pip writes one for `bloom`."""
 
 JOB = """
 import os, sys
@@ -46,7 +40,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("installed")
     shutil.copytree(ROOT / "bloomcli", root / "lib" / "bloomcli", ignore=shutil.ignore_patterns("__pycache__", "*.c"))
     (root / "bin").mkdir()
-    (root / "bin" / "bloom").write_text(SCRIPT)
     (root / "bin" / "job.py").write_text(JOB)
     return root
 
@@ -62,16 +55,7 @@ def start(installed: Path, sources: Path, script: str, *arguments: object) -> st
     return done.stdout
 
 
-def test_in_a_checkout_executors_import_the_installed_package(tmp_path: Path, installed: Path, sources: Path) -> None:
-    lake = datasets.plain(tmp_path / "lake", 4)
-    spark = ["--engine", "spark", "--master", "local[2]", "--conf", "spark.ui.enabled=false", "--format", "json"]
-    report = json.loads(start(installed, sources, "bloom", "add", lake, "-c", "id", "--in-place", *spark))
-    assert (report["engine"], report["files"], report["done"], report["failed"]) == ("spark", 4, 4, 0)
-    checked = bloomcli.gate(lake, deep=True)
-    assert (checked.filters_checked, checked.exit_code) == (8, 0)
-
-
-def test_in_a_session_of_the_callers_own_too_which_stays_unchanged(
+def test_in_a_checkout_executors_import_the_installed_package_and_the_session_stays_unchanged(
     tmp_path: Path, installed: Path, sources: Path
 ) -> None:
     lake = datasets.plain(tmp_path / "lake", 4)

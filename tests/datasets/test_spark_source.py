@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import ROOT
 from support import datasets
 
 import bloomcli
@@ -180,23 +178,3 @@ def test_names_that_are_not_utf8_are_shown_all_the_same(spark: SparkSession, loa
     (row,) = bloom_spark.add(spark, tmp_path, ["id"], in_place=True).collect()
     assert (row.status, row.path) == ("done", f"{tmp_path}/f\\udcff.parquet")
     assert {r.path for r in load(tmp_path).collect()} == {row.path}
-
-
-def blocks(text: str) -> list[str]:
-    """A page's programs that work on a session."""
-    found = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [program for program in found if "spark." in program]
-
-
-def test_what_the_documentation_says_works(
-    lake: Path, spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    orders = datasets.mixed(tmp_path / "orders")
-    programs = blocks((ROOT / "docs" / "spark.md").read_text())
-    assert len(programs) == 2
-    for program in programs:
-        exec(program.replace("/mnt/lake/orders", str(orders)), {"spark": spark})
-    out = capfd.readouterr().out
-    assert "was cut off" in out
-    assert "max(fpp)" in out
-    assert bloomcli.inspect(orders / datasets.GOOD[0]).filters

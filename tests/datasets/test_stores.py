@@ -97,19 +97,6 @@ def test_every_command_changes_a_directory_in_a_store_as_one_on_disk(
     assert contents(places["memory"]) == contents(places["local"])
 
 
-@pytest.mark.parametrize("command", ["inspect", "validate", "probe", "survey"])
-def test_every_command_reads_a_directory_in_a_store_as_one_on_disk(
-    places: dict[str, Place], lake: Path, command: str
-) -> None:
-    options: dict[str, dict[str, Any]] = {"probe": {"values": ("3",), "column": "id"}, "validate": {"deep": True}}
-    rows = {}
-    for name, place in places.items():
-        fill(place, lake)
-        rows[name] = brief(run(command, place, options.get(command, {})), place)
-        assert contents(place) == contents_of(lake)
-    assert rows["memory"] == rows["local"]
-
-
 def contents_of(root: Path) -> dict[str, bytes]:
     """The files of a directory."""
     return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
@@ -355,9 +342,3 @@ def test_small_files_of_options_may_lie_in_a_store(
     assert cli(["validate", memory.path() + "/", "-j", "1", "--report", f"json={memory.path('p=1/a.parquet')}"]) == 2
     assert "would replace a data file" in capsys.readouterr().err
     assert cli(["validate", memory.path() + "/", "--init", "--policy", memory.path("new.toml")]) == 2
-
-
-def test_an_output_in_a_directory_that_is_a_path_of_a_uri_is_refused(memory: MemoryPlace, tmp_path: Path) -> None:
-    datasets.write(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="a URI has two slashes"):
-        plan_tasks("add", expand([str(tmp_path / "a.parquet")]), ID, output=Path(memory.path("made")))

@@ -78,8 +78,6 @@ def alone(path: Path, command: Callable[..., object], *arguments: Any, **options
     ("command", "options"),
     [
         ("add", BOTH),
-        ("add", {"columns": ("name",)}),
-        ("add", {**ID, "fpp": 0.000_01}),
         ("add", {**ID, "ndv": 50_000}),
         ("add", {**ID, "max_bytes": 64, "fpp": 0.000_01}),
         ("remove", {}),
@@ -130,7 +128,7 @@ def test_an_output_of_another_source_is_made_again_regardless_of_its_age(path: P
     assert (out / path.name).read_bytes() == alone(path, bloomcli.add, ["id"], mosaic_draft=True)
 
 
-@pytest.mark.parametrize("garbage", [b"garbage\n", b"", b"PAR1", b"ORC"])
+@pytest.mark.parametrize("garbage", [b"garbage\n", b"PAR1"])
 def test_something_else_under_an_outputs_name_is_left_and_reported(path: Path, garbage: bytes) -> None:
     out = path.parent / "out"
     out.mkdir()
@@ -210,18 +208,17 @@ def test_a_default_rate_is_held_against_our_own_filters_only(tmp_path: Path) -> 
         ({"fpp": 0.001}, {"max_bytes": 64}, "at most 64 are requested"),
     ],
 )
-@pytest.mark.parametrize("in_place", [True, False])
 def test_filters_that_differ_from_the_request_fail_the_file(
-    path: Path, before: dict[str, Any], asked: dict[str, Any], says: str, in_place: bool
+    path: Path, before: dict[str, Any], asked: dict[str, Any], says: str
 ) -> None:
     bloomcli.add(path, ["id"], in_place=True, mosaic_draft=True, **before)
     data = path.read_bytes()
-    target: dict[str, Any] = {"in_place": True} if in_place else {"output": path.parent / "out"}
-    row = one(path, "add", {**ID, **asked}, **target)
-    assert (row.status, row.exit_code) == (Status.FAILED, 2)
-    assert says in str(row.error)
-    assert "--replace" in str(row.hint)
-    assert path.read_bytes() == data
+    for target in ({"in_place": True}, {"output": path.parent / "out"}):
+        row = one(path, "add", {**ID, **asked}, **target)
+        assert (row.status, row.exit_code) == (Status.FAILED, 2)
+        assert says in str(row.error)
+        assert "--replace" in str(row.hint)
+        assert path.read_bytes() == data
     assert one(path, "add", {**ID, **asked, "replace": True}, in_place=True).status is Status.DONE
     assert one(path, "add", {**ID, **asked}, in_place=True).status is Status.SKIPPED
 

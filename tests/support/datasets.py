@@ -73,24 +73,6 @@ def plain(root: Path, files: int, rows: int = 400) -> Path:
     return root
 
 
-HUNDREDS: Final = {"new": 240, "done": 36, "broken": 24}
-"""Numbers of files that `hundreds` writes, by kind."""
-
-
-def hundreds(root: Path, rows: int = 60) -> Path:
-    """300 small files in partitions of months, Parquet and ORC: in each 25 files, 3 have filters and 2 are broken."""
-    for seed in range(sum(HUNDREDS.values())):
-        suffix = "orc" if seed % 4 == 1 else "parquet"
-        path = write(root / f"year={2020 + seed % 3}" / f"month={seed % 12 + 1}" / f"{seed:03}.{suffix}", rows, seed)
-        if seed % 25 in {3, 9, 17}:
-            bloomcli.add(path, ["id"], in_place=True)
-        elif seed % 25 == 11:
-            path.write_bytes(path.read_bytes()[:-50])
-        elif seed % 25 == 21:
-            path.write_bytes(b"")
-    return root
-
-
 def digests(root: Path) -> dict[str, str]:
     """Each file in a directory tree, with the digest of its bytes."""
     return {

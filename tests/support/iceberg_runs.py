@@ -83,7 +83,7 @@ def copied(table: IcebergTable, file: Any, columns: Sequence[str] = ("id",)) -> 
     path = table.new_path(file)
     local = local_path(path)
     local.parent.mkdir(parents=True, exist_ok=True)
-    bloomcli.add(local_path(file.path), columns, output=local)
+    bloomcli.add(local_path(file.path), columns, output=local, replace=True)
     return Replacement(file, path, local.stat().st_size)
 
 

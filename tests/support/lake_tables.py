@@ -11,6 +11,10 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 import bloomcli
+from bloomcli.commands.options import AddOptions, TableOptions
+from bloomcli.datasets.engine import LocalEngine
+from bloomcli.tables.change import change_table
+from bloomcli.tables.opening import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +46,12 @@ class LakeTable:
     def sql(self, text: str) -> Any:
         """The rows of a statement: ``{t}`` is the table."""
         return self.spark.sql(text.format(t=self.name, **self.columns)).collect()
+
+    def add(self) -> list[str]:
+        """Add filters on the column id, as `bloom add --table` does, in this process. Returns the files' statuses."""
+        options, which = AddOptions(columns=[self.columns["id"]]), TableOptions(table=self.name)
+        report = change_table(open_table(self.spark, self.name), LocalEngine(jobs=1), options, which)
+        return [row.status.value for row in report.rows]
 
     def fill(self) -> None:
         """Write two files in each partition, and deletes outside the data files."""

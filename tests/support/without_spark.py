@@ -62,7 +62,7 @@ def _named(answers: Any, path: str, name: str) -> Any:
     return tuple(json.loads(json.dumps(answers).replace(json.dumps(path)[1:-1] + '"', json.dumps(name)[1:-1] + '"')))
 
 
-def all_commands(
+def found_by_both(
     capfd: pytest.CaptureFixture[str],
     name: str,
     column: str,
@@ -70,13 +70,21 @@ def all_commands(
     *more: str,
     path: str | None = None,
 ) -> list[Any]:
-    """The rows that `find` finds. All commands that read say the same with Spark and without."""
+    """The rows that `find` finds with Spark and without; `probe` says the same, too."""
     wanted = [word for value in values for word in ("-v", value)]
     code, rows = both(capfd, name, "find", *wanted, "-c", column, *more, "-f", "jsonl", path=path)
     assert code in {0, 1}, rows
-    both(capfd, name, "find", *wanted, "-c", column, "--files-only", *more, "-f", "jsonl", path=path)
-    both(capfd, name, "find", *wanted, "-c", column, "--maybe", *more, "-f", "jsonl", path=path)
-    both(capfd, name, "inspect", *more, "-f", "json", path=path)
     both(capfd, name, "probe", *values, "-c", column, *more, "-f", "json", path=path)
-    both(capfd, name, "validate", "--deep", "--columns", "*", *more, "-f", "json", path=path)
     return rows if isinstance(rows, list) else []
+
+
+def all_commands(
+    capfd: pytest.CaptureFixture[str], name: str, column: str, values: Sequence[str], *, path: str | None = None
+) -> list[Any]:
+    """The rows that `find` finds. All commands that read say the same with Spark and without."""
+    wanted = [word for value in values for word in ("-v", value)]
+    for given in ("--files-only", "--maybe"):
+        both(capfd, name, "find", *wanted, "-c", column, given, "-f", "jsonl", path=path)
+    both(capfd, name, "inspect", "-f", "json", path=path)
+    both(capfd, name, "validate", "--deep", "--columns", "*", "-f", "json", path=path)
+    return found_by_both(capfd, name, column, values, path=path)

@@ -18,16 +18,17 @@ Edit = Callable[[dict[str, Any]], object]
 
 
 def change_manifest(spark: SparkSession, name: str, edit: Edit) -> None:
-    """Replace the entry of the first data file of an Iceberg table: `edit` gets the JSON of ContentFileParser."""
+    """Replace the entries of an Iceberg table's data files: `edit` gets the JSON of ContentFileParser."""
     opened = open_table(spark, name)
     assert opened is not None
-    java, record = opened.java, opened.files()[0].record
-    parser = java.iceberg("ContentFileParser")
-    entry = json.loads(parser.toJson(record.file, record.partition_spec))
-    edit(entry)
-    node = java.iceberg("util.JsonUtil").mapper().readTree(json.dumps(entry))
-    wrong = parser.fromJson(node, record.partition_spec)
-    opened.table.newOverwrite().deleteFile(record.file).addFile(wrong).commit()
+    parser, mapper = opened.java.iceberg("ContentFileParser"), opened.java.iceberg("util.JsonUtil").mapper()
+    change = opened.table.newOverwrite()
+    for record in (file.record for file in opened.files()):
+        entry = json.loads(parser.toJson(record.file, record.partition_spec))
+        edit(entry)
+        wrong = parser.fromJson(mapper.readTree(json.dumps(entry)), record.partition_spec)
+        change.deleteFile(record.file).addFile(wrong)
+    change.commit()
 
 
 def set_value(entry: dict[str, Any], key: str, field: int, value: Any) -> None:

@@ -68,7 +68,7 @@ def sound(table: LakeTable, rows: Rows, version: int | None = None) -> None:
 
 def finished(table: LakeTable, rows: Rows, version: int) -> list[str]:
     """Check that a second run completes the work; returns the statuses of the files."""
-    found = [row.status for row in add(table, commit_every=None)]
+    found = table.add()
     assert set(found) <= {"done", "skipped"}
     assert len(found) == FILES
     assert not table.lacking()
@@ -114,7 +114,6 @@ def in_process(
 
 
 _KILLED = {
-    ("iceberg", "writing"): (1, 0, 0),
     ("iceberg", "made"): (1, 0, 2),
     ("iceberg", "renaming"): (1, 0, 2),
     ("iceberg", "committing"): (2, 2, 2),

@@ -114,7 +114,7 @@ def test_a_row_s_number_is_that_in_its_data_file(spark: SparkSession, iceberg_v2
 
 
 def test_the_command_line_reads_a_snapshot_and_no_deleted_rows(
-    spark: SparkSession, iceberg_v2: str, delta: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    spark: SparkSession, delta: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "ids.txt").write_text("\n".join(map(str, WANTED)))
 
@@ -124,15 +124,12 @@ def test_the_command_line_reads_a_snapshot_and_no_deleted_rows(
         out, err = capfd.readouterr()
         return code, [json.loads(line) for line in out.splitlines()], err
 
-    for name in (iceberg_v2, delta):
-        code, rows, err = call("--table", name, "--engine", "spark")
-        assert (code, len(rows)) == (0, len(scanned(spark, name, "id")))
-        assert f"found: {len(rows)} rows" in err
-        there = {row["record"]["id"] for row in rows}
-        missing = ", ".join(str(number) for number in WANTED if number not in there)
-        assert f"values: {len(there)} of {len(WANTED)} found; not found: {missing}\n" in err, (
-            "deleted rows don't count"
-        )
+    code, rows, err = call("--table", delta, "--engine", "spark")
+    assert (code, len(rows)) == (0, len(scanned(spark, delta, "id")))
+    assert f"found: {len(rows)} rows" in err
+    there = {row["record"]["id"] for row in rows}
+    missing = ", ".join(str(number) for number in WANTED if number not in there)
+    assert f"values: {len(there)} of {len(WANTED)} found; not found: {missing}\n" in err, "deleted rows don't count"
     code, rows, _ = call("--table", delta, "--snapshot", "3", "--where", "day = date'2026-11-01'", "--select", "name")
     assert [(row["row"], row["record"]) for row in rows] == [(n, {"name": f"n{n}"}) for n in (1, 2, 3)]
     code, rows, _ = call("--table", delta, "--files-only")
@@ -162,7 +159,7 @@ def test_functions_read_a_table_with_a_session_by_its_name_and_not_by_its_path(
 
 
 def test_what_can_not_be_found_is_an_error(
-    spark: SparkSession, iceberg_v2: str, delta: str, capfd: pytest.CaptureFixture[str]
+    spark: SparkSession, delta: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     values = spark.createDataFrame([(1,)], "wanted int")
     with pytest.raises(UsageError, match="day is a partition column"):

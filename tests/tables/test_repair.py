@@ -119,19 +119,12 @@ def test_wrong_files_of_an_iceberg_table_are_mended_and_deletes_stay(spark: Spar
     assert contents(spark, name, *lineage) == before
     assert found(spark, name) == []
     assert set(repaired(spark, name)) == {"skipped"}
-
-
-@pytest.mark.parametrize("version", [2, 3])
-def test_page_indexes_are_added_to_an_iceberg_table(spark: SparkSession, version: int) -> None:
-    name = iceberg(spark, version, "indexed_files")
-    lineage = ("_row_id", "_last_updated_sequence_number") if version == 3 else ()
-    before = contents(spark, name, *lineage)
     repaired(spark, name, add=["page-index", "statistics"])
     assert contents(spark, name, *lineage) == before
     assert found(spark, name) == []
 
 
-@pytest.mark.parametrize("properties", [{}, {"enableRowTracking": "true"}, {"columnMapping.mode": "name"}])
+@pytest.mark.parametrize("properties", [{}, {"enableRowTracking": "true", "columnMapping.mode": "name"}])
 def test_wrong_files_of_a_delta_table_are_mended_and_deletes_stay(
     spark: SparkSession, folder: Path, properties: dict[str, str]
 ) -> None:

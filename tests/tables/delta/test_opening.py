@@ -131,36 +131,6 @@ def test_a_condition_leaves_what_partitions_and_statistics_leave(lake: Lake) -> 
             table.files(wrong)
 
 
-def test_columns_are_found_by_their_physical_names_after_renames(lake: Lake) -> None:
-    nested = "s struct<a: int, b: int>, l array<struct<c: int>>, m map<string, int>"
-    lake.create(f"id bigint, {nested}, gone int, v variant", columnMapping_mode="name")
-    lake.insert("id, struct(1, 2), array(struct(3)), map('k', 4), 5, parse_json('1') from range(10)")
-    before = {c.path: c for c in lake.open().names().columns}
-    lake.sql("alter table {t} rename column id to nr")
-    lake.sql("alter table {t} rename column s.a to x")
-    lake.sql("alter table {t} drop column gone")
-    lake.sql("alter table {t} add columns (gone int, id string)")
-    after = {c.path: c for c in lake.open().names().columns}
-    assert list(after) == ["nr", "s.x", "s.b", "l.element.c", "m.key", "m.value", "gone", "id"]
-    assert after["nr"].physical == before["id"].physical
-    assert after["s.x"].physical == before["s.a"].physical
-    assert after["gone"].physical != before["gone"].physical
-    assert all(c.field_id is None for c in after.values())
-    (file,) = lake.open().files()
-    in_file = {c.column for c in bloomcli.inspect(portable(file.path)).by_column}
-    spelled = {n.replace(".list.element", ".element").replace(".key_value", "") for n in in_file}
-    assert {after[n].physical[0] for n in after if n not in {"gone", "id"}} <= spelled
-
-
-def test_columns_are_found_by_their_ids_in_tables_of_that_mode(lake: Lake) -> None:
-    lake.create("id bigint, s struct<a: int>, l array<int>", columnMapping_mode="id")
-    lake.sql("alter table {t} rename column id to nr")
-    lake.sql("alter table {t} drop column l")
-    lake.sql("alter table {t} add columns (l int)")
-    found = {c.path: c.field_id for c in lake.open().names().columns}
-    assert found == {"nr": 1, "s.a": 3, "l": 5}
-
-
 def test_columns_without_a_mapping_have_their_names(lake: Lake) -> None:
     lake.create("id bigint, `a.b` int, l array<array<int>>, m map<struct<k: int>, array<string>>")
     assert lake.open().names().columns == tuple(

@@ -10,7 +10,7 @@ import pytest
 from support.delta_tables import Lake
 from support.servers import clients, running
 from support.table_stages import stages
-from support.without_spark import all_commands, answer
+from support.without_spark import answer, found_by_both
 
 import bloomcli
 from bloomcli import spark as bloom_spark
@@ -75,8 +75,17 @@ def add(lake: Lake, **options: Any) -> list[Row]:
     return bloom_spark.add_to_table(lake.spark, lake.name, ["id"], **options).collect()
 
 
-def test_files_of_a_table_in_a_bucket_are_replaced_and_become_what_they_were(lake: Lake, bucket: str) -> None:
+def test_files_of_a_table_in_a_bucket_are_read_replaced_and_become_what_they_were(
+    lake: Lake, bucket: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     before, originals = ids(lake), contents(bucket)
+    rows = found_by_both(capfd, lake.name, "id", ["6", "7", "507", "700"])
+    assert sorted(row["record"]["id"] for row in rows) == [6, 700]
+    uri = f"s3://{bucket}/{ROOT}"
+    code, listed = answer(capfd, "inspect", "--table", uri, "--engine", "local", "-f", "json")
+    assert (code, listed[0]["files"]) == (0, 2)
+    code, error = answer(capfd, "find", "6", uri, "-c", "id")
+    assert (code, "--table" in error) == (2, True)
     added = add(lake)
     assert [row.status for row in added] == ["done", "done"]
     assert all(row.path.startswith(f"s3://{bucket}/") and row.requests for row in added)
@@ -120,15 +129,3 @@ def test_other_commits_to_a_table_in_a_bucket_are_neither_lost_nor_undone(lake: 
     assert {row.status for row in add(lake)} <= {"done", "skipped"}
     assert {row.filters for row in bloom_spark.inspect_table(lake.spark, lake.name).collect()} == {1}
     assert ids(lake) == expected
-
-
-def test_a_table_in_a_bucket_is_read_without_spark(
-    lake: Lake, bucket: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    uri = f"s3://{bucket}/{ROOT}"
-    rows = all_commands(capfd, lake.name, "id", ["6", "7", "507", "700"])
-    assert sorted(row["record"]["id"] for row in rows) == [6, 700]
-    code, listed = answer(capfd, "inspect", "--table", uri, "--engine", "local", "-f", "json")
-    assert (code, listed[0]["files"]) == (0, 2)
-    code, error = answer(capfd, "find", "6", uri, "-c", "id")
-    assert (code, "--table" in error) == (2, True)

@@ -1,8 +1,7 @@
-"""Iceberg tables of a JDBC catalog and of Hive's metastore."""
+"""Iceberg tables of a JDBC catalog. Hive's is in test_encrypted_tables.py, REST in test_rest_catalog.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,40 +15,16 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
 
-
-def options(kind: str, folder: Path) -> dict[str, str]:
-    """The settings of a catalog: Iceberg's by JDBC is in H2, the metastore in Derby, which Spark brings."""
-    warehouse = {"warehouse": f"{folder}/warehouse"}
-    if kind == "jdbc":
-        return {"type": "jdbc", "uri": f"jdbc:h2:{folder}/tables;DATABASE_TO_UPPER=false", **warehouse}
-    return {
-        "type": "hive",
-        **warehouse,
-        "hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:{folder}/metastore;create=true",
-        "hadoop.javax.jdo.option.ConnectionDriverName": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
-        "hadoop.datanucleus.schema.autoCreateAll": "true",
-        "hadoop.hive.metastore.schema.verification": "false",
-        "hadoop.hive.metastore.warehouse.dir": f"{folder}/warehouse",
-        "hadoop.iceberg.engine.hive.lock-enabled": "false",  # Hive's locks are for a metastore with a server
-    }
-
-
-@pytest.fixture(params=["jdbc", "hive"])
-def catalog(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The name of a catalog of the session."""
-    kind = str(request.param)
-    name = f"of_{kind}"
-    spark.conf.set(f"spark.sql.catalog.{name}", ICEBERG)
-    for option, value in options(kind, tmp_path).items():
-        spark.conf.set(f"spark.sql.catalog.{name}.{option}", value)
-    yield name
-
-
-def test_a_table_of_any_catalog_is_changed_and_deleted_rows_stay_deleted(spark: SparkSession, catalog: str) -> None:
-    table = f"{catalog}.db.orders"
-    spark.sql(f"create namespace {catalog}.db")
+def test_a_table_of_a_jdbc_catalog_is_changed_and_deleted_rows_stay_deleted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = "of_jdbc.db.orders"
+    spark.conf.set("spark.sql.catalog.of_jdbc", "org.apache.iceberg.spark.SparkCatalog")
+    uri = f"jdbc:h2:{tmp_path}/tables;DATABASE_TO_UPPER=false"
+    for option, value in {"type": "jdbc", "uri": uri, "warehouse": f"{tmp_path}/warehouse"}.items():
+        spark.conf.set(f"spark.sql.catalog.of_jdbc.{option}", value)
+    spark.sql("create namespace of_jdbc.db")
     spark.sql(
         f"create table {table} (id bigint, name string) using iceberg "
         "tblproperties ('format-version' = '2', 'write.delete.mode' = 'merge-on-read')"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support import rest_catalog
-from support.iceberg_runs import files_below, info, prepared, retrofitted, rows, summaries
+from support.iceberg_runs import files_below, info, prepared, rows, summaries
 from support.rest_catalog import FAILED, LOST_AFTER, LOST_BEFORE, UNSURE, RestCatalog
 
 import bloomcli
@@ -51,15 +51,6 @@ def make(spark: SparkSession, name: str) -> str:
     return f"rest.db.{name}"
 
 
-def test_a_table_of_a_rest_catalog_is_changed(spark: SparkSession, catalog: RestCatalog) -> None:
-    name = make(spark, "plain")
-    before = rows(spark, name)
-    table = retrofitted(spark, name)
-    assert rows(spark, name) == before
-    assert all(bloomcli.inspect(file.path).filters for file in table.files())
-    assert catalog.tables["plain"].current_snapshot_id == table.version
-
-
 @pytest.mark.parametrize("fault", [LOST_AFTER, UNSURE])
 def test_a_commit_whose_answer_is_lost_has_taken_place(spark: SparkSession, catalog: RestCatalog, fault: str) -> None:
     name = make(spark, f"answer_{fault.replace('-', '_')}")
@@ -72,6 +63,7 @@ def test_a_commit_whose_answer_is_lost_has_taken_place(spark: SparkSession, cata
     assert rows(spark, name) == before
     assert len(summaries(spark, name)) == count + 1
     assert {file.path for file in table.files()} == {one.path for one in replacements}
+    assert all(bloomcli.inspect(file.path).filters for file in table.files())
 
 
 @pytest.mark.parametrize("fault", [LOST_BEFORE, FAILED])

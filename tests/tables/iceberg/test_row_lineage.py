@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support import iceberg_swap as swaps
-from support.iceberg_runs import append, make, opened, retrofitted, row_delta, rows
+from support.iceberg_runs import append, make, opened, read_by_pyiceberg, row_delta, rows
 from support.table_stages import stages
 
 from bloomcli.commands.options import AddOptions, TableOptions
@@ -15,7 +14,6 @@ from bloomcli.datasets.engine import LocalEngine
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.tables.change import change_table
-from bloomcli.tables.iceberg.java import Java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,8 +58,7 @@ def test_row_ids_and_numbers_of_changes_are_equal_before_and_after(spark: SparkS
     assert lineage(spark, name) == before
     spark.sql(f"alter table {name} set tblproperties ('read.parquet.vectorization.enabled' = 'false')")
     assert lineage(spark, name) == before, "by the reader of single rows"
-    table = swaps.load(spark, name)
-    assert swaps.pyiceberg_rows(table, Java(spark), "id") == [row[0] for row in before]
+    assert sorted(row["id"] for row in read_by_pyiceberg(opened(spark, name))) == [row[0] for row in before]
 
 
 def test_rows_keep_their_ids_beside_commits_of_others_at_each_stage_of_a_run(spark: SparkSession) -> None:
@@ -155,14 +152,11 @@ def test_files_whose_rows_would_get_new_ids_are_refused_by_name(spark: SparkSess
         assert set(statuses(add(spark, name, new_row_ids=True))) == {"done"}
 
 
-@pytest.mark.parametrize("changes", [add, retrofitted])
-def test_rows_of_a_table_that_was_version_2_before_get_ids_by_the_next_commit(
-    spark: SparkSession, changes: Callable[[SparkSession, str], object]
-) -> None:
-    name = make(spark, f"was_2_{changes.__name__}", version="2")
+def test_rows_of_a_table_that_was_version_2_before_get_ids_by_the_next_commit(spark: SparkSession) -> None:
+    name = make(spark, "was_2", version="2")
     spark.sql(f"alter table {name} set tblproperties ('format-version' = '3')")
     assert {row[2] for row in lineage(spark, name)} == {None}
-    changes(spark, name)
+    add(spark, name)
     assert sorted(row[2] for row in lineage(spark, name)) == list(range(200))
 
 
