@@ -1,4 +1,4 @@
-"""Writes the manual pages from the Click commands: ``python tools/man.py [--check] [FOLDER]``.
+"""Writes the manual pages from the Click commands: ``python -m tools.man [--check] [FOLDER]``.
 
 bloom.1, one page per command, and bloom-json.7 from the dataclasses. They have no dates, so a page changes only with
 its command.
@@ -170,7 +170,7 @@ def main(args: Sequence[str]) -> int:
     if "--check" in args:
         stale = outdated(folder)
         if stale:
-            print(f"out of date: {', '.join(stale)}; run python tools/man.py", file=sys.stderr)
+            print(f"out of date: {', '.join(stale)}; run python -m tools.man", file=sys.stderr)
         return 1 if stale else 0
     folder.mkdir(exist_ok=True)
     for name, text in pages().items():

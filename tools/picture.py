@@ -1,4 +1,4 @@
-"""Draws README's picture of a terminal: ``python tools/picture.py [--check] [FILE]``.
+"""Draws README's picture of a terminal: ``python -m tools.picture [--check] [FILE]``.
 
 It runs bloom on a terminal of 100 columns, in a folder with a copy of a fixture, and draws the output.
 """
@@ -106,7 +106,7 @@ def main(args: Sequence[str]) -> int:
     if "--check" in args:
         stale = not path.is_file() or path.read_text(encoding="utf-8") != text
         if stale:
-            print(f"out of date: {path}; run python tools/picture.py", file=sys.stderr)
+            print(f"out of date: {path}; run python -m tools.picture", file=sys.stderr)
         return 1 if stale else 0
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes docs/rules.md, the tables of rules, engines and writers: ``python tools/rules_index.py [--check] [FILE]``.
+"""Writes docs/rules.md, the tables of rules, engines and writers: ``python -m tools.rules_index [--check] [FILE]``.
 
 The tables are made from the rules themselves; each rule links to its page. There are no dates, so the file changes
 only when a rule does.
@@ -39,7 +39,7 @@ _HEAD: Final = """\
 # Rules, engines, writers
 
 **Reference.** This page lists the rules of `bloom validate`, the engines that look values up in filters, and the
-writers whose metadata are wrong. It is written by `python tools/rules_index.py`.
+writers whose metadata are wrong. It is written by `python -m tools.rules_index`.
 
 A finding names its rule by the id. `bloom validate --explain ID` prints the rule's page: what it checks, why a
 finding is bad and for which engine, how to fix it, and when to switch it off. Errors and warnings make `bloom
@@ -150,7 +150,7 @@ def main(args: Sequence[str]) -> int:
     if "--check" in args:
         stale = not path.is_file() or path.read_text(encoding="utf-8") != text
         if stale:
-            print(f"out of date: {path}; run python tools/rules_index.py", file=sys.stderr)
+            print(f"out of date: {path}; run python -m tools.rules_index", file=sys.stderr)
         return 1 if stale else 0
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")

@@ -218,7 +218,7 @@ def test_readme_s_example_can_be_taken_back(tmp_path: Path) -> None:
 def test_readme_s_picture_is_current() -> None:
     from tools import picture
 
-    assert picture.main(["--check"]) == 0, "run python tools/picture.py"
+    assert picture.main(["--check"]) == 0, "run python -m tools.picture"
     assert f"]({picture.PICTURE.relative_to(ROOT).as_posix()})" in README.read_text()
     drawn = picture.PICTURE.read_text(encoding="utf-8").replace("&#160;", " ")
     assert "$ bloom inspect orders.parquet" in drawn

@@ -209,7 +209,7 @@ def test_rules_that_lose_rows_are_never_to_be_switched_off() -> None:
 
 def test_the_table_of_rules_is_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert rules_index.main(["--check"]) == 0, "run python tools/rules_index.py"
+    assert rules_index.main(["--check"]) == 0, "run python -m tools.rules_index"
     text = rules_index.INDEX.read_text()
     links = re.findall(r"^\|\[`(.+?)`\]\((.+?)\)\|", text, re.MULTILINE)
     assert sorted(id_ for id_, _ in links) == sorted(RULES)

@@ -103,7 +103,7 @@ def test_help_has_no_text_about_other_commands(bloom: Bloom) -> None:
 
 
 def test_the_manual_pages_are_current(tmp_path: Path) -> None:
-    assert man.outdated(ROOT / "man") == [], "run python tools/man.py"
+    assert man.outdated(ROOT / "man") == [], "run python -m tools.man"
     assert man.main([str(tmp_path)]) == 0
     assert man.main(["--check", str(tmp_path)]) == 0
     (tmp_path / "bloom-add.1").write_text("old")
