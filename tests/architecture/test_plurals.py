@@ -27,7 +27,6 @@ NEVER_ONE = {
     ("formats/parquet/check.py", "loaded.bits.nbytes"),  # 32 or more
     ("formats/parquet/footer.py", "source.size"),  # 12 or more
     ("formats/parquet/footer.py", "tail.footer_length"),  # millions
-    ("formats/parquet/footer.py", "self.column_count"),  # 1 is as good as 2 here: 3 of 1 column chunks
     ("formats/parquet/pages.py", "together"),  # millions
     ("formats/parquet/schema.py", "length"),  # 0 or less
     ("report/text_inspect.py", "number"),  # 1 has a text of its own

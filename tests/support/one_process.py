@@ -54,6 +54,7 @@ Run = Callable[..., Result]
 def commands(
     env: Mapping[str, str] | None = None,
     *,
+    before: str = "",
     encoding: str = "utf-8",
     preexec: Callable[[], None] | None = None,
 ) -> Iterator[Run]:
@@ -61,11 +62,12 @@ def commands(
 
     Args:
         env: variables of the process.
+        before: Python code that the process runs first.
         encoding: the encoding of the output. Output in another encoding is an error.
         preexec: what the process does before it becomes Python, such as giving up rights.
     """
     environment = os.environ | {"PYTHONPATH": str(_ROOT)} | (env or {})
-    command = [sys.executable, "-c", _SERVE]
+    command = [sys.executable, "-c", before + _SERVE]
     with started(command, stdin=PIPE, stdout=PIPE, env=environment, preexec_fn=preexec) as process:
         requests, answers = process.stdin, process.stdout
         assert requests is not None
