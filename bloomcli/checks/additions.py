@@ -230,7 +230,9 @@ class Remedies:
             return removing(
                 after=" takes it out, with all others of the file, which may belong to other columns, too"
             )
-        if "--replace" in hint.command.options and (reason := self._why_not(name)) is not None:
+        if hint.command.name == "add" and (reason := self._why_not(name)) is not None:
+            if "--replace" not in hint.command.options:
+                return f"the column can't have a filter ({reason}): don't require it, or switch the rule off for it"
             hint = removing(name, after=f" takes it out; the column gets no other: {reason}")
         if hint.command.name == "remove" and self._is_required(name):
             return hint.preceded_by("take the column out of `require`, which asks for the filter; then ")
@@ -238,12 +240,10 @@ class Remedies:
 
     def _reason(self, name: str) -> str | None:
         """Why `bloom add` refuses the column."""
-        index = self._columns[name].index
-        column = next((leaf for leaf in self._file.leaves if leaf.index == index), None)
-        if column is None:
-            return "it has no values of its own"
-        readers = Readers(self._file.format, self._rules, self._file.encrypted_alike)
-        return column.unfilterable or readers.why_not(self._file, column)
+        column = self._columns[name]
+        if (reason := self._file.why_not_added(column)) is not None:
+            return reason
+        return Readers(self._file.format, self._rules, self._file.encrypted_alike).why_not(self._file, column)
 
     def _is_required(self, name: str) -> bool:
         return matches(self._required, name) and self._rules.counts("filter-required", Severity.ERROR, name)

@@ -72,26 +72,18 @@ def _without(
     """The finding. `in_part`: other row groups have a filter, so that `add` needs --replace. `limit`: the highest
     rate."""
     in_all = file.row_group_count if file.stripes is None else file.stripes
-    unit = format_named(file.format).unit
+    form = format_named(file.format)
+    lower = None if limit is None or limit >= _USUAL_FPP / form.rate_margin else limit
     return Finding(
         id="filter-required",
         severity=Severity.ERROR,
-        message=f"no filter in {len(without)} of {counted(in_all, unit)}",
+        message=f"no filter in {len(without)} of {counted(in_all, form.unit)}",
         row_group=without[0] if file.stripes is None else None,
         stripe=None if file.stripes is None else without[0],
         column=column.path,
-        hint=_adding_where_missing(file, column, ["--replace"] if in_part else [], limit),
+        hint=form.adding(column.path, *(["--replace"] if in_part else []), limit=lower),
         places=group_ranges.of_numbers(without),
     )
-
-
-def _adding_where_missing(file: FilterFile, column: Column, options: Sequence[str], limit: float | None) -> str:
-    """The command that adds filters to a column, or the reason why it can't have any."""
-    reason = column.unfilterable or file.why_unfilterable(column)
-    if reason is not None:
-        return f"the column can't have a filter ({reason}): don't require it, or switch the rule off for it"
-    lower = None if limit is None or limit >= _USUAL_FPP / format_named(file.format).rate_margin else limit
-    return format_named(file.format).adding(column.path, *options, limit=lower)
 
 
 def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: FilePolicy) -> Iterator[Finding]:

@@ -372,6 +372,11 @@ class FilterFile(ABC):
         """Return why a leaf can't have a filter, if only its chunks show it; None otherwise. Slow."""
         return None
 
+    def why_not_added(self, column: Column) -> str | None:
+        """Return why `add` can't give a column a filter, by its type or its chunks; None if it can. Slow."""
+        leaf = next((leaf for leaf in self.leaves if leaf.index == column.index), None)
+        return "it has no values of its own" if leaf is None else leaf.unfilterable or self.why_unfilterable(leaf)
+
     def why_unreadable(self, column: Column) -> str | None:
         """Return why a leaf's values can't be read, if metadata show it; None otherwise. Slow."""
         return None

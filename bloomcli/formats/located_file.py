@@ -97,13 +97,14 @@ class LocatedFile(FilterFile):
         self._refuse_unknown_unit(row_group, stripe)
         location = self.filters.location(column.index, row_group, stripe)
         if location is None:
-            single = self.stripes is None
+            single, reason = self.stripes is None, self.why_not_added(column)
+            command = format_named(self.format).adding(column.path, after=f" adds {'one' if single else 'some'}")
             raise UsageError(
                 f"column {column.path} has no filter in row group {row_group}"
                 if single
                 else f"column {column.path} has no filters in stripe {stripe}",
                 path=self.source.path,
-                hint=format_named(self.format).adding(column.path, after=f" adds {'one' if single else 'some'}"),
+                hint=command if reason is None else f"the column can't have a filter: {reason}",
             )
         loaded = self.filters.load(location)
         header, bitset = self.describe.raw(loaded, row_group)

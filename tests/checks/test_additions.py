@@ -123,6 +123,11 @@ def test_an_old_release_is_a_note_unless_it_is_named(path: Path) -> None:
     assert bloomcli.add(path, ["*"], dry_run=True, readers=["spark"]).remarks == ()
     with pytest.raises(UsageError, match="DataFusion up to 54"):
         bloomcli.add(path, ["price"], dry_run=True, readers=["datafusion-54"])
+    findings = bloomcli.validate(path, require=["price"], readers=["datafusion-54"]).findings
+    (hint,) = (finding.hint for finding in findings if finding.id == "filter-required")
+    assert hint is not None
+    assert hint.startswith("the column can't have a filter (")
+    assert "DataFusion up to 54" in hint
 
 
 def test_reports_in_threads_about_a_named_reader_are_notes(path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from pyarrow import orc
 
 import bloomcli
+from bloomcli.errors import UsageError
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
@@ -56,6 +57,25 @@ def test_a_missing_required_filter_is_found_and_an_existing_one_is_not(write: Wr
     assert finding.message.startswith("no filter in ")
     assert finding.places == ("0-2" if path.suffix == ".parquet" else "0")
     assert finding.hint == f"`bloom add {path} --columns name --in-place`"
+
+
+@pytest.mark.parametrize(
+    ("file", "column", "reason"),
+    [
+        ("parquet/duckdb_types.parquet", "flag", "BOOLEAN: it has two values"),
+        ("orc/java_bare.orc", "flag", "boolean: it has two values"),
+        ("mosaic/released_types.mosaic", "time", "TIME(3): the draft has no filters for such values"),
+    ],
+)
+def test_no_hint_adds_a_filter_that_the_column_can_t_have(file: str, column: str, reason: str) -> None:
+    path = Path(__file__).parents[2] / "fixtures" / file
+    (finding,) = with_id(bloomcli.validate(path, policy=asking(require=(column,))), "filter-required")
+    with pytest.raises(UsageError) as dumped:
+        bloomcli.dump(path, column=column)
+    for hint in (finding.hint, dumped.value.hint):
+        assert hint is not None
+        assert hint.startswith("the column can't have a filter")
+        assert reason in hint
 
 
 def test_a_policys_column_that_a_file_lacks_is_a_finding_and_a_glob_that_matches_none_isnt(write: Write) -> None:
