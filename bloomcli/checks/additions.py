@@ -243,7 +243,8 @@ class Remedies:
         column = self._columns[name]
         if (reason := self._file.why_not_added(column)) is not None:
             return reason
-        return Readers(self._file.format, self._rules, self._file.encrypted_alike).why_not(self._file, column)
+        refusal = Readers(self._file.format, self._rules, self._file.encrypted_alike).refusal(column)
+        return None if refusal is None else refusal.reason
 
     def _is_required(self, name: str) -> bool:
         return matches(self._required, name) and self._rules.counts("filter-required", Severity.ERROR, name)

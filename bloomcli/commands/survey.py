@@ -63,7 +63,7 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> FileRow:
         columns = sum(column.filters > 0 for column in surveys.values())
         if not columns:  # columns that a policy could require
             for column in file.leaves:
-                if not column.not_in_table and column.unfilterable is None and file.why_unfilterable(column) is None:
+                if not column.not_in_table and file.why_not_added(column) is None:
                     surveys.setdefault(column.path, SurveyedColumn(column=column.path))
         return FileRow(
             path=source.path,

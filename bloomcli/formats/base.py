@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
@@ -363,6 +364,10 @@ class FilterFile(ABC):
         """The columns with values. Filters can be added to these, except `unfilterable` ones."""
         return self.columns
 
+    @cached_property
+    def _leaves(self) -> dict[int, Column]:
+        return {leaf.index: leaf for leaf in self.leaves}
+
     @property
     def unchangeable(self) -> BloomError | None:
         """The error of every command that would change the file; None if it can be changed."""
@@ -374,7 +379,7 @@ class FilterFile(ABC):
 
     def why_not_added(self, column: Column) -> str | None:
         """Return why `add` can't give a column a filter, by its type or its chunks; None if it can. Slow."""
-        leaf = next((leaf for leaf in self.leaves if leaf.index == column.index), None)
+        leaf = self._leaves.get(column.index)
         return "it has no values of its own" if leaf is None else leaf.unfilterable or self.why_unfilterable(leaf)
 
     def why_unreadable(self, column: Column) -> str | None:
