@@ -71,7 +71,7 @@ class ParquetFile(LocatedFile):
         self.filters = Filters(self.source, self.footer)
         self.rows = self.footer.rows
         self.row_group_count = self.footer.row_group_count
-        self.column_count = self.footer.column_count
+        self.column_count = len(self.footer.columns)
         self.created_by = self.footer.created_by
         encryption = self.footer.encryption
         if encryption is not None:

@@ -172,11 +172,6 @@ class Footer:
         """The number of row groups."""
         return max(len(self._groups) - 1, 0)
 
-    @cached_property
-    def column_count(self) -> int:
-        """The number of leaf columns."""
-        return len(self.columns)
-
     def group_struct(self, index: int) -> Struct:
         """One row group's metadata, walked; the latest is kept, because each of its columns asks for it."""
         kept = self._latest_group  # other threads can replace it
@@ -209,14 +204,15 @@ class Footer:
     def chunk_keys(self, columns: set[int] | None = None, row_group: int | None = None) -> Iterator[ChunkKey]:
         """Yield the keys of chunks in file order: of all columns or of these leaf ordinals, of all row groups or of
         one; then no other is walked. Raises CorruptFile where row groups lack a chunk."""
-        everything = range(self.column_count)
+        leaves = len(self.columns)
+        everything = range(leaves)
         chosen = everything if columns is None else sorted(c for c in columns if c in everything)
         for index in range(self.row_group_count) if row_group is None else [row_group]:
             chunks = len(self.row_group(index).chunks)
-            if chunks != self.column_count:
+            if chunks != leaves:
                 raise self.location.fault(
                     f"row group {index} has {words.counted(chunks, 'column chunk')}, the schema has "
-                    f"{words.counted(self.column_count, 'leaf column')}",
+                    f"{words.counted(leaves, 'leaf column')}",
                     self._groups[index],
                     f"row_groups[{index}].columns",
                 )

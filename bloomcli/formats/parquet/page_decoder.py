@@ -587,7 +587,7 @@ def _row_group(group: Sequence[ChunkPages], typed: Footer | None, begin: int) ->
         packed = sum(len(page.data) for page in some.every)
         columns[some.chunk.column.index] = _column_chunk(some, typed, begin + total, packed)
         total += packed
-    chunks = [*columns.values()] if typed is None else [columns.get(at, _UNREAD) for at in range(typed.column_count)]
+    chunks = [*columns.values()] if typed is None else [columns.get(at, _UNREAD) for at in range(len(typed.columns))]
     return encoded("RowGroup", {"columns": chunks, "total_byte_size": total, "num_rows": group[0].row_count})
 
 

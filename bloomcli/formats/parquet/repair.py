@@ -104,7 +104,7 @@ class Orders:
     @property
     def type_orders(self) -> Value:
         """The type's order for each column."""
-        return [{_TYPE_ORDER: {}}] * self._footer.column_count
+        return [{_TYPE_ORDER: {}}] * len(self._footer.columns)
 
 
 def _chunks(footer: Footer) -> Iterator[ChunkMetadata]:
@@ -640,7 +640,7 @@ class RepairPlan(Change):
         """The upper bound of the new file's bytes that aren't copied, if pages have a usual size where the footer
         doesn't count them. Nothing is read for it."""
         footer = self.filters.footer
-        orders = _ORDER_BYTES * footer.column_count if self._orders.added else 0
+        orders = _ORDER_BYTES * len(footer.columns) if self._orders.added else 0
         fixed = self.footer_bound(len(self._work)) + orders
         if not self._planned:
             return fixed + sum(_CHUNK_BYTES + _index_bound(footer, maker) for maker in self._work)

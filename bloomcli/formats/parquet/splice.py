@@ -386,7 +386,7 @@ def differs_only_in_filters(first: Footer, second: Footer, columns: set[int] | N
     if stripped(first) == stripped(second):
         return True
 
-    rest = set() if columns is None else set(range(first.column_count)) - columns
+    rest = set() if columns is None else set(range(len(first.columns))) - columns
     # if filters were cut out, the bytes after them have moved
     first_rest, second_rest = (
         _without(each, dict.fromkeys(each.chunk_keys(), _LOCATIONS)) for each in (first, second)
