@@ -3,7 +3,6 @@ writers."""
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -120,14 +119,7 @@ def test_untouched_filters_are_what_the_mutations_start_from(whole: OriginalFile
 
 
 def test_a_bit_of_every_filter_is_reported_and_of_which(whole: OriginalFile) -> None:
-    """Bits in turn: one that is set, one that isn't."""
-    random_ = random.Random("bits")
-    for cleared, fact in zip(itertools.cycle([True, False]), whole.sound):
-        span = whole.bits(fact)
-        bits = [bit for bit in range(span.start * 8, span.stop * 8) if is_set(whole.data, bit) is cleared]
-        if bits:
-            with mutation(f"{fact}, cleared: {cleared}"):
-                whole.flipped_bit(fact, flipped(whole.data, random_.choice(bits)), cleared=cleared)
+    whole.flip_a_bit_of_each()
 
 
 def test_every_bit_of_a_small_filter_is_reported(tiny: OriginalFile) -> None:

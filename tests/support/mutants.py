@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Final
 
 from hypothesis import HealthCheck, settings
@@ -91,6 +93,16 @@ class OriginalFile:
         assert finding.id == ("value-missing" if cleared else "filter-stray-bits")
         assert bool(finding.missing) == cleared
         assert cleared or finding.message.startswith("1 bit is set")
+
+    def flip_a_bit_of_each(self) -> None:
+        """Check so a bit of every sound split-block filter: in turn one that is set, and one that isn't."""
+        random = Random("bits")
+        for cleared, fact in zip(itertools.cycle([True, False]), self.sound):
+            span = self.bits(fact)
+            bits = [bit for bit in range(span.start * 8, span.stop * 8) if is_set(self.data, bit) is cleared]
+            if bits:
+                with mutation(f"{fact}, cleared: {cleared}"):
+                    self.flipped_bit(fact, flipped(self.data, random.choice(bits)), cleared=cleared)
 
 
 def flipped(data: bytes, bit: int) -> bytes:
