@@ -30,7 +30,7 @@ from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.measured import Measure, MeasuredPage, measured, order_of
 from bloomcli.formats.parquet.page_index import PageBounds
 from bloomcli.formats.parquet.pages import chunk_range
-from bloomcli.formats.parquet.spec import I64, Struct, enum_name
+from bloomcli.formats.parquet.spec import I64, PLAIN_DICTIONARY, Struct, enum_name
 from bloomcli.formats.parquet.statistics import GEOSPATIAL
 from bloomcli.hints import MENDS, repairing
 from bloomcli.kernels import Bounds, ColumnIndex, OffsetIndex
@@ -65,7 +65,6 @@ _ORDERS: Final = ("TYPE_ORDER", TOTAL_ORDER, _INT96)
 _SIGNED: Final = ("INT32", "INT64", "FLOAT", "DOUBLE", "BOOLEAN")
 """The types of which readers use the old `min` and `max`, if the values are signed."""
 _FALLING: Final = {"ASCENDING": False, "DESCENDING": True}
-PLAIN_DICTIONARY: Final = 1 << 2
 _OLD_ENCODINGS: Final = PLAIN_DICTIONARY | 1 << 3 | 1 << 4
 """PLAIN_DICTIONARY, RLE and BIT_PACKED."""
 _SHOWN: Final = 60

@@ -39,7 +39,6 @@ from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, chunk_ran
 from bloomcli.formats.parquet.plan import Change, decoding_bytes, key_missing, refuse_signed, slices
 from bloomcli.formats.parquet.proof import (
     ENCODINGS,
-    PLAIN_DICTIONARY,
     ROWS,
     SIZES,
     SORTING,
@@ -51,7 +50,7 @@ from bloomcli.formats.parquet.proof import (
     names_only_dictionaries,
     sorting_columns,
 )
-from bloomcli.formats.parquet.spec import ENUMS, Struct, encodings_in
+from bloomcli.formats.parquet.spec import ENUMS, PLAIN_DICTIONARY, Struct, encodings_in
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part, Value
 from bloomcli.formats.parquet.statistics import GEOSPATIAL, geospatial_claims, has_floats
 from bloomcli.kernels import ChunkMetadata

@@ -13,13 +13,12 @@ from bloomcli.formats.parquet import codecs, spec, values
 from bloomcli.formats.parquet.bloom_filter import Filters, bitset_bytes_in
 from bloomcli.formats.parquet.footer import filter_offset
 from bloomcli.formats.parquet.measured import Measure, lookup_bytes, measured, order_of
-from bloomcli.formats.parquet.proof import PLAIN_DICTIONARY
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
 from bloomcli.model.file import ChunkKey, Column, ColumnChunk
 from bloomcli.values.keys import key_of
 
-_DICTIONARIES: Final = PLAIN_DICTIONARY | 1 << 8
+_DICTIONARIES: Final = spec.PLAIN_DICTIONARY | 1 << 8
 """PLAIN_DICTIONARY and RLE_DICTIONARY, as bits."""
 
 

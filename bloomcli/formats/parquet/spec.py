@@ -45,6 +45,8 @@ ENUMS: Final[dict[str, dict[str, int]]] = {
 MAGIC: Final = b"PAR1"
 MAGIC_ENCRYPTED: Final = b"PARE"
 FOOTER_TAIL_BYTES: Final = 8
+PLAIN_DICTIONARY: Final = 1 << ENUMS["Encoding"]["PLAIN_DICTIONARY"]
+"""The encoding as its bit in a set of encodings."""
 
 # wire types of the compact protocol, with the names of its specification
 BOOLEAN_TRUE: Final = 1
