@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import datasketches
 import numpy as np
 
 from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey
@@ -141,7 +140,10 @@ class ColumnSamples:
         least = np.maximum(np.stack([low for low, _ in extremes], axis=1) - whole, 0)
         most = np.stack([high for _, high in extremes], axis=1) - (whole if self.metadata.single else 0)
         most = np.maximum(most, least)
-        unsampled = [max(1 - len(sample.values) / max(_distinct_of(sample), 1.0), 0.0) for sample in samples]
+        unsampled = [
+            max(1 - len(sample.values) / max(UnitSketch.unpacked(sample.sketch, 0).distinct, 1.0), 0.0)
+            for sample in samples
+        ]
         return LookupCosts(
             metadata=self.metadata,
             sums=sums,
@@ -267,10 +269,6 @@ class ColumnSamples:
         return all_bytes * sum(unit.tight_bytes[rate] for unit in self.units.values()) / max(total, 1)
 
 
-def _distinct_of(unit: UnitSample) -> float:
-    return float(datasketches.compact_theta_sketch.deserialize(unit.sketch).get_estimate())
-
-
 def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None, present_share: float) -> ColumnAdvice:
     """All figures of a column.
 
@@ -287,7 +285,7 @@ def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None, prese
     rates = tuple(_at_rate(at, rate, kinds, sizes[at], samples) for at, rate in enumerate(samples.rates))
     chosen = rates[wanted]
     units = [
-        UnitSketch(unit.sketch, metadata.units[key].values)
+        UnitSketch.unpacked(unit.sketch, metadata.units[key].values)
         for key, unit in samples.units.items()
         if key in metadata.units
     ]

@@ -1,4 +1,4 @@
-"""Estimates numbers of distinct values from theta sketches of sampled units; never from min/max.
+"""Estimates numbers of distinct values from bottom-k sketches of sampled units; never from min/max.
 
 The numbers of values in exactly one and in exactly two sampled units result in an estimate of the values in none:
 that of Chao and Lin (2012), which is Chao's (1987) for units drawn without replacement. The lower end is Chao's. The
@@ -13,8 +13,10 @@ V:
 
 A. Chao, Biometrics 43, 1987. A. Chao and C.-W. Lin, "Nonparametric Lower Bounds for Species Richness and Shared
 Species Richness under Sampling without Replacement", Biometrics 68, 2012. M. Charikar et al., "Towards Estimation
-Error Guarantees for Distinct Values", PODS 2000. Sketches: A. Dasgupta et al., "A Framework for Estimating Stream
-Expression Cardinalities", ICDT 2016. The sampled values are a bottom-k sample: E. Cohen and H. Kaplan, PODC 2007.
+Error Guarantees for Distinct Values", PODS 2000. The sampled values are a bottom-k sample: E. Cohen and H. Kaplan,
+PODC 2007. With n hashes below the share t of the hash space, an estimate of the distinct values is n / t, with the
+standard deviation sqrt(n (1 - t)) / t: K. Beyer et al., "On Synopses for Distinct-Value Estimation under Multiset
+Operations", SIGMOD 2007.
 """
 
 from __future__ import annotations
@@ -23,25 +25,46 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import datasketches
 import numpy as np
 from numpy.typing import NDArray
 
 from bloomcli.advice.statistics import SampleSize, ratio_in_units
+from bloomcli.commands.advise import ALL_HASHES, Hashes, smallest
 from bloomcli.model.advice import Interval
 
 _ALPHA: Final = 0.05
 _NORMAL: Final = 1.959964
 _DEVIATIONS: Final = 3
 """The standard deviations of a sketch's bounds: 99.7 %."""
+_MOST_HASHES: Final = 1 << 13
+"""The most hashes of all units together."""
 
 
 class UnitSketch(NamedTuple):
-    """The theta sketch of one sampled unit."""
+    """The sketch of one sampled unit."""
 
-    sketch: bytes
+    hashes: Hashes
+    """The values' smallest hashes, in ascending order."""
+    limit: np.uint64
+    """The limit below which there are no others."""
     values: int
     """An upper bound of its distinct values."""
+
+    @classmethod
+    def unpacked(cls, sketch: bytes, values: int) -> UnitSketch:
+        """A sketch of its bytes."""
+        packed = np.frombuffer(sketch, np.uint64)
+        return cls(packed[1:], packed[0], values)
+
+    @property
+    def distinct(self) -> float:
+        """The estimated number of distinct values."""
+        return len(self.hashes) / _share(self.limit)
+
+
+def _share(limit: np.uint64) -> float:
+    """The share of the hash space below a limit."""
+    return 1.0 if limit == ALL_HASHES else int(limit) / 2**64
 
 
 class _Incidence(NamedTuple):
@@ -49,15 +72,20 @@ class _Incidence(NamedTuple):
 
     occurs: NDArray[np.bool_]
     """Values x units: whether the unit has the value."""
-    scale: float
-    """The number of values that each value of the part stands for."""
+    share: float
+    """The share of the values that are in the part."""
+
+    @property
+    def deviation(self) -> float:
+        """The relative standard deviation of the estimated number of values."""
+        return math.sqrt((1 - self.share) / max(len(self.occurs), 1))
 
     def frequencies(self, left_out: int | None = None) -> tuple[float, float, float]:
         """The number of values in any unit, in exactly one, and in exactly two; without the unit `left_out`."""
         counts = self.occurs.sum(axis=1)
         if left_out is not None:
             counts = counts - self.occurs[:, left_out]
-        return tuple(self.scale * int(np.count_nonzero(mask)) for mask in (counts > 0, counts == 1, counts == 2))  # type: ignore[return-value]
+        return tuple(np.count_nonzero(mask) / self.share for mask in (counts > 0, counts == 1, counts == 2))  # type: ignore[return-value]
 
 
 def distinct(units: Sequence[UnitSketch], population: int, most: int) -> Interval:
@@ -68,31 +96,29 @@ def distinct(units: Sequence[UnitSketch], population: int, most: int) -> Interva
         population: the number of all units.
         most: the number of values of all units.
     """
-    sketches = [datasketches.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
-    union = datasketches.theta_union(max(8, math.ceil(math.log2(max(s.num_retained for s in sketches) + 1)) + 1))
-    for sketch in sketches:
-        union.update(sketch)
-    all_ = union.get_result()
-    in_sample, low, high = all_.get_estimate(), all_.get_lower_bound(_DEVIATIONS), all_.get_upper_bound(_DEVIATIONS)
+    incidence = _incidence(units)
+    in_sample, once, _ = incidence.frequencies()
+    error = _DEVIATIONS * incidence.deviation
+    low, high = max(in_sample * (1 - error), len(incidence.occurs)), in_sample * (1 + error)
     if len(units) >= population:
         return Interval(estimate=in_sample, low=low, high=min(high, max(most, in_sample)))
-    incidence = _incidence(sketches, min(s.theta64 for s in (*sketches, all_)))
     unseen = _unseen(incidence, len(units), population)
     upper = _if_alone(incidence, units, population, most)
-    observed, once, _ = incidence.frequencies()
-    error = (high - low) / 2 / in_sample if in_sample else 0.0
-    top = min(high - (once if observed else 0.0) * (1 - error) + upper * (1 + error), float(max(most, high)))
-    estimate = min(max(in_sample + unseen[0], in_sample), max(top, in_sample))
+    top = min(high - once * (1 - error) + upper * (1 + error), float(max(most, high)))
+    estimate = min(in_sample + unseen[0], max(top, in_sample))
     return Interval(estimate=estimate, low=min(low + unseen[1], estimate), high=max(top, estimate))
 
 
-def _incidence(sketches: Sequence[object], theta: int) -> _Incidence:
-    parts = [np.array([h for h in sketch if h < theta], np.uint64) for sketch in sketches]  # type: ignore[attr-defined]
-    every = np.unique(np.concatenate(parts))
-    occurs = np.zeros((len(every), len(sketches)), bool)
-    for at, part in enumerate(parts):
-        occurs[np.searchsorted(every, part), at] = True
-    return _Incidence(occurs, ((1 << 63) - 1) / theta)
+def _incidence(units: Sequence[UnitSketch]) -> _Incidence:
+    """The incidence of the values with the smallest hashes."""
+    limit = min(unit.limit for unit in units)
+    hashes = np.concatenate([unit.hashes for unit in units])
+    every, limit = smallest(hashes[hashes < limit], limit, _MOST_HASHES)
+    occurs = np.zeros((len(every), len(units)), bool)
+    for at, unit in enumerate(units):
+        below = unit.hashes[: np.searchsorted(unit.hashes, limit)]
+        occurs[np.searchsorted(every, below), at] = True
+    return _Incidence(occurs, _share(limit))
 
 
 def _chao_lin(incidence: _Incidence, drawn: int, population: int, left_out: int | None = None) -> float:
@@ -123,7 +149,7 @@ def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: in
     """The upper end of the number of distinct values, under the assumption that values in exactly one sampled unit
     are in no other unit."""
     alone = incidence.occurs & (incidence.occurs.sum(axis=1) == 1)[:, None]
-    once = alone.sum(axis=0) * incidence.scale
+    once = alone.sum(axis=0) / incidence.share
     values = np.array([max(unit.values, 1) for unit in units], float)
     ratio = ratio_in_units(once, values, SampleSize(population, len(units)))
     return ratio.interval(_ALPHA)[1] * most
@@ -131,11 +157,10 @@ def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: in
 
 def distinct_per_unit(units: Sequence[UnitSketch], population: int, most: int, sketch_bits: int) -> Interval:
     """The mean number of distinct values of a unit."""
-    sketches = [datasketches.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
-    counts = np.array([s.get_estimate() for s in sketches])
+    counts = np.array([unit.distinct for unit in units])
     values = np.array([max(unit.values, 1) for unit in units], float)
     share = ratio_in_units(counts, values, SampleSize(population, len(units)))
-    error = _NORMAL / math.sqrt(1 << sketch_bits) if any(s.is_estimation_mode() for s in sketches) else 0.0
+    error = _NORMAL / math.sqrt(1 << sketch_bits) if any(unit.limit < ALL_HASHES for unit in units) else 0.0
     low, high = share.interval(_ALPHA)
     mean = most / max(population, 1)
     return Interval(

@@ -13,7 +13,6 @@ from bloomcli.version import __version__
 REQUIRED: Final = (
     "click",
     "cramjam",
-    "datasketches",
     "mmh3",
     "numpy",
     "pathspec",

@@ -4,7 +4,7 @@ Filters are built for the values of a unit, and values are looked up in them. Th
 counted three times: by min/max statistics, by everything that exists today (the filters, and dictionaries if all
 named readers look values up in them), and with a new filter at each rate.
 
-A sample of hashes takes bounded memory: distinct values at random, and a theta sketch. Both depend only on the set of
+Samples take bounded memory: distinct values at random, and a sketch of the hashes. Both depend only on the set of
 values, not on their order or frequency.
 """
 
@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-import datasketches
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,10 +45,8 @@ Hashes = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_SKETCH_SEED: Final = 9001
-"""DataSketches' default seed of hashes."""
-_C1: Final = 0x87C37B91114253D5
-_C2: Final = 0x4CF5AD432745937F
+ALL_HASHES: Final = np.uint64((1 << 64) - 1)
+"""The limit of a sketch that has the hashes of all values."""
 _F1: Final = 0xFF51AFD7ED558CCD
 _F2: Final = 0xC4CEB9FE1A85EC53
 
@@ -153,42 +150,36 @@ def mixed(hashes: Hashes) -> Hashes:
     return out
 
 
-def sketch_hashes(values: Hashes) -> Hashes:
-    """The hashes that DataSketches computes for int64 values.
-
-    Source: Apache DataSketches, theta_update_sketch_base::hash_and_screen and MurmurHash3.h: the upper 63 bits of the
-    first half of MurmurHash3 x64_128 of 8 bytes.
-    """
-    first = values * _C1
-    first = (first << 31) | (first >> 33)  # type: ignore[assignment]  # likewise
-    first *= _C2
-    first ^= _SKETCH_SEED
-    first ^= 8
-    second = _SKETCH_SEED ^ 8
-    first += second
-    other = first + second
-    return (mixed(first) + mixed(other)) >> 1  # type: ignore[return-value]  # likewise
-
-
 class Sketch:
-    """A theta sketch of hashes. DataSketches accepts one value at a time, so values that it would discard are
-    filtered out before, by the same hash.
+    """A bottom-k sketch: the `2**bits` smallest of the values' hashes, each mixed. Their number, divided by the share
+    of the hash space below the next one, estimates the number of distinct values.
 
-    Source: Dasgupta, Lang, Rhodes and Thaler, "A Framework for Estimating Stream Expression Cardinalities" (2016).
+    Source: Beyer, Haas, Reinwald, Sismanis and Gemulla, "On Synopses for Distinct-Value Estimation under Multiset
+    Operations" (2007).
     """
 
     def __init__(self, bits: int) -> None:
-        self._sketch = datasketches.update_theta_sketch(bits)
+        self._most = 1 << bits
+        self._hashes = np.empty(0, np.uint64)
+        self._limit = ALL_HASHES
 
     def add(self, hashes: Hashes) -> None:
         """Add values."""
-        kept = hashes[sketch_hashes(hashes) < np.uint64(self._sketch.theta64)]
-        for value in np.unique(kept).view(np.int64).tolist():
-            self._sketch.update(value)
+        smaller = mixed(hashes)
+        smaller = smaller[smaller < self._limit]
+        if not len(smaller):
+            return
+        self._hashes, self._limit = smallest(np.concatenate([self._hashes, smaller]), self._limit, self._most)
 
     def packed(self) -> bytes:
-        """The sketch's bytes."""
-        return bytes(self._sketch.compact().serialize())
+        """The limit below which the sketch has all hashes, and the hashes in ascending order."""
+        return bytes(np.append(self._limit, self._hashes).tobytes())
+
+
+def smallest(hashes: Hashes, limit: np.uint64, most: int) -> tuple[Hashes, np.uint64]:
+    """The up to `most` smallest distinct hashes, and the limit below which there are no others."""
+    distinct = np.unique(hashes)
+    return (distinct, limit) if len(distinct) <= most else (distinct[:most], distinct[most])
 
 
 class ValueSample:
@@ -203,7 +194,7 @@ class ValueSample:
         self._most = most
         self._salt = np.uint64(seed & (1 << 64) - 1)
         self._kept: dict[int, object] = {}
-        self._limit = np.uint64((1 << 64) - 1)
+        self._limit = ALL_HASHES
 
     def add(self, hashes: Hashes, key: Callable[[int], object]) -> None:
         """Add values. `key` returns the value at a position."""

@@ -104,7 +104,7 @@ class UnitSample:
     unit: int
     typed: Column
     sketch: bytes
-    """A theta sketch of the values' hashes, as DataSketches serializes it."""
+    """A bottom-k sketch of the values' hashes: the limit below which it has all of them, then the hashes."""
     filter_bytes: tuple[int, ...]
     """Bitset bytes of the new filters of all row groups, for each rate."""
     filter_fpp: tuple[float, ...]

@@ -6,14 +6,13 @@ import math
 import random
 from typing import Final
 
-import datasketches
 import numpy as np
 import pytest
 
 from bloomcli.advice.column_metadata import Coverage, Range
 from bloomcli.advice.distinct import UnitSketch, distinct
 from bloomcli.advice.statistics import SampleSize, beta_quantile, clopper_pearson, incomplete_beta, ratio, t_quantile
-from bloomcli.commands.advise import Sketch, ValueSample, mixed, sketch_hashes
+from bloomcli.commands.advise import Sketch, ValueSample, mixed
 
 ONE: Final = SampleSize(1, 1)
 
@@ -98,20 +97,34 @@ def test_coverage_counts_the_ranges_that_contain_a_value() -> None:
             assert (least[at], most[at]) == (min(inside), max(inside))
 
 
-def test_a_sketch_has_the_hashes_that_one_update_a_value_results_in() -> None:
+def test_a_sketch_has_the_smallest_hashes_whatever_the_order_and_the_batches() -> None:
     values = np.random.default_rng(1).integers(0, 1 << 64, 30_000, np.uint64)
-    ours, theirs = Sketch(8), datasketches.update_theta_sketch(8)
-    for part in np.split(values, 10):
-        ours.add(part)
-    for value in values.view(np.int64).tolist():
-        theirs.update(value)
-    found = datasketches.compact_theta_sketch.deserialize(ours.packed())
-    least = min(found.theta64, theirs.theta64)  # where a sketch is cut depends on the order
-    assert {h for h in found if h < least} == {h for h in theirs.compact() if h < least}
-    assert found.get_lower_bound(2) <= len(values) <= found.get_upper_bound(2)
-    one = datasketches.update_theta_sketch(8)
-    one.update(int(values.view(np.int64)[0]))
-    assert list(one.compact()) == sketch_hashes(values[:1]).tolist()
+    sketch, exact = Sketch(8), Sketch(15)
+    for part in np.split(np.concatenate([values, values[:3000]]), 11):
+        sketch.add(part)
+        exact.add(part[::-1])
+    found, every = UnitSketch.unpacked(sketch.packed(), 0), UnitSketch.unpacked(exact.packed(), 0)
+    in_order = np.sort(mixed(values))
+    assert np.array_equal(found.hashes, in_order[:256])
+    assert found.limit == in_order[256]
+    assert np.array_equal(every.hashes, in_order)
+    assert every.distinct == len(values)
+
+
+def test_the_estimates_of_sketches_have_no_bias_and_their_bounds_cover_the_truth() -> None:
+    estimates = []
+    for seed in range(300):
+        values = np.random.default_rng(seed).integers(0, 1 << 64, 20_000, np.uint64)
+        sketches = []
+        for part in (values[:300], values[:12_000], values[8000:]):
+            sketch = Sketch(8)
+            sketch.add(part)
+            sketches.append(UnitSketch.unpacked(sketch.packed(), len(part)))
+        found = distinct(sketches, 3, 24_300)
+        assert found.low <= len(values) <= found.high
+        estimates.append(found.estimate / len(values))
+    assert np.mean(estimates) == pytest.approx(1, abs=4 * np.std(estimates) / math.sqrt(300))
+    assert np.std(estimates) < 1 / math.sqrt(256)
 
 
 @pytest.mark.slow
@@ -149,7 +162,7 @@ def test_distinct_values_of_all_units_lie_within_the_interval(kind: str) -> None
     for unit in sets:
         sketch = Sketch(11)
         sketch.add(mixed(unit))
-        sketches.append(UnitSketch(sketch.packed(), 1000))
+        sketches.append(UnitSketch.unpacked(sketch.packed(), 1000))
     hits = 0
     for seed in range(100):
         drawn = np.random.default_rng(seed).choice(60, 12, replace=False)
