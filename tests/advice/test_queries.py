@@ -439,6 +439,7 @@ class TestWholeWorkloads:
             "TraficSourceID": {"-1": 1, "6": 1}, "DontCountHits": {"0": 1}, "IsRefresh": {"0": 1},
         }  # fmt: skip
 
+    @pytest.mark.slow
     def test_a_log_of_thousands_of_statements_is_read(self, read: Reads) -> None:
         log = read(mixed_log(2000), "duckdb", ["lineitem"], TPCH_COLUMNS["lineitem"].split())
         assert (log.statements, log.unreadable) == (2000, 0)

@@ -111,6 +111,7 @@ def test_a_sketch_has_the_smallest_hashes_whatever_the_order_and_the_batches() -
     assert every.distinct == len(values)
 
 
+@pytest.mark.slow
 def test_the_estimates_of_sketches_have_no_bias_and_their_bounds_cover_the_truth() -> None:
     estimates = []
     for seed in range(300):

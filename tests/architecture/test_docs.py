@@ -215,6 +215,7 @@ def test_readme_s_example_can_be_taken_back(tmp_path: Path) -> None:
     assert file.read_bytes() == original, "bit for bit"
 
 
+@pytest.mark.slow
 def test_readme_s_picture_is_current() -> None:
     from tools import picture
 

@@ -55,6 +55,7 @@ def bytes_read(path: Path, column: str, value: str) -> int:
     return found.report.bytes_read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("column", "value"), [("id", "31234"), ("city", "city 00077")])
 def test_the_bytes_that_a_page_index_saves_are_those_that_find_saves(path: Path, column: str, value: str) -> None:
     gain = advised(path)[1][column].page_index
@@ -67,6 +68,7 @@ def test_the_bytes_that_a_page_index_saves_are_those_that_find_saves(path: Path,
     assert before - after == pytest.approx(gain.bytes - gain.with_index, rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_command_that_advise_gives_adds_the_page_indexes(path: Path, bloom: Bloom) -> None:
     report, columns = advised(path)
     assert report.page_index_command == f"bloom repair {path} --add page-index --columns id,city --in-place"

@@ -136,6 +136,7 @@ def test_inspect_as_csv_has_a_row_a_file(bloom: Bloom, lake: Path) -> None:
     assert {r["status"] for r in rows} == {"done"}
 
 
+@pytest.mark.slow
 def test_add_mirrors_a_dataset_and_can_be_started_again(bloom: Bloom, tmp_path: Path) -> None:
     lake, out = datasets.mixed(tmp_path / "lake"), tmp_path / "out"
     arguments = ("add", lake, "-c", "id", "-o", out, "-j", 2, "-f", "json")

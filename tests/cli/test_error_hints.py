@@ -205,6 +205,7 @@ def hint_texts() -> frozenset[str]:
     return frozenset(texts)
 
 
+@pytest.mark.slow
 def test_every_command_line_in_a_hint_is_tried_or_says_why_it_is_not() -> None:
     verbs = "|".join([*COMMANDS, "…", "--"])
     found = {text for text in hint_texts() if re.search(rf"`bloom (?:{verbs})|^bloom (?:{verbs})", text)}
@@ -306,6 +307,7 @@ def test_every_hint_to_add_an_option_is_tried() -> None:
     assert {text for text in hint_texts() if text.startswith("add --")} == ADDED.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [text for text, (line, _) in ADDED.items() if line != SPARK])
 @pytest.mark.usefixtures("folder")
 def test_the_option_in_a_hint_is_what_the_command_lacks(bloom: Bloom, text: str) -> None:

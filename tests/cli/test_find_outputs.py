@@ -43,6 +43,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda n: n.name)
 def test_a_run_that_is_stopped_leaves_no_file(file: Path, tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "out"

@@ -110,6 +110,7 @@ def test_an_output_that_names_a_directory_is_no_file_to_write(bloom: Bloom, tmp_
     assert (tmp_path / "d" / "new" / "a.parquet").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_of_a_file_and_links_to_it_the_file_is_changed_and_the_links_are_reported(
     bloom: Bloom, tmp_path: Path, jobs: int

@@ -239,6 +239,7 @@ q >= 'ü' and q is not null
 """.strip().splitlines()
 
 
+@pytest.mark.slow
 def test_files_with_rows_that_meet_a_condition_are_never_left_out(tmp_path: Path) -> None:
     chance = random.Random(5)
     kinds = {"n": pa.int64(), "t": pa.string(), "f": pa.float64(), "d": pa.date32(), "m": pa.decimal128(9, 2),
@@ -382,6 +383,7 @@ def read_all(path: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_wrong_metadata_of_any_form_are_errors_and_never_bugs(table: str, tmp_path: Path) -> None:
     log = Path(table) / "_delta_log"
     results = set()

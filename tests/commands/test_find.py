@@ -81,6 +81,7 @@ def test_a_limit_ends_the_search(lake: Path) -> None:
     assert found.report.files < FILES
 
 
+@pytest.mark.slow
 def test_many_values_are_looked_up_in_batches_with_the_same_rows(lake: Path) -> None:
     wanted = list(range(0, 100_000, 3))
     found = bloomcli.find(lake, pa.array(wanted), column="id", select=["id"])

@@ -208,6 +208,7 @@ def test_a_text_that_is_no_value_is_met_once_and_named_for_each_file(
     assert converted == [601]
 
 
+@pytest.mark.slow
 def test_a_stop_ends_the_conversion_of_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C waited for millions of decimals to be converted: 35 seconds for 5 million."""
     stop, parsed = Stop(), []

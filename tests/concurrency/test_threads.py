@@ -113,6 +113,7 @@ def test_a_pool_closes_wherever_a_signal_interrupts_the_submitting_thread() -> N
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "600\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pause", [0.0, 0.001])
 def test_a_thread_that_starts_late_and_the_waiting_thread_share_the_work(
     pause: float, monkeypatch: pytest.MonkeyPatch
@@ -155,6 +156,7 @@ assert not output._bars().live.auto_refresh
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", STARTING.values(), ids=STARTING)
 def test_a_thread_for_which_no_memory_is_left_is_not_waited_for(program: str) -> None:
     """Such a thread ends before it says that it has started, as one does that never runs."""

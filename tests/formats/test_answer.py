@@ -273,6 +273,7 @@ def imports_in(path: Path) -> Iterator[str]:
             yield f"{modules[node.value.id]}.{node.attr}"
 
 
+@pytest.mark.slow
 def test_only_the_module_that_decides_makes_answers() -> None:
     """A format that has neither `Answer` nor `Presence` can't call a value absent."""
     decisive = {"bloomcli.formats.answer.Answer", "bloomcli.model.file.Presence"}

@@ -65,6 +65,7 @@ def test_the_pages_and_indexes_of_every_column_are_listed_within_the_limits(path
 # --- the limits hold
 
 
+@pytest.mark.slow
 def test_a_command_beyond_its_memory_is_reported(tmp_path: Path) -> None:
     add = ["add", HOSTILE / "bomb-deltab_26.parquet", "-c", "*", "-o", tmp_path / "out"]
     assert "more than 33554432 different values" in run(*add).errors

@@ -192,6 +192,7 @@ def lake(tmp_path: Path, toy_file: Callable[[Path, int], Path]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_dataset_is_changed_and_checked_by_local_processes(lake: Path, bloom: Bloom) -> None:
     """add, inspect, probe, validate, fold and remove on the lake; in the end every file has its original bytes."""
     before = {path: path.read_bytes() for path in lake.rglob("*.toy")}

@@ -66,6 +66,7 @@ def test_values_between_bounds_are_those_that_compare_with_them(column: Column, 
                 assert found.within(positions, low_key, high_key).to_pylist() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("column", [INT64, INT32, TEXT, DOUBLE])
 def test_filters_of_both_sides_leave_all_values_that_are_equal_and_few_others(column: Column, count: int) -> None:

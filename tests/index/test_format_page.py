@@ -147,6 +147,7 @@ def test_pyiceberg_lists_the_blobs_and_reads_them(index: Path) -> None:
         assert facts.rows == sum(sum(file.rows) for file in ours.files)
 
 
+@pytest.mark.slow
 def test_values_of_orc_and_mosaic_files_are_hashed_as_the_page_says(tmp_path: Path) -> None:
     import pyorc
     from support import mosaicfiles

@@ -77,6 +77,7 @@ def windows_of(size: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     units=UNITS, seed=st.integers(0, 1 << 30), fpp=st.sampled_from([0.001, 0.01, 0.3]), window=st.integers(0, 1 << 18)
@@ -129,6 +130,7 @@ def test_an_updated_index_answers_as_the_filters_of_the_files_that_are_left(
             assert {file.path for file in index.files} >= {name for name, _ in given}
 
 
+@pytest.mark.slow
 def test_an_update_of_everything_gives_the_answers_of_a_build_anew(tmp_path: Path) -> None:
     rng = random.Random(1)
     units = [(ChunkState.FILTER, 64, 30)] * 300
@@ -281,6 +283,7 @@ def test_row_groups_that_are_always_possible_are_given_once_beside_those_of_filt
         assert len(anything) == len({unit[1:] for unit in every})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 4095, 4096, 4097, 9000])
 def test_every_number_of_hashes_is_looked_up(count: int, tmp_path: Path) -> None:
     rng, path = random.Random(8), tmp_path / "index"
@@ -371,6 +374,7 @@ def test_the_store_of_an_index_is_that_of_its_path(tmp_path: Path) -> None:
         assert Index(source).paths == (COLUMN,)
 
 
+@pytest.mark.slow
 def test_threads_may_look_values_up_at_once(tmp_path: Path) -> None:
     rng, path = random.Random(12), tmp_path / "index"
     with IndexWriter([COLUMN], fpp=0.01) as writer:

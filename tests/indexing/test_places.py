@@ -18,6 +18,7 @@ from support.stores import Place
 import bloomcli
 
 
+@pytest.mark.slow
 def test_an_index_in_a_store_and_a_lake_of_this_machine_and_the_other_way_round(place: Place, tmp_path: Path) -> None:
     local = tmp_path / "lake"
     local.mkdir()
@@ -35,6 +36,7 @@ def test_an_index_in_a_store_and_a_lake_of_this_machine_and_the_other_way_round(
     assert same_rows([str(local), place.path("lake")], [150], str(tmp_path / "both.idx")).rows == 2
 
 
+@pytest.mark.slow
 def test_orc_files_in_a_store_are_indexed_and_found(place: Place, tmp_path: Path) -> None:
     for at in range(2):
         path = tmp_path / f"{at}.orc"

@@ -461,6 +461,7 @@ def test_files_that_lost_a_filter_or_whose_filter_got_worse_no_longer_pass(tmp_p
     assert found == {**{str(path): {"filter-required"} for path in lost}, str(worse): {"filter-fpp"}}
 
 
+@pytest.mark.slow
 def test_every_fixture_meets_what_is_asked_of_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that it fails only by the reported findings."""
     monkeypatch.chdir(ROOT)

@@ -90,6 +90,7 @@ def reports(odd: Path) -> dict[str, Any]:
     return {type(report).__name__: report for report in (*found, reachable)}
 
 
+@pytest.mark.slow
 def test_every_report_of_a_command_is_shown(reports: dict[str, Any]) -> None:
     kinds = [*json_report.DOCUMENTS.values(), ValidateReport]
     assert reports.keys() == {kind.__name__ for kind in kinds if kind is not FilterDump}

@@ -170,6 +170,7 @@ def test_frequent_values_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert (present.rows_without, present.rows_with) == (rows + 1, rows + 1), reader.reader
 
 
+@pytest.mark.slow
 def test_a_reader_that_is_not_installed_is_a_row_and_none_at_all_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,6 +377,7 @@ def test_a_file_of_a_dataset_that_cannot_be_tried_is_named(tmp_path: Path) -> No
         trial(bad, "id", readers=["pyarrow"])
 
 
+@pytest.mark.slow
 def test_objects_are_copied_to_this_machine_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     monkeypatch.setitem(registry.known_stores(), SCHEME, store)

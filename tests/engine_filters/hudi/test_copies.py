@@ -163,6 +163,7 @@ def test_copies_that_cannot_be_read_are_a_note(table: Path, monkeypatch: pytest.
     assert [rule for rule, _ in findings(table)] == ["filter-not-checked"]
 
 
+@pytest.mark.slow
 def test_a_damaged_copy_is_a_finding_and_never_another_error(table: Path) -> None:
     for at in range(6, len(DATA), 211):
         put(table, LOG, DATA[:at])

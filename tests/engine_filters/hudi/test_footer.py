@@ -312,6 +312,7 @@ def test_a_missing_key_is_named_and_only_the_row_groups_of_a_sample_are_read(tmp
     assert read.values_checked in {100, 200}
 
 
+@pytest.mark.slow
 def test_advise_says_what_a_right_number_of_keys_saves(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         base_file(tmp_path / f"{name}.parquet", sound(simple(KEYS, 2_587_966, 30)))

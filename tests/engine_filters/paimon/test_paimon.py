@@ -249,6 +249,7 @@ def test_an_index_file_that_cannot_be_opened_is_a_note_and_nothing_is_ruled_out(
     assert bloomcli.probe(path, ["keyé 1"], column="text").totals[0].answer is not Presence.ABSENT
 
 
+@pytest.mark.slow
 def test_every_form_of_the_report_has_the_filters(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = data_file(tables, "parquet")
     page = tables / "page.html"
@@ -266,6 +267,7 @@ def test_every_form_of_the_report_has_the_filters(tables: Path, capsys: pytest.C
         assert shown in page.read_text()
 
 
+@pytest.mark.slow
 def test_reports_on_a_folder_count_the_filters_of_each_column(
     tables: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -280,6 +282,7 @@ def test_reports_on_a_folder_count_the_filters_of_each_column(
         bloomcli.dump(data_file(tables, "parquet"))
 
 
+@pytest.mark.slow
 def test_a_dry_run_on_a_folder_skips_a_file_whose_filters_stay(tables: Path) -> None:
     path = str(data_file(tables, "parquet"))
     (row,) = (one for one in bloomcli.fold(tables / "parquet", dry_run=True).rows if one.path == path)
@@ -543,6 +546,7 @@ def test_a_glob_leaves_out_columns_without_a_filter(tables: Path) -> None:
     assert [change.column for change in report.changes] == ["text", "tiny"]
 
 
+@pytest.mark.slow
 def test_a_directory_s_index_files_are_folded(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(["fold", str(tables / "large"), "--in-place", "--format", "json"])
     assert (code, index_of(data_file(tables, "large")).stat().st_size < 1000) == (0, True), capsys.readouterr().out
@@ -611,6 +615,7 @@ def test_without_fastavro_the_report_says_what_is_missing(tables: Path, monkeypa
     assert (found.id, "pip install" in str(found.hint)) == ("filter-not-checked", True)
 
 
+@pytest.mark.slow
 def test_damaged_metadata_of_the_table_end_in_findings_and_never_in_another_exception(tables: Path) -> None:
     """Flips bytes of the index file, the manifests, the schema and the snapshot."""
     dice = random.Random(36)

@@ -31,6 +31,7 @@ def _hash(text: str) -> int:
     return orcfiles.text_hash(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("threshold", "compression"), [(DIRECT, "uncompressed"), (DICTIONARY, "zlib")])
 def test_strings_that_are_too_long_to_be_read_together_are_hashed_shown_and_found(
     tmp_path: Path, threshold: float, compression: str

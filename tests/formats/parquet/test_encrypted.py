@@ -172,6 +172,7 @@ def test_page_headers_with_fields_in_any_order_are_read(
     assert (problem or "()") in str(rows.report.errors)
 
 
+@pytest.mark.slow
 def test_many_files_in_several_processes_and_an_index(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     lake.mkdir()
@@ -252,6 +253,7 @@ def test_inspect_names_add_only_where_the_keys_suffice_for_it(capfd: pytest.Capt
         assert ("`bloom add FILE" in shown) is bool(flags), shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["no footer key", "another name of the key", "no keys"])
 def test_what_rests_on_a_footer_that_is_not_verified_says_so(
     change: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -435,6 +437,7 @@ def places(name: str) -> list[tuple[int, int]]:
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["java_columns_gcm", "java_columns_gcm_plaintext_footer", "java_columns_ctr"])
 def test_swapped_modules_are_refused(name: str, tmp_path: Path) -> None:
     """Two pieces of the same length and kind, of two row groups or columns: only the AAD tells them apart."""
@@ -455,6 +458,7 @@ def test_swapped_modules_are_refused(name: str, tmp_path: Path) -> None:
     assert swapped >= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_any_changed_byte_is_an_error_and_no_answer(name: str, tmp_path: Path) -> None:
     """With AES-GCM every byte of a module and of the footer is authentic. Pages under AES-CTR aren't."""
@@ -719,6 +723,7 @@ def leaks(found: dict[str, bytes]) -> set[str]:
     return {name for name, data in found.items() if any(form in data for form in forms)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", LINES)
 def test_no_command_shows_a_key(command: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     found = outputs(command, tmp_path, capfdbinary)

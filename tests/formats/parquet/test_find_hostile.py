@@ -373,6 +373,7 @@ def test_each_page_of_a_column_takes_the_same_work_however_many_pages_there_are(
     assert searched(800) < 3 * searched(400)
 
 
+@pytest.mark.slow
 def test_each_row_group_with_matches_takes_the_same_work_however_many_there_are(tmp_path: Path) -> None:
     def searched(row_groups: int) -> int:
         path = tmp_path / f"{row_groups}.parquet"

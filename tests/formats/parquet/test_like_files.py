@@ -185,6 +185,7 @@ def test_a_filter_without_its_own_minimum_rules_nothing_out(path: Path) -> None:
     assert answer_of(filter_lookup, path) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"write_page_checksum": True, "compression": "snappy"}])
 def test_a_damaged_copy_whose_column_is_decoded_at_once_is_ruled_out_only_where_opening_it_finds_nothing(
     options: dict[str, Any], tmp_path: Path, pytestconfig: pytest.Config

@@ -97,6 +97,7 @@ def expected(values: list[str], column: str) -> list[tuple[int, str | None]]:
 SEARCHES: Final = [("id", ["17", "3999"]), ("word", ["word003", "word049"]), ("list.list.element", ["39"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dictionary_offset", [None, 0, -1], ids=["none", "zero", "the data page's"])
 @pytest.mark.parametrize(
     ("index", "version", "typed"),

@@ -119,6 +119,7 @@ def test_a_hundred_continues_without_an_end_are_an_error_that_names_the_server(
     assert all(request.received <= _IN_BUFFERS for request in recorded)
 
 
+@pytest.mark.slow
 def test_a_byte_at_a_time_is_too_slow(
     pauses: list[float], proxy: tuple[Proxy, HttpPlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:

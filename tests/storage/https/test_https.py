@@ -171,6 +171,7 @@ def test_a_uri_without_a_host_is_a_usage_error(place: HttpPlace, uri: str) -> No
         place.store.open(uri)
 
 
+@pytest.mark.slow
 def test_a_refused_connection_and_missing_tls_are_reported(place: HttpPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnreadableError, match="the connection was refused") as caught:
         place.store.open("http://127.0.0.1:1/data.bin")

@@ -345,6 +345,7 @@ def test_a_sweep_finds_the_file_of_a_long_name(file: Path) -> None:
     assert len(names(long.parent)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", ["checksums", "no exchange", "no exchange after all"])
 def test_a_lock_that_another_process_holds_is_an_error_that_names_the_file(
     file: Path, monkeypatch: pytest.MonkeyPatch, why: str

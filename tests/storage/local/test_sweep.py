@@ -104,6 +104,7 @@ def test_a_file_that_a_sweep_has_locked_is_made_again(tmp_path: Path, monkeypatc
         assert names(tmp_path) == {made.path.name}
 
 
+@pytest.mark.slow
 def test_writers_never_lose_their_files_to_a_concurrent_sweep(tmp_path: Path) -> None:
     program = (
         "import sys\n"
@@ -224,6 +225,7 @@ def test_directories_and_links_of_that_name_do_no_harm(tmp_path: Path) -> None:
     assert not sweep(tmp_path / "nowhere").removed
 
 
+@pytest.mark.slow
 def test_a_run_sweeps_where_it_writes_and_nowhere_else(tmp_path: Path) -> None:
     lake, out = datasets.plain(tmp_path / "lake", 4), tmp_path / "out"
     folders = sorted({p.parent for p in lake.rglob("*.parquet")})

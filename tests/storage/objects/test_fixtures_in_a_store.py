@@ -69,6 +69,7 @@ def column_of(path: Path) -> str | None:
     return next((change.column for change in report.changes if change.reason is None), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_commands_say_the_same(client: MemoryClient, path: Path, tmp_path: Path) -> None:
     here = tmp_path / "file"

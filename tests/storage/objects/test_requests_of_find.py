@@ -137,6 +137,7 @@ def test_a_row_group_of_a_false_positive_costs_no_more_than_a_request(client: Me
     assert found.report.bytes_downloaded < TAIL_BYTES + column + 10 * GAP_BYTES + 100_000
 
 
+@pytest.mark.slow
 def test_files_that_may_have_a_value_take_the_requests_of_probe(client: MemoryClient) -> None:
     data = table(100_000, 3)
     file = encoded(data, 10_000, blooms={"ndv": 50_000, "fpp": 0.001}, dictionary=False)

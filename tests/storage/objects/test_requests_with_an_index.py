@@ -181,6 +181,7 @@ def test_rows_that_are_only_counted_or_limited_take_a_request(client: MemoryClie
     assert len(gets(client)) == 2
 
 
+@pytest.mark.slow
 def test_nested_columns_nulls_and_dictionaries_give_the_same_rows(client: MemoryClient, tmp_path: Path) -> None:
     count = GROUPS * ROWS
     rng = np.random.default_rng(1)
@@ -314,6 +315,7 @@ def test_a_file_whose_statistics_lie_is_opened_and_its_rows_are_found(client: Me
     assert [row["row"] for row in rows] == [ROWS]
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_the_ends_is_an_error_that_names_the_index(client: MemoryClient, tmp_path: Path) -> None:
     data = table()
     client.store(URI, encoded(data))
