@@ -345,5 +345,5 @@ def _check_names(file: FilterFile, names: Sequence[str], policy: Policy) -> None
         raise UnknownColumn(
             f"{_title(policy)} requires a filter on column {name!r}, which the file doesn't have",
             path=file.source.path,
-            hint=similar or "--columns names columns of the file",
+            hint=similar or "correct the policy, or name columns of the file with --columns",
         )

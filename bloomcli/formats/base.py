@@ -256,6 +256,8 @@ class Plan(ABC):
 
 
 HINT_REPLACE: Final = replacing()
+LEAVE_OUT: Final = "leave it out of --columns, or out of what the policy requires"
+"""The hint for a column that can't have a filter."""
 
 
 class FilterProblem(CorruptFile):

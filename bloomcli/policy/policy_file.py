@@ -21,7 +21,7 @@ from bloomcli.errors import PolicyError, UnreadableError
 from bloomcli.policy.policy import Policy
 from bloomcli.policy.policy_keys import At, Keys, Problem
 from bloomcli.storage.names import folder_of
-from bloomcli.storage.os_errors import hint, is_file, option_file_error, reason
+from bloomcli.storage.os_errors import hint, is_file, is_link, option_file_error, reason, status
 from bloomcli.storage.registry import read_file
 
 # imported only when a policy is read: every command calls `find`, and mostly there is no policy
@@ -51,7 +51,7 @@ def find(start: str | os.PathLike[str]) -> Path | None:
     here = Path(os.path.abspath(start))  # noqa: PTH100  Path.absolute keeps `..`
     for folder in (here, *here.parents):
         own = folder / NAME
-        if _is_file(own):
+        if _is_file(own, or_broken_link=True):  # its error says more than a file without a policy
             return own
         shared = folder / PYPROJECT
         if _is_file(shared) and _has_table(shared):
@@ -59,9 +59,9 @@ def find(start: str | os.PathLike[str]) -> Path | None:
     return None
 
 
-def _is_file(path: Path) -> bool:
+def _is_file(path: Path, *, or_broken_link: bool = False) -> bool:
     try:
-        return is_file(path)
+        return is_file(path) or (or_broken_link and status(path) is None and is_link(path))
     except UnreadableError as error:
         if isinstance(error.__cause__, PermissionError):
             return False  # a parent directory without search permission belongs to somebody else

@@ -117,6 +117,11 @@ def test_without_columns_and_without_requirements_nothing_can_be_added(bloom: Bl
     done = bloom("add", plain, "--policy", empty, "-n")
     assert done.code == 2
     assert "requires a filter on column 'nope', which the file doesn't have" in done.err
+    assert "hint: correct the policy, or name columns of the file with --columns" in done.err
+    empty.write_text('require = ["ok"]\n')
+    done = bloom("add", plain, "--policy", empty, "-n")
+    assert "column ok is BOOLEAN" in done.err
+    assert "or out of what the policy requires" in done.err
 
 
 def test_the_hints_of_the_gate_run_as_they_are_until_it_passes(bloom: Bloom, lake: Path, tmp_path: Path) -> None:

@@ -461,6 +461,17 @@ def test_the_nearest_policy_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert find("..") == tmp_path / "a" / "bloom.toml"
 
 
+def test_a_link_to_a_policy_that_is_gone_is_an_error_and_not_the_lack_of_a_policy(tmp_path: Path) -> None:
+    (tmp_path / "bloom.toml").symlink_to(tmp_path / "gone.toml")
+    inner = tmp_path / "a"
+    inner.mkdir()
+    assert find(inner) == tmp_path / "bloom.toml"
+    with pytest.raises(PolicyError, match="no such file"):
+        load(tmp_path / "bloom.toml")
+    (tmp_path / "gone.toml").write_text("max-fpp = 0.5\n")
+    assert load(find(inner) or "").path == str(tmp_path / "bloom.toml")
+
+
 def test_no_policy_is_found_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'bloom'\n")
     above = find(tmp_path.parent)

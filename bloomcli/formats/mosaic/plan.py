@@ -18,7 +18,7 @@ from typing import Final
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import ChangeResult, Plan, Tick
+from bloomcli.formats.base import LEAVE_OUT, ChangeResult, Plan, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.mosaic import decoder, dictionary, values
 from bloomcli.formats.mosaic.bloom_filter import HEADER_BOUND, Filters, unfilterable
@@ -257,7 +257,7 @@ def _refuse(filters: Filters, columns: Sequence[Column], rule: SizeRule) -> None
                 f"column {mosaic.name} is {reason}",
                 path=filters.source.path,
                 field=f"schema.columns[{mosaic.index}]",
-                hint="leave it out of --columns",
+                hint=LEAVE_OUT,
             )
     if not rule.options.get(DRAFT.name):
         raise UsageError(

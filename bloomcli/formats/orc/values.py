@@ -30,6 +30,7 @@ from typing import Final, Generic, Self, TypeVar
 from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.base import LEAVE_OUT
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Encoding, Footer, StripeFooter
@@ -118,7 +119,7 @@ class ColumnStreams:
             raise UnsupportedError(
                 f"column {self.orc.label} can't be read: {why_zone_unknown(self._stripe, self.orc)}",
                 **self._footer.place(self._stripe.stripe, ".footer.writerTimezone"),
-                hint="leave it out of --columns; where time zone data are missing, `pip install tzdata` brings them",
+                hint=f"{LEAVE_OUT}; where time zone data are missing, `pip install tzdata` brings them",
             )
         return zone
 

@@ -20,7 +20,7 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, FilterExists, KeyMissing, NoValues, UsageError, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import ChangeResult, Plan, Tick
+from bloomcli.formats.base import LEAVE_OUT, ChangeResult, Plan, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import sealing, splice, values
@@ -607,7 +607,7 @@ def _refuse(filters: Filters, columns: Sequence[Column]) -> None:
     refuse_signed(filters.footer)  # checked first: in a signed file, no column can have a filter
     for column in columns:
         if (reason := unfilterable(column)) is not None:
-            raise UsageError(f"column {column.path} is {reason}", path=path, hint="leave it out of --columns")
+            raise UsageError(f"column {column.path} is {reason}", path=path, hint=LEAVE_OUT)
 
 
 def _chosen(filters: Filters, columns: Sequence[Column], *, replace: bool, missing: bool) -> Iterator[ColumnChunk]:
