@@ -468,7 +468,7 @@ def values_in(filters: Filters, chunk: ColumnChunk, stop: Stop) -> int | None:
     try:
         some = replace(chunk, num_values=max(chunk.num_values, 1))  # where the chunk lies is checked only then
         reader = ChunkReader(filters.source, some, filters.footer.start, HEADER_WINDOW, stop)
-        return sum(count for _, count in data_pages(reader, counted_here=True))
+        return sum(page.header.num_values for page in data_pages(reader, counted_here=True))
     except CorruptFile:
         return None
 
