@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
@@ -165,29 +165,12 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
         return num_bytes.to_bytes(4, "little") + bytes(8)
     if variant == CURRENT:
         return _FIRST + spec.zigzag(num_bytes) + _REST + b"\x00"
-    idl = spec.structures()
-    header = idl.BloomFilterHeader(
-        numBytes=num_bytes,
-        algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
-        hash=idl.BloomFilterHash(XXHASH=idl.Empty()),  # member 1, which was MURMUR3
-    )
-    if variant == PAGE:
-        header = idl.PageHeader(
-            type=idl.PageType.BLOOM_FILTER_PAGE,
-            uncompressed_page_size=num_bytes,
-            compressed_page_size=num_bytes,
-            bloom_filter_page_header=header,
-        )
-    return _encoded(header)
-
-
-def _encoded(structure: Any) -> bytes:
-    from thriftpy2.protocol.compact import TCompactProtocol
-    from thriftpy2.transport import TMemoryBuffer
-
-    out = TMemoryBuffer()
-    structure.write(TCompactProtocol(out))
-    return bytes(out.getvalue())
+    # member 1 of the hashes, which was MURMUR3
+    header = {"numBytes": num_bytes, "algorithm": {"BLOCK": {}}, "hash": {"XXHASH": {}}}
+    if variant == HEADER:
+        return spec.encoded("BloomFilterHeader", header)
+    sizes = {"uncompressed_page_size": num_bytes, "compressed_page_size": num_bytes}
+    return spec.encoded("PageHeader", {"type": "BLOOM_FILTER_PAGE", **sizes, "bloom_filter_page_header": header})
 
 
 def filter_class(variant: str) -> type[SplitBlockFilter]:

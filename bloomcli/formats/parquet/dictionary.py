@@ -61,15 +61,12 @@ def _entries(source: Source, chunk: ColumnChunk, data_end: int, budget: ReadBudg
     if (chunk.dictionary_bytes or 0) > most:
         return None
     reader = ChunkReader(source, chunk, data_end, max(chunk.dictionary_bytes or 0, HEADER_WINDOW), checked=True)
-    at = reader.position
-    header = reader.header()
-    if header.kind != "DICTIONARY_PAGE":
+    stored = reader.page()
+    if not stored.is_dictionary:
         return None
-    packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
-    if max(packed, size) > most or not budget.take(packed + size):
+    if max(stored.packed, stored.size) > most or not budget.take(stored.packed + stored.size):
         return None
-    reader.position = at
-    page = read_page(reader, lambda _: False)
+    page = read_page(stored)
     if page is None or not (chunk.only_dictionary_encoded or _all_encoded(source, chunk, data_end)):
         return None
     dictionary = ChunkHasher(chunk, Stop()).dictionary(page)
@@ -79,9 +76,9 @@ def _entries(source: Source, chunk: ColumnChunk, data_end: int, budget: ReadBudg
 
 
 def _all_encoded(source: Source, chunk: ColumnChunk, data_end: int) -> bool:
-    """Whether all data pages are dictionary-encoded with one dictionary, according to their headers."""
+    """Whether all data pages are dictionary-encoded, according to their headers. Raises CorruptFile."""
     pages = read_pages(source, chunk, data_end, lambda _: True, window=HEADER_WINDOW)
-    for number, page in enumerate(pages):
-        if number > _HEADERS_READ or (number > 0 if page.dictionary else page.encoding not in DICTIONARY_ENCODINGS):
-            return False
-    return True
+    return all(
+        number <= _HEADERS_READ and (page.dictionary or page.encoding in DICTIONARY_ENCODINGS)
+        for number, page in enumerate(pages)
+    )

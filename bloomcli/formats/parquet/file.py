@@ -17,7 +17,7 @@ from bloomcli.formats.answer import Contents, Lookup, ReadBudget, UnitFacts
 from bloomcli.formats.base import FilterBounds, FilterFile, FooterEntry, Plan, Repair
 from bloomcli.formats.keys import Keys
 from bloomcli.formats.located_file import LocatedFile
-from bloomcli.formats.parquet import describe, page_index, sampling, statistics, values
+from bloomcli.formats.parquet import describe, page_index, statistics, values
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import (
     DRAFT_REASON,
@@ -267,7 +267,9 @@ class ParquetFile(LocatedFile):
 
     def page_reads(self, column: Column, unit: int, stop: Stop) -> tuple[int, int] | None:
         """The bytes that a lookup reads without and with a page index."""
-        return sampling.page_reads(self.filters, column, unit, stop)
+        from bloomcli.formats.parquet.repair import page_reads
+
+        return page_reads(self.filters, column, unit, stop)
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
         """A chunk's filter for the lookup of `hashes` hashes, or why it can't be used; see `Filters.usable`."""

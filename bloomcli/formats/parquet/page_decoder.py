@@ -23,14 +23,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.parquet import codecs, page_index, pages, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.encodings import slices, unread
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_index import PagePlace
-from bloomcli.formats.parquet.pages import ChunkReader, can_become, read_page, refuse_encrypted
+from bloomcli.formats.parquet.pages import (
+    ChunkReader,
+    StoredPage,
+    can_become,
+    read_page,
+    refuse_encrypted,
+    stored_pages,
+)
 from bloomcli.formats.parquet.spec import STRUCT, encoded, listed
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
@@ -67,8 +74,6 @@ class RawPage(NamedTuple):
     size: int
     """The decompressed size in bytes."""
     is_dictionary: bool
-    offset: int
-    """The file offset."""
     longest: int
     """The size of the longest value, if values can share bytes; else 0."""
 
@@ -260,7 +265,7 @@ def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[Ch
         source.will_read((place.offset, place.length) for place in places)
         if by_headers or page_index.agree(source, chunk, data_end, places):
             return _some_at_a_time(reader, _from_places(reader, places))
-    pages = _pages(reader)
+    pages = _every_page(reader)
     if chunk.column.max_repetition_level:
         return _whole(reader, pages, rows)
     return _some_at_a_time(reader, _in_order(pages))
@@ -333,56 +338,30 @@ def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[t
     """Yield the chunk's dictionary and these pages."""
     if (extent := page_index.dictionary_extent(reader.chunk, places)) is not None:
         reader.position, reader.window = extent
-        dictionary = _next(reader)
+        dictionary = _raw_page(reader.page())
         if dictionary is not None and dictionary.is_dictionary:
             yield dictionary, (0, 0)
     for place in places:
         reader.position, reader.window = place.offset, place.length
-        page = _next(reader)
+        page = _raw_page(reader.page())
         if page is not None:
             yield page, (place.first_row, place.rows)
 
 
-def _pages(reader: ChunkReader) -> Iterator[RawPage]:
-    """Yield all pages of the chunk. Raises CorruptFile if their number of values differs from the metadata's, or if
-    there are several dictionaries: readers disagree about which one applies."""
-    value_count, most, dictionaries = 0, reader.chunk.num_values, 0
-    end = reader.chunk.data_offset + reader.chunk.compressed_bytes
-    while value_count < most:
-        beyond = reader.position >= end  # old writers' sizes leave a dictionary's header out
-        try:
-            page = _next(reader)
-        except CorruptFile:
-            if beyond:
-                raise reader.fault(f"the pages have {counted(value_count, 'value')}, the metadata {most}") from None
-            raise
-        if page is None:
-            continue
-        dictionaries += page.is_dictionary
-        if dictionaries > 1:
-            raise reader.fault("the chunk has more than one dictionary page", page.offset)
-        value_count += page.values
-        yield page
-    if value_count != most:
-        raise reader.fault(f"the pages have {counted(value_count, 'value')}, the metadata {most}")
+def _every_page(reader: ChunkReader) -> Iterator[RawPage]:
+    """Yield all pages of the chunk. Raises CorruptFile, UnsupportedError."""
+    return (page for page in map(_raw_page, stored_pages(reader)) if page is not None)
 
 
-def _next(reader: ChunkReader) -> RawPage | None:
-    """The page at the reader's position; None for one without values. Raises CorruptFile, UnsupportedError."""
-    at = reader.position
-    header = reader.header()
-    packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
-    reader.room(header.size + packed)
+def _raw_page(stored: StoredPage) -> RawPage | None:
+    """A page with its bytes; None for one without values. Raises CorruptFile, UnsupportedError."""
+    reader, header, at, packed, size = stored.reader, stored.header, stored.at, stored.packed, stored.size
     if header.head_field is None:
-        reader.position += header.size + packed
         return None
     encoding = header.encoding_name()
     if encoding not in spec.ENUMS["Encoding"]:
         raise unread(encoding, header.location)
     count = header.required_of_head("num_values")
-    is_dictionary = header.kind == "DICTIONARY_PAGE"
-    if count < 0 or size < 0 or packed < 0:
-        raise reader.fault("a page of a negative size", at)
     if not can_become(packed, size, reader.chunk):
         raise reader.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", at)
     if max(size, packed) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
@@ -395,22 +374,22 @@ def _next(reader: ChunkReader) -> RawPage | None:
             f"a page of {counted(count, 'value')}; at most {parquet_limits.PAGE_VALUES_MOST} are read",
             "rewrite the file with smaller pages",
         )
-    if not is_dictionary and (encoding == _ALP or (encoding == _DELTA and reader.chunk.wide_deltas)):
-        return _plain(reader, at)
-    data = bytes(reader.take(header.size + packed))
-    longest = pages.longest(reader, header, at)
+    if not stored.is_dictionary and (encoding == _ALP or (encoding == _DELTA and reader.chunk.wide_deltas)):
+        return _plain(stored)
+    data = bytes(reader.bytes_at(at, header.size + packed))
+    longest = pages.longest(stored)
     head = header.head() if header.is_packed and not header.is_compressed else None
     if head is not None:  # Arrow doesn't decompress a page whose header says that it isn't compressed
         fields = {name: head.integer(name) for name in spec.FIELDS[head.name] if name != "is_compressed"}
         sizes = {"uncompressed_page_size": size, "compressed_page_size": packed, "crc": header.crc}
         data = encoded("PageHeader", {"type": header.type, **sizes, header.head_field: fields}) + data[header.size :]
-    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest)
+    return RawPage(data, 0 if stored.is_dictionary else count, size, stored.is_dictionary, longest)
 
 
-def _plain(reader: ChunkReader, at: int) -> RawPage:
-    """The data page at an offset with its values in PLAIN, not compressed. Raises CorruptFile, UnsupportedError."""
-    reader.position = at
-    page = read_page(reader, lambda _: False)
+def _plain(stored: StoredPage) -> RawPage:
+    """A data page with its values in PLAIN, not compressed. Raises CorruptFile, UnsupportedError."""
+    reader, at = stored.reader, stored.at
+    page = read_page(stored)
     assert page is not None  # noqa: S101  it is a data page
     column, nulls = reader.chunk.column, page.num_values - page.non_null
     histogram = page.histogram(column, repetition=True)
@@ -433,7 +412,7 @@ def _plain(reader: ChunkReader, at: int) -> RawPage:
     }
     sizes = {"uncompressed_page_size": len(data), "compressed_page_size": len(data)}
     header = encoded("PageHeader", {"type": "DATA_PAGE_V2", **sizes, "data_page_header_v2": head})
-    return RawPage(header + data, page.num_values, len(data), False, at, _WIDE)
+    return RawPage(header + data, page.num_values, len(data), False, _WIDE)
 
 
 def in_plain(
@@ -457,7 +436,7 @@ def in_plain(
         for key in some:
             reader = ChunkReader(source, footer.chunk(key), footer.start, checked=True)
             chunk_pages = ChunkPages(reader)
-            for page in _pages(reader):
+            for page in _every_page(reader):
                 chunk_pages.add_any(page, footer.row_group(key.row_group).rows)
                 size += len(page.data)
                 if size > parquet_limits.ROWS_FILE_MAX_BYTES:

@@ -25,7 +25,7 @@ from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, data_pages, read_page
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, StoredPage, data_pages, read_page
 from bloomcli.formats.parquet.spec import I32, I64, encoded, zigzag
 from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
 from bloomcli.kernels import ColumnIndex, OffsetIndex
@@ -169,18 +169,17 @@ def pages_in(
     places: list[PagePlace] = []
     first, before = 0, None
     reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW, stop)
-    for at, count in data_pages(reader):
-        after, rows = reader.position, count
-        before = at - chunk.data_offset if before is None else before
+    for stored in data_pages(reader):
+        rows = count = stored.header.num_values
+        before = stored.at - chunk.data_offset if before is None else before
         if chunk.column.max_repetition_level and count:
-            reader.position = at
-            page = read_page(reader, lambda _: False)
+            page = read_page(stored)
             counted_here = None if page is None else page.rows(chunk.column)
             if counted_here is None:
                 return places, None
-            reader.position, rows = after, counted_here
+            rows = counted_here
         if count or empty:
-            places.append(PagePlace(at, after - at, first, rows, before))
+            places.append(PagePlace(stored.at, stored.end - stored.at, first, rows, before))
         first += rows
     return places, first
 
@@ -210,7 +209,7 @@ def agree(source: Source, chunk: ColumnChunk, data_end: int, places: Sequence[Pa
         reader = ChunkReader(source, chunk, data_end)
         for place in places:
             reader.position, reader.window = place.offset, place.length if repeated else HEADER_WINDOW
-            page = read_page(reader, lambda _: not repeated)  # levels are needed of repeated columns only
+            page = read_page(reader.page(), lambda _: not repeated)  # levels are needed of repeated columns only
             if page is None or page.dictionary or page.end != place.offset + place.length:
                 return False
             if page.rows(chunk.column) != place.rows:
@@ -516,15 +515,10 @@ def _headers_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Iterator[
     while reader.position < end or value_count < chunk.num_values:
         at = reader.position
         try:
-            header = reader.header()
-            page = _page_facts(chunk, header, at)
-            packed = header.required("compressed_page_size")
-            reader.position = at + header.size
-            reader.room(packed)
+            page = _page_facts(reader.page())
         except CorruptFile as error:
             yield _damaged(chunk, at, error.reason)
             return
-        reader.position += packed
         if page.kind.startswith("DATA_PAGE"):
             value_count += max(page.values or 0, 0)
         yield page
@@ -536,15 +530,16 @@ def _headers_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Iterator[
         )
 
 
-def _page_facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
+def _page_facts(page: StoredPage) -> PageFacts:
+    header = page.header
     head = header.head()
     return PageFacts(
-        row_group=chunk.row_group,
+        row_group=page.reader.chunk.row_group,
         kind=header.kind,
-        offset=at,
+        offset=page.at,
         header_bytes=header.size,
-        compressed_bytes=header.required("compressed_page_size"),
-        uncompressed_bytes=header.required("uncompressed_page_size"),
+        compressed_bytes=page.packed,
+        uncompressed_bytes=page.size,
         encoding=spec.enum_name("Encoding", header.required_of_head("encoding")) if head is not None else None,
         values=header.required_of_head("num_values") if head is not None else None,
         nulls=head.integer("num_nulls") if head is not None and header.kind == "DATA_PAGE_V2" else None,

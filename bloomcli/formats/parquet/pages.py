@@ -33,6 +33,7 @@ _HEADS: Final = {
     "DATA_PAGE_V2": ("data_page_header_v2", "DataPageHeaderV2"),
     "DICTIONARY_PAGE": ("dictionary_page_header", "DictionaryPageHeader"),
 }
+_DICTIONARY_PAGE: Final = spec.ENUMS["PageType"]["DICTIONARY_PAGE"]
 _DICTIONARY: Final = ("PLAIN", "PLAIN_DICTIONARY")
 """The encodings of a dictionary's entries: the second is its old name."""
 
@@ -260,22 +261,30 @@ class ChunkReader:
             reason, path=self.source.path, offset=self.position if at is None else at, field=self.field, hint=_HINT
         )
 
-    def peek(self, size: int) -> memoryview:
-        """Return up to `size` bytes at the position; fewer at the end of the data."""
-        size = min(size, self.end - self.position)
-        skip = self._skip(size)
+    def bytes_at(self, at: int, size: int) -> memoryview:
+        """Return bytes, all of which are in the file's data."""
+        skip = self._load(at, size)
         return memoryview(self._window)[skip : skip + size]
 
-    def _skip(self, size: int) -> int:
-        """Load at least `size` bytes from the position, and return the position's index in the window."""
-        skip = self.position - self._base
+    def _load(self, at: int, size: int) -> int:
+        """Load at least `size` bytes from an offset on, and return its index in the window."""
+        skip = at - self._base
         if skip < 0 or len(self._window) - skip < size:
-            remaining = self.chunk.data_offset + self.chunk.compressed_bytes - self.position
-            ahead = max(size, min(self.window, remaining, self.end - self.position))
-            self._window = self.source.read_at(self.position, ahead)
-            self._base = self.position
+            remaining = self.chunk.data_offset + self.chunk.compressed_bytes - at
+            self._window = self.source.read_at(at, max(size, min(self.window, remaining, self.end - at)))
+            self._base = at
             skip = 0
         return skip
+
+    def page(self) -> StoredPage:
+        """Read the header of the page at the position, and advance past the page. Raises CorruptFile."""
+        at, header = self.position, self.header()
+        packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
+        self.position += header.size
+        if packed > self.end - self.position:
+            raise self.fault(f"a page of {counted(packed, 'byte')} runs past the file's data")
+        self.position += packed
+        return StoredPage(self, header, at, packed, size)
 
     def header(self) -> PageHeader:
         """Return the page header at the position. Retries with larger windows: statistics can make it long.
@@ -287,7 +296,7 @@ class ChunkReader:
         size = min(rest, HEADER_WINDOW) if self._base <= self.position and rest > 0 else HEADER_WINDOW
         while True:
             room = min(size, self.end - self.position)
-            skip = self._skip(room)
+            skip = self._load(self.position, room)
             try:
                 header = parse(self._window, skip, skip + room)
             except kernels.CompactError as error:
@@ -300,33 +309,92 @@ class ChunkReader:
                     raise self.fault(f"the page header has no {header.head_field}")
                 return header
 
-    def check(self, header: PageHeader, at: int, data: memoryview | None, packed: int) -> None:
-        """Raise BadChecksum if a page doesn't match the checksum in its header, which is at `at`.
 
-        The page's bytes are `data`, or `packed` bytes after the header, which are read for this.
-        """
+class StoredPage(NamedTuple):
+    """A page as it is stored in the file."""
+
+    reader: ChunkReader
+    header: PageHeader
+    at: int
+    """The file offset of the header."""
+    packed: int
+    """The bytes after the header."""
+    size: int
+    """The same bytes, decompressed."""
+    data: memoryview | None = None
+    """The bytes after the header, if they are in memory."""
+    beyond: bool = False
+    """The pages before it have all values that the metadata say."""
+
+    @property
+    def offset(self) -> int:
+        """The file offset after the header."""
+        return self.at + self.header.size
+
+    @property
+    def end(self) -> int:
+        """The file offset after the page."""
+        return self.offset + self.packed
+
+    @property
+    def is_dictionary(self) -> bool:
+        """Whether it is a dictionary page."""
+        return self.header.type == _DICTIONARY_PAGE
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is a data page: not a dictionary, an index page or of an unknown type."""
+        return self.header.head_field is not None and not self.is_dictionary
+
+    def check(self) -> None:
+        """Raise BadChecksum if the page doesn't match the checksum in its header. Reads it if it isn't in memory."""
+        reader, header = self.reader, self.header
         if header.crc is None:
-            self.checked = self.checked and at != self.chunk.data_offset
-        if header.crc is None or not self.checked:
+            reader.checked = reader.checked and self.at != reader.chunk.data_offset
+        if header.crc is None or not reader.checked:
             return
-        crc = 0 if data is None else zlib.crc32(data)
-        for part in () if data is not None else raw_windows(PageBytes(self.source, at + header.size, packed, "", 0)):
-            self.stop.check()
+        crc = 0
+        packed = PageBytes(reader.source, self.offset, self.packed, "", 0)
+        for part in raw_windows(packed) if self.data is None else (self.data,):
+            reader.stop.check()
             crc = zlib.crc32(part, crc)
         if crc != header.crc & 0xFFFFFFFF:
-            raise BadChecksum(BAD_CHECKSUM, path=self.source.path, offset=at, field=self.field, hint=_HINT)
+            raise BadChecksum(BAD_CHECKSUM, path=reader.source.path, offset=self.at, field=reader.field, hint=_HINT)
 
-    def room(self, size: int) -> None:
-        """Raise CorruptFile for a page that runs past the file's data."""
-        if size > self.end - self.position:
-            raise self.fault(f"a page of {counted(size, 'byte')} runs past the file's data")
+    def body(self, skip: int = 0, *, compressed: bool = True) -> AnyBody:
+        """Return the decompressed bytes after the first `skip`."""
+        location = self.header.location
+        codec = self.reader.chunk.codec if compressed and self.packed > skip else "UNCOMPRESSED"
+        size = self.size - skip
+        if codec != "UNCOMPRESSED":
+            self._possible(codec, size, self.packed - skip)
+        elif self.packed != self.size:
+            raise location.fault(f"{counted(self.packed, 'byte')} that aren't compressed can't become {self.size}", 0)
+        if self.data is None:
+            packed = PageBytes(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
+            large = LargeBody(packed, location, self.reader.stop)
+            return large if codecs.streams(codec) else Body(large.whole(), self.reader.stop)
+        data: Buffer = self.data[skip:]
+        if codec != "UNCOMPRESSED":
+            try:
+                data = codecs.decompress(codec, self.data[skip:], size)
+            except codecs.CodecError as error:
+                raise location.fault(f"the page can't be decompressed ({error})", 0) from None
+        return Body(data, self.reader.stop)
 
-    def take(self, size: int) -> memoryview:
-        """Return exactly `size` bytes, and advance past them."""
-        self.room(size)
-        data = self.peek(size)
-        self.position += size
-        return data
+    def _possible(self, codec: str, size: int, packed: int) -> None:
+        location = self.header.location
+        if not codecs.supported(codec):
+            raise location.at("meta_data.codec").unsupported(
+                f"the codec {codec}", "rewrite the file with another codec"
+            )
+        if not can_become(packed, size, self.reader.chunk):
+            raise location.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", 0)
+
+    def head(self, size: int) -> AnyBody:
+        """Return the first bytes, which aren't compressed."""
+        data = None if self.data is None else self.data[:size]
+        return self._replace(packed=size, size=size, data=data).body(compressed=False)
 
 
 def refuse_encrypted(source: Source, chunk: ColumnChunk) -> None:
@@ -338,6 +406,48 @@ def refuse_encrypted(source: Source, chunk: ColumnChunk) -> None:
             field=chunk.key.field,
             hint=chunk.key_hint,
         )
+
+
+def stored_pages(reader: ChunkReader, *, whole: bool = False, counted_here: bool = False) -> Iterator[StoredPage]:
+    """Yield the chunk's pages, of all types, up to the number of values that the metadata say. The reader is after
+    the page; the pages aren't read.
+
+    Args:
+        reader: the reader of the chunk.
+        whole: yield the pages in the chunk after these values, too.
+        counted_here: yield the pages up to the chunk's end, whatever number of values they have.
+
+    Raises:
+        CorruptFile: a header can't be read, a page runs past the file's data, the pages have other numbers of values
+            than the metadata say, or there are several dictionaries: readers disagree about which one applies.
+    """
+    chunk, value_count, dictionaries = reader.chunk, 0, 0
+    end = chunk.data_offset + chunk.compressed_bytes
+    while True:
+        at, complete = reader.position, value_count >= chunk.num_values and not counted_here
+        to_the_end = counted_here or (whole and complete)
+        if at >= end if to_the_end else complete:
+            return
+        reader.stop.check()
+        try:
+            page = reader.page()
+            value_count += page.header.required_of_head("num_values") if page.is_data else 0
+        except CorruptFile:
+            if complete:  # the bytes after the last page aren't a page
+                return
+            if at >= end:  # old writers' sizes leave a dictionary's header out
+                raise _other_count(reader, value_count, at) from None
+            raise
+        dictionaries += page.is_dictionary
+        if dictionaries > 1:
+            raise reader.fault("a second dictionary page", at)
+        if value_count > chunk.num_values and not (complete or counted_here):
+            raise _other_count(reader, value_count, at)
+        yield page._replace(beyond=True) if complete else page
+
+
+def _other_count(reader: ChunkReader, value_count: int, at: int) -> CorruptFile:
+    return reader.fault(f"the pages have {counted(value_count, 'value')}, the metadata {reader.chunk.num_values}", at)
 
 
 def read_pages(
@@ -359,144 +469,58 @@ def read_pages(
     """
     refuse_encrypted(source, chunk)
     reader = ChunkReader(source, chunk, data_end, window, stop, checked=checked)
-    value_count, end = 0, chunk.data_offset + chunk.compressed_bytes
-    while value_count < chunk.num_values or (whole and reader.position < end):
-        reader.stop.check()
-        complete = value_count >= chunk.num_values
+    for stored in stored_pages(reader, whole=whole):
         try:
-            page = read_page(reader, skip)
+            page = read_page(stored, skip)
         except CorruptFile:
-            if complete:  # the bytes after the last page aren't a page
+            if stored.beyond:  # it isn't a page
                 return
             raise
         if page is None:
             continue
         reader.window = HEADER_WINDOW if page.body is None else WINDOW
-        if not page.dictionary:
-            if page.num_values < 0:
-                raise reader.fault("a page with a negative number of values")
-            if not (page.num_values or whole):
-                continue
-            value_count += page.num_values
-            if value_count > chunk.num_values and not complete:
-                raise reader.fault(
-                    f"the pages hold {counted(value_count, 'value')} or more, the metadata says {chunk.num_values}"
-                )
-        yield page
+        if page.dictionary or page.num_values or whole:
+            yield page
 
 
-def data_pages(reader: ChunkReader, *, counted_here: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield the offset and the number of values of each data page, from the headers alone. The reader is after the
-    page. Raises CorruptFile: also for pages that have other numbers of values together than the metadata say, unless
-    the values are `counted_here`: then the pages have to fill the chunk."""
-    chunk, value_count = reader.chunk, 0
-    end = chunk.data_offset + chunk.compressed_bytes
-    while reader.position < end if counted_here else value_count < chunk.num_values:
-        reader.stop.check()
-        at = reader.position
-        if at >= end:
-            raise reader.fault(f"the pages have {counted(value_count, 'value')}, the metadata {chunk.num_values}")
-        header = reader.header()
-        packed = header.required("compressed_page_size")
-        reader.position += header.size
-        reader.room(packed)
-        reader.position += packed
-        if header.kind == "DICTIONARY_PAGE" and at > chunk.data_offset:  # which one applies?
-            raise reader.fault("a second dictionary page", at)
-        if header.kind == "DICTIONARY_PAGE" or header.head_field is None:
-            continue
-        count = header.required_of_head("num_values")
-        value_count += count
-        if count < 0 or (value_count > chunk.num_values and not counted_here) or reader.position > end:
-            raise reader.fault(f"the pages have {counted(value_count, 'value')}, the metadata {chunk.num_values}", at)
-        yield at, count
+def data_pages(reader: ChunkReader, *, counted_here: bool = False) -> Iterator[StoredPage]:
+    """Yield the data pages of `stored_pages`, which have to lie in the chunk, after its dictionary."""
+    chunk = reader.chunk
+    for page in stored_pages(reader, counted_here=counted_here):
+        if page.is_dictionary and page.at > chunk.data_offset:
+            raise reader.fault("a dictionary page after other pages", page.at)
+        if page.end > chunk.data_offset + chunk.compressed_bytes:
+            raise reader.fault("a page runs past the column chunk", page.at)
+        if page.is_data:
+            yield page
 
 
-class _StoredPage(NamedTuple):
-    """A page as stored in the file."""
-
-    reader: ChunkReader
-    location: Location
-    offset: int
-    """The file offset after the header."""
-    packed: int
-    size: int
-    """Decompressed bytes."""
-    data: memoryview | None
-    """The compressed bytes; None for large pages."""
-
-    def body(self, skip: int = 0, *, compressed: bool = True) -> AnyBody:
-        """Return the decompressed bytes after the first `skip`."""
-        codec = self.reader.chunk.codec if compressed and self.packed > skip else "UNCOMPRESSED"
-        size = self.size - skip
-        if codec != "UNCOMPRESSED":
-            self._possible(codec, size, self.packed - skip)
-        elif self.packed != self.size:
-            raise self.location.fault(
-                f"{counted(self.packed, 'byte')} that aren't compressed can't become {self.size}", 0
-            )
-        if self.data is None:
-            packed = PageBytes(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
-            large = LargeBody(packed, self.location, self.reader.stop)
-            return large if codecs.streams(codec) else Body(large.whole(), self.reader.stop)
-        data: Buffer = self.data[skip:]
-        if codec != "UNCOMPRESSED":
-            try:
-                data = codecs.decompress(codec, self.data[skip:], size)
-            except codecs.CodecError as error:
-                raise self.location.fault(f"the page can't be decompressed ({error})", 0) from None
-        return Body(data, self.reader.stop)
-
-    def _possible(self, codec: str, size: int, packed: int) -> None:
-        if not codecs.supported(codec):
-            location = self.location.at("meta_data.codec")
-            raise location.unsupported(f"the codec {codec}", "rewrite the file with another codec")
-        if not can_become(packed, size, self.reader.chunk):
-            raise self.location.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", 0)
-
-    def head(self, size: int) -> AnyBody:
-        """Return the first bytes, which aren't compressed."""
-        data = None if self.data is None else self.data[:size]
-        return self._replace(packed=size, size=size, data=data).body(compressed=False)
-
-
-def read_page(reader: ChunkReader, skip: Callable[[str], bool]) -> Page | None:
-    """Read the next page, and advance past it; None if it is neither a data page nor a dictionary."""
-    at = reader.position
-    header = reader.header()
-    kind = header.kind
-    packed = header.required("compressed_page_size")
-    size = header.required("uncompressed_page_size")
-    reader.position += header.size
+def read_page(stored: StoredPage, skip: Callable[[str], bool] = lambda _: False) -> Page | None:
+    """Read a page, without the values of a data page whose encoding `skip` accepts; None if it is neither a data page
+    nor a dictionary."""
+    header, dictionary = stored.header, stored.is_dictionary
     if header.head_field is None:
-        reader.room(packed)
-        reader.check(header, at, None, packed)
-        reader.position += packed
+        stored.check()
         return None  # index pages and unknown types: skipped, as the specification requires
     encoding = header.encoding_name()
     count = header.required_of_head("num_values")
-    offset = reader.position
-    reader.room(packed)
-    dictionary = kind == "DICTIONARY_PAGE"
     skipped = not dictionary and skip(encoding)
-    large = skipped or max(packed, size) > parquet_limits.PAGE_AT_ONCE_BYTES  # then it is read in windows
-    data = None if large else reader.take(packed)
-    reader.position = offset + packed
-    reader.check(header, at, data, packed)
-    page = Page(dictionary, encoding, count, 0, None, 0, header.location, reader.position)
+    if not skipped and max(stored.packed, stored.size) <= parquet_limits.PAGE_AT_ONCE_BYTES:  # else in windows
+        stored = stored._replace(data=stored.reader.bytes_at(stored.offset, stored.packed))
+    stored.check()
+    page = Page(dictionary, encoding, count, 0, None, 0, header.location, stored.end)
     if skipped:
         return page
-    raw = _StoredPage(reader, header.location, offset, packed, size, data)
     if dictionary:
-        return page._replace(body=raw.body(), non_null=count)
-    return _data_page_v1(page, header, raw) if kind == "DATA_PAGE" else _data_page_v2(page, header, raw)
+        return page._replace(body=stored.body(), non_null=count)
+    return _data_page_v1(page, stored) if header.kind == "DATA_PAGE" else _data_page_v2(page, stored)
 
 
-def _data_page_v1(page: Page, header: PageHeader, raw: _StoredPage) -> Page:
+def _data_page_v1(page: Page, stored: StoredPage) -> Page:
     """The page with its values and levels. The body has repetition levels and definition levels, each after its
     length, and the values."""
-    column, location, count = raw.reader.chunk.column, raw.location, page.num_values
-    body = raw.body()
+    header, location, count = stored.header, page.location, page.num_values
+    column, body = stored.reader.chunk.column, stored.body()
     position = 0
     non_null, definition, repetition = count, None, None
     for highest, field in (
@@ -533,21 +557,22 @@ def _data_page_v1(page: Page, header: PageHeader, raw: _StoredPage) -> Page:
     return page._replace(body=body, start=position, non_null=non_null, levels=definition, repetition=repetition)
 
 
-def _data_page_v2(page: Page, header: PageHeader, raw: _StoredPage) -> Page:
+def _data_page_v2(page: Page, stored: StoredPage) -> Page:
     """The page with its values and levels. Uncompressed levels precede the values; the header has their lengths."""
+    header = stored.header
     repeated = header.required_of_head("repetition_levels_byte_length")
     definition = header.required_of_head("definition_levels_byte_length")
     size = repeated + definition
-    if size > raw.packed or size > raw.size:
-        raise raw.location.fault("the page's levels run past its end", 0)
-    column = raw.reader.chunk.column
+    if size > stored.packed or size > stored.size:
+        raise page.location.fault("the page's levels run past its end", 0)
+    column = stored.reader.chunk.column
     non_null, levels, repetition = page.num_values, None, None
     if column.max_definition_level and definition:
-        levels = Levels(raw.head(size), repeated, size, column.max_definition_level)
-        non_null = levels.number(page.num_values, raw.location)
+        levels = Levels(stored.head(size), repeated, size, column.max_definition_level)
+        non_null = levels.number(page.num_values, page.location)
     if column.max_repetition_level and repeated:
-        repetition = Levels(raw.head(size), 0, repeated, column.max_repetition_level)
-    body = raw.body(size, compressed=header.is_packed)
+        repetition = Levels(stored.head(size), 0, repeated, column.max_repetition_level)
+    body = stored.body(size, compressed=header.is_packed)
     return page._replace(body=body, non_null=non_null, levels=levels, repetition=repetition)
 
 
@@ -565,11 +590,16 @@ def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> CorruptF
         return None
     try:
         reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
-        if _checked(reader) == "DICTIONARY_PAGE" and _checked(reader) == "DICTIONARY_PAGE":
-            return reader.fault("a second dictionary page")
+        first = reader.page()
+        fault = _contradiction(first)
+        if fault is None and first.is_dictionary:
+            second = reader.page()
+            fault = _contradiction(second)
+            if second.is_dictionary:
+                fault = reader.fault("a second dictionary page", second.at)
     except CorruptFile as error:
         return error
-    return None
+    return fault
 
 
 def header_ranges(chunk: ColumnChunk) -> Iterator[tuple[int, int]]:
@@ -590,28 +620,19 @@ def dictionary_entries(source: Source, chunk: ColumnChunk, data_end: int) -> int
         return None
 
 
-def _checked(reader: ChunkReader) -> str:
-    """Check a page's header, and advance past the page. Returns the page's type. Raises CorruptFile."""
-    at = reader.position
-    header = reader.header()
-    kind = header.kind
-    packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
-    reader.position += header.size
-    reader.room(packed)
-    reason = _contradiction(reader, header, packed, size)
-    if reason is not None:
-        raise reader.fault(reason, at)
-    reader.position += packed
-    return kind
+def _contradiction(page: StoredPage) -> CorruptFile | None:
+    """What is wrong with a page's header; None if nothing shows it."""
+    reason = _reason(page)
+    return None if reason is None else page.reader.fault(reason, page.at)
 
 
-def _contradiction(reader: ChunkReader, header: PageHeader, packed: int, size: int) -> str | None:
-    """Why the header of the page at the reader's position is wrong; None if nothing shows it."""
-    chunk = reader.chunk
+def _reason(page: StoredPage) -> str | None:
+    """Why a page's header is wrong; None if nothing shows it."""
+    header, chunk, packed, size = page.header, page.reader.chunk, page.packed, page.size
     if header.head_field is None:
         return None  # index pages and unknown types
     count = header.required_of_head("num_values")
-    if header.kind != "DICTIONARY_PAGE" and count > chunk.num_values:
+    if not page.is_dictionary and count > chunk.num_values:
         return f"a page of {counted(count, 'value')}, and the column chunk has {chunk.num_values}"
     levels = 0
     compressed = True
@@ -625,7 +646,8 @@ def _contradiction(reader: ChunkReader, header: PageHeader, packed: int, size: i
         return None if packed == size else f"{counted(packed, 'byte')} that aren't compressed can't become {size}"
     if not can_become(packed - levels, size - levels, chunk):
         return f"a page of {counted(size - levels, 'byte')} can't be in {packed - levels} compressed ones"
-    return _compressed(bytes(reader.peek(min(packed, HEADER_WINDOW)))[levels:], size - levels, chunk.codec)
+    start = bytes(page.reader.bytes_at(page.offset, min(packed, HEADER_WINDOW)))
+    return _compressed(start[levels:], size - levels, chunk.codec)
 
 
 def _compressed(start: bytes, size: int, codec: str) -> str | None:
@@ -653,40 +675,32 @@ def refuse_damaged_pages(source: Source, chunk: ColumnChunk, data_end: int) -> N
 _INT96_BYTES: Final = 12
 
 
-def longest(reader: ChunkReader, header: PageHeader, at: int) -> int:
+def longest(stored: StoredPage) -> int:
     """The size of the longest value of a page whose values can share bytes: a dictionary, or one in DELTA_BYTE_ARRAY.
 
     0 for other pages, whose values aren't larger than the page. For types other than BYTE_ARRAY it is their length,
     or 12.
 
-    Args:
-        reader: the reader of the chunk; keeps its position.
-        header: the page's header.
-        at: the page's file offset.
-
     Raises:
         CorruptFile, UnsupportedError: the page can't be read.
     """
-    column = reader.chunk.column
+    reader, column = stored.reader, stored.reader.chunk.column
     if column.physical != "BYTE_ARRAY":
         return column.type_length or _INT96_BYTES
-    encoding = header.encoding_name()
-    if header.kind != "DICTIONARY_PAGE" and encoding != "DELTA_BYTE_ARRAY":
+    encoding = stored.header.encoding_name()
+    if not stored.is_dictionary and encoding != "DELTA_BYTE_ARRAY":
         return 0
-    back, reader.position = reader.position, at
     try:
-        page = read_page(reader, lambda _: False)
+        page = read_page(stored)
         if page is None or page.body is None:
             return 0
         size, together = _longest(page)
     except kernels.PageError as error:
-        raise reader.fault(str(error), at) from None
-    finally:
-        reader.position = back
+        raise reader.fault(str(error), stored.at) from None
     most = parquet_limits.PAGE_SHARED_MAX_BYTES
     if together > most:
         reason = f"a page whose values have {together:.0f} bytes; at most {most} are decoded"
-        raise header.location.unsupported(reason, "rewrite the file with smaller pages")
+        raise stored.header.location.unsupported(reason, "rewrite the file with smaller pages")
     return size
 
 

@@ -55,7 +55,7 @@ from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part, Value
 from bloomcli.formats.parquet.statistics import GEOSPATIAL, geospatial_claims, has_floats
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.change import PAGE_INDEX, StructureChange
-from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.model.file import ChunkKey, Column, ColumnChunk
 from bloomcli.storage.base import Pieces
 from bloomcli.values.literals import kind_of
 from bloomcli.values.short_bounds import BOUND_BYTES, cut_high, cut_low
@@ -463,12 +463,25 @@ def _place(page: MeasuredPage) -> tuple[int, int, int]:
     return page.offset, page.size, page.first_row or 0
 
 
+def page_reads(filters: Filters, column: Column, row_group: int, stop: Stop) -> tuple[int, int] | None:
+    """The bytes of a column's pages in a row group, which a lookup reads today, and the mean bytes of those that it
+    would read with the page index that is added. None where there is a column index, or none can be made."""
+    key, orders = ChunkKey(row_group, column.index), Orders(filters.footer, adds=False)
+    chunk = filters.footer.chunk(key)
+    missing = {OFFSET_INDEX, COLUMN_INDEX} - stored(filters.footer.metadata(key))
+    if chunk.encrypted or COLUMN_INDEX not in missing or orders.why_none(column) is not None:
+        return None
+    made = Maker(filters, orders, chunk, missing, stop).run(adds=True).changes
+    bytes_of = ((index.page_bytes, index.lookup_bytes) for index in made if index.structure == COLUMN_INDEX)
+    return next(((whole, looked_up) for whole, looked_up in bytes_of if whole and looked_up), None)
+
+
 def values_in(filters: Filters, chunk: ColumnChunk, stop: Stop) -> int | None:
     """The number of values of the pages that fill a chunk, by their headers; None if they don't fill it."""
     try:
         some = replace(chunk, num_values=max(chunk.num_values, 1))  # where the chunk lies is checked only then
         reader = ChunkReader(filters.source, some, filters.footer.start, HEADER_WINDOW, stop)
-        return sum(count for _, count in data_pages(reader, counted_here=True))
+        return sum(page.header.num_values for page in data_pages(reader, counted_here=True))
     except CorruptFile:
         return None
 

@@ -7,16 +7,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.parquet import codecs, spec, values
 from bloomcli.formats.parquet.bloom_filter import Filters, bitset_bytes_in
 from bloomcli.formats.parquet.footer import filter_offset
-from bloomcli.formats.parquet.measured import Measure, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
 from bloomcli.model.file import ChunkKey, Column, ColumnChunk
-from bloomcli.values.keys import key_of
 
 _DICTIONARIES: Final = spec.PLAIN_DICTIONARY | 1 << 8
 """PLAIN_DICTIONARY and RLE_DICTIONARY, as bits."""
@@ -65,29 +62,6 @@ def unit_values(
     filters.source.will_read((chunk.data_offset, chunk.compressed_bytes) for chunk in chunks)
     for column, chunk in zip(columns, chunks, strict=True):
         yield UnitValues(column, _row_group(filters, chunk, rates, least, stop))
-
-
-def page_reads(filters: Filters, column: Column, unit: int, stop: Stop) -> tuple[int, int] | None:
-    """The bytes of a column's pages in a row group, which a lookup reads today, and the mean bytes of those that it
-    would read with a page index. None where there is a column index, or none can be made."""
-    footer = filters.footer
-    key = ChunkKey(unit, column.index)
-    chunk, order = footer.chunk(key), footer.order(column)
-    if chunk.encrypted or footer.metadata(key).column_index_offset or order_of(column, order) == kernels.NO_ORDER:
-        return None
-    measure = measured(filters, chunk, Measure(chunk, order), stop)
-    pages = [
-        (key_of(page.low, column), key_of(page.high, column), page.size)
-        for page in measure.pages
-        if page.low is not None and page.high is not None
-    ]
-    # a page within a row, or without bounds, or with a value that is too long: `repair` makes no column index
-    whole = all(page.begins and (page.low is not None or page.only_nulls) for page in measure.pages)
-    if any(low is None or high is None for low, high, _ in pages):
-        return None
-    if measure.unknown or measure.rows is None or not whole or not pages:
-        return None
-    return sum(page.size for page in measure.pages), lookup_bytes(pages)
 
 
 def _row_group(

@@ -118,7 +118,7 @@ def varint(value: int) -> bytes:
 
 @cache
 def structures() -> Any:
-    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` and the drafts need them."""
+    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` needs them."""
     import thriftpy2
 
     return thriftpy2.load(str(IDL), module_name="bloomcli_parquet_thrift")

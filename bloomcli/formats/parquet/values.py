@@ -211,8 +211,6 @@ def hashed_pages(
 
     for page in read_pages(source, chunk, data_end, skip, stop=stop, window=alone or WINDOW, checked=checked):
         if page.dictionary:
-            if dictionary is not None:
-                raise page.location.fault("a second dictionary page", 0)
             dictionary = hasher.dictionary(page)
             marks, unseen = bytearray(dictionary.count), dictionary.count
             waits = not unreferenced or not dictionary.count  # no index may refer to an empty dictionary

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import blooms, footers, thrift
 from support.tables import COMPRESSIONS, ENCODINGS, write
@@ -16,6 +17,9 @@ from support.thrift import Fields
 
 import bloomcli
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.formats.parquet.footer import read_footer
+from bloomcli.formats.parquet.splice import apply_edits, set_fields
+from bloomcli.storage.registry import open_source
 
 pytestmark = pytest.mark.slow
 
@@ -299,3 +303,20 @@ def test_a_null_count_of_0_is_not_believed_of_writers_that_count_no_null(tmp_pat
     report = bloomcli.add(path, ["c", "d"], output=tmp_path / "out")
     assert [change.column for change in report.changes if change.action == "add"] == ["c", "d"]
     assert bloomcli.validate(tmp_path / "out").ok
+
+
+@pytest.mark.parametrize("rest", ["no header", "a page that can't be decompressed"])
+def test_bytes_of_a_chunk_after_its_last_value_needn_t_be_a_page(rest: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"c": [f"text {n}" for n in range(1000)]}), path, use_dictionary=False)
+    with open_source(path) as source:
+        footer = read_footer(source)
+        (chunk,) = map(footer.chunk, footer.chunk_keys())
+        page = source.read_at(chunk.data_offset, chunk.compressed_bytes)
+    more = bytes(64) if rest == "no header" else page[:-200] + bytes(200)
+    sizes = {"total_compressed_size": len(page) + len(more)}
+    changed = apply_edits(footer.raw, set_fields(footer.meta_struct(chunk.key), sizes))
+    assert chunk.data_offset + len(page) == footer.start
+    tail = changed + len(changed).to_bytes(4, "little") + b"PAR1"
+    path.write_bytes(path.read_bytes()[: footer.start] + more + tail)
+    assert bloomcli.validate(path, deep=True, columns=["c"]).findings == ()
