@@ -1,7 +1,4 @@
 # Types of the compiled module. Buffers contain bytes; hashes are uint64s in native byte order, 8 bytes each.
-
-from typing import TypeAlias
-
 from typing_extensions import Buffer
 
 class CompactError(ValueError):
@@ -327,18 +324,6 @@ class Ascending:
     hashes: bytes
     def __init__(self, hashes: bytes) -> None: ...
 
-Outcome: TypeAlias = tuple[
-    int,
-    int,
-    int,
-    int,
-    int,
-    tuple[int, ...] | None,
-    tuple[bytes, ...] | None,
-    tuple[int, int],
-    tuple[tuple[int, ...], int, int],
-]
-
 class FilterQuery:
     def __init__(
         self,
@@ -350,5 +335,12 @@ class FilterQuery:
         hashes: bytes | Ascending,
         keys: bytes | None,
     ) -> None: ...
-    def file(self, fd: int, file_bytes: int, chosen: bytes | None = None) -> Outcome: ...
-    def files(self, names: bytes, start: int, seconds: float) -> tuple[list[Outcome], int]: ...
+    def file(
+        self, fd: int, file_bytes: int, chosen: bytes | None = None
+    ) -> tuple[
+        int,
+        tuple[int, int, int],
+        tuple[int, ...] | None,
+        tuple[bytes, ...] | None,
+        tuple[tuple[int, ...], int, int],
+    ]: ...
