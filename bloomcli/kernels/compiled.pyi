@@ -120,6 +120,11 @@ BYTEWISE: int
 DECIMAL: int
 INT96: int
 
+UP: int
+DOWN: int
+TO_NULL: int
+FROM_NULL: int
+
 class Bounds:
     nans: int
     size: int
@@ -129,6 +134,7 @@ class Bounds:
     unknown: bool
     alone: bool
     tracked: bool
+    steps: bytes
     least_and_greatest: tuple[bytes | None, bytes | None]
     def __init__(self, order: int, width: int, tracked: bool = False) -> None: ...
     def nulls(self, defined: Buffer) -> None: ...
@@ -141,12 +147,6 @@ class Entries:
     count: int
     def __init__(self, bounds: Bounds, count: int) -> None: ...
     def add(self, data: Buffer, pos: int, count: int) -> None: ...
-
-ROWS_OUT_OF_ORDER: int
-
-def compared_rows(
-    columns: list[Bounds], falling: list[bool], nulls_first: list[bool], rows: int
-) -> tuple[int, int]: ...
 
 class Indices:
     unseen: int
