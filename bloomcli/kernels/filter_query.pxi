@@ -25,7 +25,6 @@ cdef enum:
     WHOLE_MOST_BYTES = 1 << 20          # the largest filter that is read whole
     BLOCK_READ_BYTES = 4096             # bytes of a filter that take as long to read as a single block
     SAME_FIELDS = 8                     # fields of the footer with ids below this can be compared
-    DENSE = 16                          # hashes per block from which on eight hashes of a block are tested at a time
     WINDOW_BLOCKS = 8192                # blocks of a filter that are read at once for many hashes: 256 KiB
     CHUNK_DEPTH = 4                     # the nesting depth of a column chunk in the footer
     FIRST_DATA = 4                      # after the magic bytes
@@ -200,7 +199,6 @@ cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
     cdef int64_t most = WINDOW_BLOCKS if r.hash_count * BLOCK_READ_BYTES >= <int64_t>z * 32 else 1
     cdef Py_ssize_t at = 0, end, some
     cdef size_t there
-    cdef bint dense = <uint64_t>r.hash_count >= DENSE * z
     while at < r.hash_count:
         first = _block(_load64(r.hashes + at * 8), z)
         end = _hashes_before(r, at, first + most, z)
@@ -210,10 +208,7 @@ cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
         bits = <const unsigned char*>(<uintptr_t>r.window - first * 32)  # the address of block 0
         while at < end:
             some = min(end - at, <Py_ssize_t>LOOKUP_BATCH)
-            if dense:
-                there = bloom_check_ascending(bits, z, r.hashes + at * 8, some, flags)
-            else:
-                there = bloom_check(bits, z, r.hashes + at * 8, some, flags)
+            there = bloom_check(bits, z, r.hashes + at * 8, some, flags)
             if not _append_ones(r.hits, flags, some, there, at):
                 return False
             at += some
