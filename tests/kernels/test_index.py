@@ -70,13 +70,13 @@ def bits_in(data: bytes | bytearray, layout: Layout) -> ColumnBits:
     return ColumnBits(cast("Source", Held(b"-" + data)), 1, layout, ["id"])
 
 
-@pytest.mark.parametrize("hash_bytes", [0, 64, 1 << 20])
+@pytest.mark.parametrize("gap_bytes", [0, 500, 1 << 20])
 @pytest.mark.parametrize("units", [1, 64, 130, 600])
 def test_lookups_in_rows_give_what_the_filters_give(
-    units: int, hash_bytes: int, monkeypatch: pytest.MonkeyPatch
+    units: int, gap_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By single rows, by whole blocks, and by either, depending on the number of a block's hashes."""
-    monkeypatch.setattr(transposed, "_HASH_BYTES", hash_bytes * 256)
+    """By single rows, by some together, and by whole blocks."""
+    monkeypatch.setattr(transposed, "_GAP_BYTES", gap_bytes)
     monkeypatch.setattr(transposed, "_WINDOW_BYTES", 3 * 256 * 88)
     rng, blocks, count = random.Random(units), 8, 500
     layout = Layout(blocks, units)
