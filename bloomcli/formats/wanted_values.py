@@ -20,6 +20,7 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.answer import positions_in
 from bloomcli.formats.arrays import as_int64s, binaries, counting, int64s, numbers_of
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal, kind_of, parse
@@ -83,14 +84,14 @@ class WantedValues:
         return counting(0, len(self.forms))
 
     @cached_property
-    def by_hash(self) -> tuple[kernels.Ascending, pa.Int64Array]:
+    def by_hash(self) -> tuple[bytes, pa.Int64Array]:
         """The hashes, ascending, and the position of the form of each. Lookups in this order read a filter from start
         to end: a hash's block is its high half times the number of blocks.
         """
         hashes = pa.Array.from_buffers(pa.uint64(), len(self.forms), [None, pa.py_buffer(self.hashes)])
         order = pc.array_sort_indices(hashes)
         ascending = hashes.take(order).buffers()[1].to_pybytes()[: len(self.hashes)]
-        return kernels.Ascending(ascending), order.cast(pa.int64())
+        return ascending, order.cast(pa.int64())
 
     def within(self, positions: pa.Int64Array, low: Any, high: Any) -> pa.Int64Array:
         """The positions, of ascending ones, of forms that bounds don't exclude.
@@ -129,7 +130,7 @@ class WantedValues:
             return counting(0, len(values))
         if values.null_count == len(values):
             return counting(0, 0)
-        return as_int64s(self._filter.find_hashes(xxh64_of(values), len(values)))
+        return as_int64s(positions_in(self._filter, xxh64_of(values), len(values)))
 
     def likely_forms(self, parts: Sequence[pa.Array]) -> pa.Int64Array:
         """The positions of forms that may be one of these values, by a filter of the values: few, if the values were
@@ -138,7 +139,7 @@ class WantedValues:
         if not self.hashes:
             return self.every
         filter_ = _filter_of(b"".join(map(xxh64_of, arrays)))
-        return as_int64s(filter_.find_hashes(self.hashes, len(self.forms)))
+        return as_int64s(positions_in(filter_, self.hashes, len(self.forms)))
 
     @cached_property
     def _filter(self) -> SplitBlockFilter:

@@ -317,10 +317,6 @@ def sbbf_gather(fd: int, offsets: Buffer, sizes: Buffer, blocks: int, first: int
 def index_set(window: Buffer, stride: int, blocks: int, words: Buffer, lanes: Buffer, bitsets: Buffer) -> None: ...
 def index_checksums(rows: Buffer, stride: int, first: int) -> bytearray: ...
 
-class Ascending:
-    hashes: bytes
-    def __init__(self, hashes: bytes) -> None: ...
-
 class FilterQuery:
     def __init__(
         self,
@@ -329,8 +325,9 @@ class FilterQuery:
         columns: Buffer,
         searched: int,
         summed: bytes | None,
-        hashes: bytes | Ascending,
+        hashes: bytes,
         keys: bytes | None,
+        many: bool = False,
     ) -> None: ...
     def file(
         self, fd: int, file_bytes: int, chosen: bytes | None = None

@@ -496,20 +496,6 @@ cdef bint _usual_file(QueryState* r, int fd, int64_t file_bytes) noexcept nogil:
     return usual
 
 
-cdef class Ascending:
-    """Hashes, uint64s in native order, that were checked to ascend."""
-
-    cdef readonly bytes hashes
-
-    def __init__(self, bytes hashes not None):
-        cdef const unsigned char* items = <const unsigned char*>PyBytes_AS_STRING(hashes)
-        cdef Py_ssize_t at
-        for at in range(1, PyBytes_GET_SIZE(hashes) // 8):
-            if _load64(items + (at - 1) * 8) > _load64(items + at * 8):
-                raise ValueError("the hashes don't ascend")
-        self.hashes = hashes
-
-
 cdef class FilterQuery:
     """A query of the filters of files like an opened one: which row groups can't have a value with one of the hashes.
 
@@ -525,10 +511,10 @@ cdef class FilterQuery:
             bounds and their size, as for `is_certain`.
         searched: the ordinal of the column with the hashes.
         summed: a 1 for each leaf column whose bytes are summed up; None: the bytes of all columns.
-        hashes: uint64s in native order, as bytes, or `Ascending`. For the latter, the positions of the hashes that a
-            file may have are gathered; files are then only usual if each row group has no values, or a filter that
-            contains its bounds.
+        hashes: uint64s in native order, as bytes.
         keys: for each hash its value as an int64, for a column of signed integers; None: bounds rule nothing out.
+        many: whether to gather the positions of the hashes that a file may have. The hashes must ascend, and files are
+            only usual if each row group has no values, or a filter that contains its bounds.
     """
 
     cdef QueryState _query
@@ -536,22 +522,22 @@ cdef class FilterQuery:
     cdef bint _many
 
     def __init__(self, int max_depth, dict same not None, columns not None, Py_ssize_t searched, summed,
-                 hashes not None, bytes keys):
+                 bytes hashes not None, bytes keys, bint many=False):
         cdef QueryState* r = &self._query
         cdef const int[::1] numbers = columns
         cdef bytes flags = summed
         cdef bytes packed = bytes(numbers)
         cdef int field
         cdef bytes value
-        cdef bytes looked_up = (<Ascending>hashes).hashes if isinstance(hashes, Ascending) else hashes
-        self._many = isinstance(hashes, Ascending)
-        self._kept = (dict(same), packed, flags, looked_up, keys)
+        cdef Py_ssize_t at
+        self._many = many
+        self._kept = (dict(same), packed, flags, hashes, keys)
         memset(r, 0, sizeof(QueryState))
         if keys is not None:
             r.keys = <const unsigned char*>PyBytes_AS_STRING(keys)
         r.max_depth = max_depth
         r.column_count, r.searched = numbers.shape[0] // COLUMN_ITEMS, searched
-        r.hash_count = PyBytes_GET_SIZE(looked_up) // 8
+        r.hash_count = PyBytes_GET_SIZE(hashes) // 8
         if r.column_count == 0 or not 0 <= searched < r.column_count:
             raise ValueError("no such column")
         if keys is not None and PyBytes_GET_SIZE(keys) != 8 * r.hash_count:
@@ -561,7 +547,10 @@ cdef class FilterQuery:
                 raise ValueError("fewer flags than columns")
             r.summed = <const unsigned char*>PyBytes_AS_STRING(flags)
         r.columns = <const int*>PyBytes_AS_STRING(packed)
-        r.hashes = <const unsigned char*>PyBytes_AS_STRING(looked_up)
+        r.hashes = <const unsigned char*>PyBytes_AS_STRING(hashes)
+        for at in range(1, r.hash_count if many else 0):
+            if _load64(r.hashes + (at - 1) * 8) > _load64(r.hashes + at * 8):
+                raise ValueError("the hashes don't ascend")
         for field in range(SAME_FIELDS):
             r.compared[field] = field in same
             value = same.get(field)
@@ -579,8 +568,8 @@ cdef class FilterQuery:
             aren't ruled out, positions of hashes, (data pages in each of these row groups, values in all, bytes in all
             and of the footer)).
 
-            The numbers are None if the file isn't usual. For `Ascending` hashes, the positions are those of the hashes
-            that each of these row groups may have, ascending int64s as bytes; else None. There are no pages if a chunk
+            The numbers are None if the file isn't usual. Of many hashes, the positions are those of the hashes that
+            each of these row groups may have, ascending int64s as bytes; else None. There are no pages if a chunk
             isn't small, or if Arrow may decode other values of it than single pages have.
         """
         cdef QueryState r = self._query

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -257,8 +258,9 @@ def test_many_values_of_a_damaged_copy_are_left_only_where_opening_it_leaves_no_
 
 
 def test_hashes_that_do_not_ascend_are_refused() -> None:
+    hashes = (2).to_bytes(8, "little") + (1).to_bytes(8, "little")
     with pytest.raises(ValueError, match="don't ascend"):
-        kernels.Ascending((2).to_bytes(8, "little") + (1).to_bytes(8, "little"))
+        kernels.FilterQuery(4, {}, array("i", (1, 0, 0, 0)), 0, None, hashes, None, many=True)
 
 
 @pytest.mark.slow
