@@ -53,10 +53,6 @@ _COUNTED: Final = ("InMemoryRelation", "Range")
 Part = Any
 """The files of a task, and the job."""
 
-MapBlocks = Callable[[Callable[[Iterable[bytes]], Iterable[Any]]], Sequence[Any]]
-"""Calls a function with blocks of values: once on the driver or, if only executors have the values, on each
-executor with a part of the blocks. Returns the results of all calls."""
-
 Search = Callable[[Part, Blocks], Iterator["pa.RecordBatch | FileFound"]]
 """Searches the files of a part for values. Yields the rows of each file, and then its result. Must be a module's
 function, which executors import."""
@@ -64,7 +60,7 @@ function, which executors import."""
 
 def frame(
     session: SparkSession,
-    parts: Callable[[MapBlocks], Sequence[Part]],
+    parts: Callable[[pa.Array | None], Sequence[Part]],
     values: DataFrame,
     column: str | None,
     *,
@@ -75,7 +71,7 @@ def frame(
 
     Args:
         session: a classic session.
-        parts: returns the parts to search.
+        parts: returns the parts to search for these values, each once; None for values that aren't on the driver.
         values: the frame with the values.
         column: the frame's column; None if it has only one.
         record: the type of the records.
@@ -94,33 +90,29 @@ def frame(
     with importable(context):
         few = few_of(chosen)
         if few is not None:
-            pickled_parts = (
-                [pickle.dumps(part, 5) for part in parts(lambda call: list(call(iter(few))))] if few else []
-            )
+            pickled_parts = [pickle.dumps(part, 5) for part in parts(few)] if len(few) else []
             if not pickled_parts:
                 return session.createDataFrame([], schema)
-            shared = context.broadcast((pickled_parts, SharedBlocks(few)))
+            pieces = pieces_of([pa.record_batch([few], ["value"])])
+            blocks = [block for piece in pieces for block in piece.column(0).to_pylist()]
+            shared = context.broadcast((pickled_parts, SharedBlocks(blocks)))
             searched = partial(_of_shared, shared=shared, search=search, arrow=_arrow(schema))
             return session.range(0, len(pickled_parts), 1, len(pickled_parts)).mapInArrow(searched, schema)
-        blocks = chosen.distinct().mapInArrow(pieces_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
-        packed = blocks.map(lambda row: bytes(row[0]))
-        files = parts(lambda function: packed.mapPartitions(function).collect())
+        rdd = chosen.distinct().mapInArrow(pieces_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
+        files = parts(None)
         if not files:
             return session.createDataFrame([], schema)
         stream = partial(_stream, search=search, arrow=_arrow(schema))
-        rows = _pairs(context, files, blocks).mapPartitions(stream)
-        pieces = StructType([StructField("piece", BinaryType(), nullable=False)])
-        wire = session.createDataFrame(rows, pieces, verifySchema=False)
+        rows = _pairs(context, files, rdd).mapPartitions(stream)
+        piece = StructType([StructField("piece", BinaryType(), nullable=False)])
+        wire = session.createDataFrame(rows, piece, verifySchema=False)
         return wire.mapInArrow(_batches, schema)
 
 
-def few_of(chosen: DataFrame) -> list[bytes] | None:
-    """The distinct values as blocks; None if they have, or may have, more than `SHARED_BYTES`."""
+def few_of(chosen: DataFrame) -> pa.Array | None:
+    """The distinct values; None if they have, or may have, more than `SHARED_BYTES`."""
     values = _collected(chosen)
-    if values is None or values.nbytes > SHARED_BYTES:
-        return None
-    batch = pa.record_batch([pc.unique(values)], ["value"])
-    return [block for blocks in pieces_of([batch]) for block in blocks.column(0).to_pylist()]
+    return None if values is None or values.nbytes > SHARED_BYTES else pc.unique(values)
 
 
 def _collected(chosen: DataFrame) -> pa.ChunkedArray | None:

@@ -169,6 +169,7 @@ def settle(path: Path, data: bytes) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
+@pytest.mark.parametrize("way", ["known", "in pieces"], indirect=True)
 def test_files_that_an_index_rules_out_are_not_opened(
     spark: SparkSession, lake: Path, tmp_path: Path, way: str
 ) -> None:
@@ -187,7 +188,7 @@ def _part(lake: Path, at: int) -> Path:
     return lake / f"day={at}/part.parquet"
 
 
-@pytest.mark.parametrize("way", ["on executors"], indirect=True)
+@pytest.mark.parametrize("way", ["known", "on executors"], indirect=True)
 def test_an_index_that_is_out_of_date_loses_no_row(spark: SparkSession, lake: Path, tmp_path: Path, way: str) -> None:
     index = tmp_path / "lake.bloom-index"
     bloomcli.index_build(lake, ["id"], output=index)
