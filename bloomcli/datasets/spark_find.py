@@ -45,11 +45,6 @@ _STRIPE: Final = "stripe"
 SHARED_BYTES: Final = 64 << 20
 """Most bytes of values that are broadcast. The driver holds them for a moment."""
 _SHARED_PIECES: Final = 1 << 10
-_LONG_BYTES: Final = 1 << 10
-"""The size that is assumed for a text, if only the number of texts is known."""
-_COUNTED: Final = ("InMemoryRelation", "Range")
-"""Nodes of Spark's plans with a known number of rows."""
-
 Part = Any
 """The files of a task, and the job."""
 
@@ -61,7 +56,7 @@ function, which executors import."""
 def frame(
     session: SparkSession,
     parts: Callable[[pa.Array | None], Sequence[Part]],
-    values: DataFrame,
+    values: DataFrame | pa.ChunkedArray,
     column: str | None,
     *,
     record: pa.DataType,
@@ -72,7 +67,7 @@ def frame(
     Args:
         session: a classic session.
         parts: returns the parts to search for these values, each once; None for values that aren't on the driver.
-        values: the frame with the values.
+        values: the frame with the values, or the values in a type that Spark uses.
         column: the frame's column; None if it has only one.
         record: the type of the records.
         search: searches a part.
@@ -85,10 +80,14 @@ def frame(
     from pyspark.sql.types import BinaryType, StructField, StructType
 
     context = job_context(session)
+    on_driver: pa.ChunkedArray | None = None
+    if isinstance(values, pa.ChunkedArray):
+        on_driver = values if values.nbytes <= SHARED_BYTES else None
+        values = session.createDataFrame(pa.table({"value": values if on_driver is None else values[:0]}))
     chosen = _column_of(values, column)
     schema = _schema_of(chosen.schema[0].dataType, record)
     with importable(context):
-        few = few_of(chosen)
+        few = few_of(chosen) if on_driver is None else pc.unique(on_driver.drop_null())
         if few is not None:
             pickled_parts = [pickle.dumps(part, 5) for part in parts(few)] if len(few) else []
             if not pickled_parts:
@@ -110,52 +109,14 @@ def frame(
 
 
 def few_of(chosen: DataFrame) -> pa.Array | None:
-    """The distinct values; None if they have, or may have, more than `SHARED_BYTES`."""
-    values = _collected(chosen)
-    return None if values is None or values.nbytes > SHARED_BYTES else pc.unique(values)
-
-
-def _collected(chosen: DataFrame) -> pa.ChunkedArray | None:
-    """The values, if they are few. If Spark doesn't know their number, they are collected in pieces up to the limit:
-    Spark's estimates can be far too low."""
-    size = _known_bytes(chosen)
-    if size is not None and size <= SHARED_BYTES:
-        return chosen.toArrow().column(0)
+    """The distinct values of a frame; None if they have, or may have, more than `SHARED_BYTES`. They are collected in
+    pieces up to the limit: Spark's estimates of their number can be far too low."""
     pieces = partial(pieces_of, most=SHARED_BYTES // _SHARED_PIECES)
     collected = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
-    if len(collected) == _SHARED_PIECES:
-        return None
     arrays = [unpacked(bytes(row[0])) for row in collected]
-    return pa.chunked_array(arrays) if arrays else pa.chunked_array([], pa.null())
-
-
-def _known_bytes(chosen: DataFrame) -> int | None:
-    """Upper bound of the bytes of a column's values; None if Spark doesn't know their number. Spark knows it
-    for values on the driver, in a cache, and of ranges, also with filters. Each text counts as `_LONG_BYTES`."""
-    with suppress(java_error()):
-        node = chosen._jdf.queryExecution().optimizedPlan()
-        while node.nodeName() in {"Filter", "Project"}:
-            node = node.children().head()
-        kind = node.nodeName()
-        value_bytes = _most_bytes(chosen.schema[0].dataType)
-        if kind == "LocalRelation":
-            return int(node.data().size()) * value_bytes
-        if kind not in _COUNTED or (kind == _COUNTED[0] and not node.cacheBuilder().isCachedColumnBuffersLoaded()):
-            return None
-        rows = node.stats().rowCount()
-        if rows.isDefined():
-            cached = int(str(node.stats().sizeInBytes())) if value_bytes == _LONG_BYTES else 0  # texts may be longer
-            return max(int(str(rows.get())) * value_bytes, cached)
-    return None
-
-
-def _most_bytes(kind: DataType) -> int:
-    """Bytes of a value of a type in Arrow; `_LONG_BYTES` for texts and binary values."""
-    arrow = arrow_type(kind)
-    try:
-        return max(int(arrow.bit_width) // 8, 1)
-    except ValueError:
-        return _LONG_BYTES
+    if len(collected) == _SHARED_PIECES or sum(array.nbytes for array in arrays) > SHARED_BYTES:
+        return None
+    return pc.unique(pa.chunked_array(arrays)) if arrays else pa.nulls(0)
 
 
 def results(

@@ -150,7 +150,7 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
     if column is not None:
         taken("values_column", column, Option(help="", form="column"))
     if not type(values).__module__.startswith("pyspark."):
-        values, column = frame_of(spark, values, column), None
+        values, column = values_of(values, column), None
 
     def parts(few: pa.Array | None) -> list[Part]:
         files = search_files
@@ -165,16 +165,17 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
     return frame(spark, parts, values, column, record=record, search=search)
 
 
-def frame_of(spark: Any, values: Any, column: str | None) -> Any:
-    """Spark's frame of Arrow data, of a series, of a data frame's column, or of the texts of Python's values. It is
-    made of Arrow data, which come back to the driver without a Python worker. Raises UsageError."""
+def values_of(values: Any, column: str | None) -> pa.ChunkedArray:
+    """Arrow data, a series, a data frame's column, or the texts of Python's values, in a type that Spark uses. Raises
+    UsageError."""
     array = arrow_of(values, column)
     if array is None:
         if not (value_texts := texts(values)):
             raise UsageError("no values to find", hint="name one or several, or a frame of values")
         array = pa.array(value_texts)
-    (field,) = to_spark_types(pa.schema([pa.field("value", array.type)]), "values", ())
-    return spark.createDataFrame(pa.table([array.cast(field.type)], schema=pa.schema([field])))
+    array = pa.chunked_array([array]) if isinstance(array, pa.Array) else array
+    (field,) = to_spark_types(pa.schema([pa.field("values", array.type)]), "values", ())
+    return array.cast(field.type)
 
 
 def everywhere(index: Name) -> str:
