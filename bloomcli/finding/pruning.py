@@ -12,7 +12,7 @@ from bloomcli.formats.registry import hash_for_index
 from bloomcli.hints import quoted
 from bloomcli.index.reader import END_BYTES, FreshnessCheck, Index, NoAnswer, RowGroups
 from bloomcli.model.index import IndexedColumn
-from bloomcli.storage.base import FileEntry, Fingerprint
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.sources import CountingSource
 from bloomcli.values import variant_paths
@@ -77,12 +77,11 @@ class Pruning:
         entry = self._fresh.found(item)
         if isinstance(entry, NoAnswer):
             return entry
-        at, (size, mtime_ns, tag) = entry
+        at, fingerprint = entry
         if at not in self._answered:
             return NoAnswer.UNKNOWN
         row_groups = self._possible.get(at)
         possible = _NOTHING if row_groups is None else frozenset(row_groups)
-        fingerprint = Fingerprint(size, mtime_ns, tag=tag)
         return IndexedRowGroups(possible, fingerprint, self._files.row_groups[at], self._ends.get(at))
 
 

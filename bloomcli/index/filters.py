@@ -83,17 +83,18 @@ class Spool:
         """
         if self._file is None:
             raise ValueError("it has no temporary file")
-        chosen = array("i", numbers)
-        offsets = array("q", [self._offsets[number] for number in chosen])
-        sizes = array("i", [self.sizes[number] // BLOCK_BYTES for number in chosen])
-        out = bytearray(len(chosen) * count * BLOCK_BYTES)
-        failed = kernels.sbbf_gather(self._file.fileno(), offsets, sizes, blocks, first, count, out)
-        if failed >= 0:
+        out = bytearray()
+        for number in numbers:
+            source = self.sizes[number] // BLOCK_BYTES
+            low, needed = kernels.sbbf_needed(source, blocks, first, count)
+            offset, length = self._offsets[number] + low * BLOCK_BYTES, needed * BLOCK_BYTES
             try:
-                os.pread(self._file.fileno(), sizes[failed] * BLOCK_BYTES, offsets[failed])
+                part = os.pread(self._file.fileno(), length, offset)
             except OSError as error:
                 raise self._failed(error) from None
-            raise WriteError("the temporary file of the filters has become shorter", hint="build the index again")
+            if len(part) < length:
+                raise WriteError("the temporary file of the filters has become shorter", hint="build the index again")
+            out += part if source == blocks else kernels.sbbf_resized_part(part, source, blocks, first, count)
         return out
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.index.puffin import Blob, damaged, number_of
 from bloomcli.limits import INDEX_TABLE_MAX_BYTES
 from bloomcli.model.index import IndexedFile
+from bloomcli.storage.base import Fingerprint
 from bloomcli.words import counted
 
 FREE, FILTER, ALWAYS, NEVER = range(4)
@@ -187,14 +188,6 @@ def units_table(units: Units) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=UNIT_SCHEMA)
 
 
-class Stamp(NamedTuple):
-    """The size, modification time and tag of an indexed file, as `IndexedFile` has them."""
-
-    size: int
-    mtime_ns: int
-    tag: str
-
-
 class Files(Sequence[IndexedFile]):
     """The indexed files, by their positions.
 
@@ -247,11 +240,11 @@ class Files(Sequence[IndexedFile]):
             return [self[at] for at in range(*position.indices(len(self)))]
         at = range(len(self))[position]
         rows = self._rows[self._ends[at] : self._ends[at + 1]].tolist()
-        return IndexedFile(path=_path(self._paths[at]), rows=tuple(rows), **self.stamp(at)._asdict())
+        return IndexedFile(_path(self._paths[at]), self._sizes[at], self._times[at], self._tags[at], tuple(rows))
 
-    def stamp(self, position: int) -> Stamp:
-        """The size, time and tag of a file. A change of the file changes one of them."""
-        return Stamp(self._sizes[position], self._times[position], self._tags[position])
+    def fingerprint(self, position: int) -> Fingerprint:
+        """The fingerprint of a file when it was indexed."""
+        return Fingerprint(self._sizes[position], self._times[position], tag=self._tags[position])
 
     def position(self, path: str) -> int | None:
         """The position of a path; None if the file isn't indexed."""
