@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import sub
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -188,7 +188,7 @@ def units_table(units: Units) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=UNIT_SCHEMA)
 
 
-class Files(Sequence[IndexedFile]):
+class Files:
     """The indexed files, by their positions.
 
     Args:
@@ -231,14 +231,10 @@ class Files(Sequence[IndexedFile]):
     def __len__(self) -> int:
         return len(self._paths)
 
-    @overload
-    def __getitem__(self, position: int) -> IndexedFile: ...
-    @overload
-    def __getitem__(self, position: slice) -> list[IndexedFile]: ...
-    def __getitem__(self, position: int | slice) -> IndexedFile | list[IndexedFile]:
-        if isinstance(position, slice):
-            return [self[at] for at in range(*position.indices(len(self)))]
-        at = range(len(self))[position]
+    def __iter__(self) -> Iterator[IndexedFile]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, at: int) -> IndexedFile:
         rows = self._rows[self._ends[at] : self._ends[at + 1]].tolist()
         return IndexedFile(_path(self._paths[at]), self._sizes[at], self._times[at], self._tags[at], tuple(rows))
 
