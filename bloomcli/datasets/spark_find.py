@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 _WIRE_BYTES: Final = 8192
 """Bytes of a piece of the stream of results. Spark collects 10,000 rows for Python, whatever their size."""
 
-_BATCH_ROWS: Final = 10_000
-"""Limits of a batch for Java, which may have rows of several files. Spark's own batches have the same limit."""
-_BATCH_BYTES: Final = 8 << 20
-
 _STRIPE: Final = "stripe"
 """The only column that may be null: formats other than ORC have no stripes."""
 
@@ -211,44 +207,25 @@ def _of_shared(
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             part = pickle.loads(parts[number])  # noqa: S301  of the driver
-            for rows in _gathered(search(part, values.blocks())):
-                yield rows.cast(arrow)
+            yield from _rows_of(search(part, values.blocks()), arrow)
 
 
-def _gathered(stream: Iterable[pa.RecordBatch | FileFound]) -> Iterator[pa.RecordBatch]:
-    """Join the rows of several files to larger batches: Java takes as long for a batch of few rows as for many.
-
-    Raises FileFailed.
-    """
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
+def _rows_of(stream: Iterable[pa.RecordBatch | FileFound], arrow: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of files. Raises FileFailed for one that can't be searched, which ends the job."""
     for item in stream:
-        if isinstance(item, FileFound):
-            _check(item)
-            continue
-        if waiting and (
-            rows + item.num_rows > _BATCH_ROWS
-            or size + item.nbytes > _BATCH_BYTES
-            or item.schema != waiting[0].schema
-        ):
-            yield pa.concat_batches(waiting)
-            waiting, rows, size = [], 0, 0
-        waiting.append(item)
-        rows, size = rows + item.num_rows, size + item.nbytes
-    if waiting:
-        yield pa.concat_batches(waiting)
+        if isinstance(item, pa.RecordBatch):
+            yield item.cast(arrow)
+        elif item.error is not None:
+            raise FileFailed(f"{item.error} (hint: {item.hint})" if item.hint else item.error)
 
 
 def _stream(pairs: Iterable[tuple[Part, Any]], search: Search, arrow: pa.Schema) -> Iterator[tuple[bytes]]:
-    """The rows of a task as an Arrow IPC stream in pieces. A file that fails ends the job. Runs on executors."""
+    """The rows of a task as an Arrow IPC stream in pieces. Runs on executors."""
     wire = io.BytesIO()
     with pa.ipc.new_stream(wire, arrow) as writer:
-        for item in _searched(pairs, search):
-            if isinstance(item, FileFound):
-                _check(item)
-            else:
-                writer.write_batch(item.cast(arrow))
-                yield from _pieces(wire)
+        for rows in _rows_of(_searched(pairs, search), arrow):
+            writer.write_batch(rows)
+            yield from _pieces(wire)
     yield from _pieces(wire)
 
 
@@ -288,12 +265,6 @@ def _batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 class FileFailed(Exception):
     """A file can't be searched. This ends the query, as in Spark's own readers."""
-
-
-def _check(file_found: FileFound) -> None:
-    """Raise FileFailed for a file that can't be searched."""
-    if file_found.error is not None:
-        raise FileFailed(f"{file_found.error} (hint: {file_found.hint})" if file_found.hint else file_found.error)
 
 
 def _schema_of(kind: DataType, record: pa.DataType) -> StructType:
