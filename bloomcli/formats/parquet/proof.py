@@ -21,8 +21,6 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
-import numpy as np
-
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -684,6 +682,8 @@ def compared_rows(columns: Sequence[Bounds], by: Sequence[SortingColumn], rows: 
     Returns:
         The number of columns, from the first on, in whose order the rows are, and what is wrong with the next one's.
     """
+    import numpy as np  # only sorted files need it
+
     equal = np.ones(rows, np.bool_)
     for at, (column, sorting) in enumerate(zip(columns, by, strict=False)):
         halves = np.frombuffer(column.steps, np.uint8)
