@@ -35,27 +35,14 @@ if TYPE_CHECKING:
 _WIRE_BYTES: Final = 8192
 """Bytes of a piece of the stream of results. Spark collects 10,000 rows for Python, whatever their size."""
 
-_BATCH_ROWS: Final = 10_000
-"""Limits of a batch for Java, which may have rows of several files. Spark's own batches have the same limit."""
-_BATCH_BYTES: Final = 8 << 20
-
 _STRIPE: Final = "stripe"
 """The only column that may be null: formats other than ORC have no stripes."""
 
 SHARED_BYTES: Final = 64 << 20
 """Most bytes of values that are broadcast. The driver holds them for a moment."""
 _SHARED_PIECES: Final = 1 << 10
-_LONG_BYTES: Final = 1 << 10
-"""The size that is assumed for a text, if only the number of texts is known."""
-_COUNTED: Final = ("InMemoryRelation", "Range")
-"""Nodes of Spark's plans with a known number of rows."""
-
 Part = Any
 """The files of a task, and the job."""
-
-MapBlocks = Callable[[Callable[[Iterable[bytes]], Iterable[Any]]], Sequence[Any]]
-"""Calls a function with blocks of values: once on the driver or, if only executors have the values, on each
-executor with a part of the blocks. Returns the results of all calls."""
 
 Search = Callable[[Part, Blocks], Iterator["pa.RecordBatch | FileFound"]]
 """Searches the files of a part for values. Yields the rows of each file, and then its result. Must be a module's
@@ -64,8 +51,8 @@ function, which executors import."""
 
 def frame(
     session: SparkSession,
-    parts: Callable[[MapBlocks], Sequence[Part]],
-    values: DataFrame,
+    parts: Callable[[pa.Array | None], Sequence[Part]],
+    values: DataFrame | pa.ChunkedArray,
     column: str | None,
     *,
     record: pa.DataType,
@@ -75,8 +62,8 @@ def frame(
 
     Args:
         session: a classic session.
-        parts: returns the parts to search.
-        values: the frame with the values.
+        parts: returns the parts to search for these values, each once; None for values that aren't on the driver.
+        values: the frame with the values, or the values in a type that Spark uses.
         column: the frame's column; None if it has only one.
         record: the type of the records.
         search: searches a part.
@@ -89,81 +76,43 @@ def frame(
     from pyspark.sql.types import BinaryType, StructField, StructType
 
     context = job_context(session)
+    on_driver: pa.ChunkedArray | None = None
+    if isinstance(values, pa.ChunkedArray):
+        on_driver = values if values.nbytes <= SHARED_BYTES else None
+        values = session.createDataFrame(pa.table({"value": values if on_driver is None else values[:0]}))
     chosen = _column_of(values, column)
     schema = _schema_of(chosen.schema[0].dataType, record)
     with importable(context):
-        few = few_of(chosen)
+        few = few_of(chosen) if on_driver is None else pc.unique(on_driver.drop_null())
         if few is not None:
-            pickled_parts = (
-                [pickle.dumps(part, 5) for part in parts(lambda call: list(call(iter(few))))] if few else []
-            )
+            pickled_parts = [pickle.dumps(part, 5) for part in parts(few)] if len(few) else []
             if not pickled_parts:
                 return session.createDataFrame([], schema)
-            shared = context.broadcast((pickled_parts, SharedBlocks(few)))
+            pieces = pieces_of([pa.record_batch([few], ["value"])])
+            blocks = [block for piece in pieces for block in piece.column(0).to_pylist()]
+            shared = context.broadcast((pickled_parts, SharedBlocks(blocks)))
             searched = partial(_of_shared, shared=shared, search=search, arrow=_arrow(schema))
             return session.range(0, len(pickled_parts), 1, len(pickled_parts)).mapInArrow(searched, schema)
-        blocks = chosen.distinct().mapInArrow(pieces_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
-        packed = blocks.map(lambda row: bytes(row[0]))
-        files = parts(lambda function: packed.mapPartitions(function).collect())
+        rdd = chosen.distinct().mapInArrow(pieces_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
+        files = parts(None)
         if not files:
             return session.createDataFrame([], schema)
         stream = partial(_stream, search=search, arrow=_arrow(schema))
-        rows = _pairs(context, files, blocks).mapPartitions(stream)
-        pieces = StructType([StructField("piece", BinaryType(), nullable=False)])
-        wire = session.createDataFrame(rows, pieces, verifySchema=False)
+        rows = _pairs(context, files, rdd).mapPartitions(stream)
+        piece = StructType([StructField("piece", BinaryType(), nullable=False)])
+        wire = session.createDataFrame(rows, piece, verifySchema=False)
         return wire.mapInArrow(_batches, schema)
 
 
-def few_of(chosen: DataFrame) -> list[bytes] | None:
-    """The distinct values as blocks; None if they have, or may have, more than `SHARED_BYTES`."""
-    values = _collected(chosen)
-    if values is None or values.nbytes > SHARED_BYTES:
-        return None
-    batch = pa.record_batch([pc.unique(values)], ["value"])
-    return [block for blocks in pieces_of([batch]) for block in blocks.column(0).to_pylist()]
-
-
-def _collected(chosen: DataFrame) -> pa.ChunkedArray | None:
-    """The values, if they are few. If Spark doesn't know their number, they are collected in pieces up to the limit:
-    Spark's estimates can be far too low."""
-    size = _known_bytes(chosen)
-    if size is not None and size <= SHARED_BYTES:
-        return chosen.toArrow().column(0)
+def few_of(chosen: DataFrame) -> pa.Array | None:
+    """The distinct values of a frame; None if they have, or may have, more than `SHARED_BYTES`. They are collected in
+    pieces up to the limit: Spark's estimates of their number can be far too low."""
     pieces = partial(pieces_of, most=SHARED_BYTES // _SHARED_PIECES)
     collected = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
-    if len(collected) == _SHARED_PIECES:
-        return None
     arrays = [unpacked(bytes(row[0])) for row in collected]
-    return pa.chunked_array(arrays) if arrays else pa.chunked_array([], pa.null())
-
-
-def _known_bytes(chosen: DataFrame) -> int | None:
-    """Upper bound of the bytes of a column's values; None if Spark doesn't know their number. Spark knows it
-    for values on the driver, in a cache, and of ranges, also with filters. Each text counts as `_LONG_BYTES`."""
-    with suppress(java_error()):
-        node = chosen._jdf.queryExecution().optimizedPlan()
-        while node.nodeName() in {"Filter", "Project"}:
-            node = node.children().head()
-        kind = node.nodeName()
-        value_bytes = _most_bytes(chosen.schema[0].dataType)
-        if kind == "LocalRelation":
-            return int(node.data().size()) * value_bytes
-        if kind not in _COUNTED or (kind == _COUNTED[0] and not node.cacheBuilder().isCachedColumnBuffersLoaded()):
-            return None
-        rows = node.stats().rowCount()
-        if rows.isDefined():
-            cached = int(str(node.stats().sizeInBytes())) if value_bytes == _LONG_BYTES else 0  # texts may be longer
-            return max(int(str(rows.get())) * value_bytes, cached)
-    return None
-
-
-def _most_bytes(kind: DataType) -> int:
-    """Bytes of a value of a type in Arrow; `_LONG_BYTES` for texts and binary values."""
-    arrow = arrow_type(kind)
-    try:
-        return max(int(arrow.bit_width) // 8, 1)
-    except ValueError:
-        return _LONG_BYTES
+    if len(collected) == _SHARED_PIECES or sum(array.nbytes for array in arrays) > SHARED_BYTES:
+        return None
+    return pc.unique(pa.chunked_array(arrays)) if arrays else pa.nulls(0)
 
 
 def results(
@@ -258,44 +207,25 @@ def _of_shared(
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             part = pickle.loads(parts[number])  # noqa: S301  of the driver
-            for rows in _gathered(search(part, values.blocks())):
-                yield rows.cast(arrow)
+            yield from _rows_of(search(part, values.blocks()), arrow)
 
 
-def _gathered(stream: Iterable[pa.RecordBatch | FileFound]) -> Iterator[pa.RecordBatch]:
-    """Join the rows of several files to larger batches: Java takes as long for a batch of few rows as for many.
-
-    Raises FileFailed.
-    """
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
+def _rows_of(stream: Iterable[pa.RecordBatch | FileFound], arrow: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of files. Raises FileFailed for one that can't be searched, which ends the job."""
     for item in stream:
-        if isinstance(item, FileFound):
-            _check(item)
-            continue
-        if waiting and (
-            rows + item.num_rows > _BATCH_ROWS
-            or size + item.nbytes > _BATCH_BYTES
-            or item.schema != waiting[0].schema
-        ):
-            yield pa.concat_batches(waiting)
-            waiting, rows, size = [], 0, 0
-        waiting.append(item)
-        rows, size = rows + item.num_rows, size + item.nbytes
-    if waiting:
-        yield pa.concat_batches(waiting)
+        if isinstance(item, pa.RecordBatch):
+            yield item.cast(arrow)
+        elif item.error is not None:
+            raise FileFailed(f"{item.error} (hint: {item.hint})" if item.hint else item.error)
 
 
 def _stream(pairs: Iterable[tuple[Part, Any]], search: Search, arrow: pa.Schema) -> Iterator[tuple[bytes]]:
-    """The rows of a task as an Arrow IPC stream in pieces. A file that fails ends the job. Runs on executors."""
+    """The rows of a task as an Arrow IPC stream in pieces. Runs on executors."""
     wire = io.BytesIO()
     with pa.ipc.new_stream(wire, arrow) as writer:
-        for item in _searched(pairs, search):
-            if isinstance(item, FileFound):
-                _check(item)
-            else:
-                writer.write_batch(item.cast(arrow))
-                yield from _pieces(wire)
+        for rows in _rows_of(_searched(pairs, search), arrow):
+            writer.write_batch(rows)
+            yield from _pieces(wire)
     yield from _pieces(wire)
 
 
@@ -335,12 +265,6 @@ def _batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 class FileFailed(Exception):
     """A file can't be searched. This ends the query, as in Spark's own readers."""
-
-
-def _check(file_found: FileFound) -> None:
-    """Raise FileFailed for a file that can't be searched."""
-    if file_found.error is not None:
-        raise FileFailed(f"{file_found.error} (hint: {file_found.hint})" if file_found.hint else file_found.error)
 
 
 def _schema_of(kind: DataType, record: pa.DataType) -> StructType:

@@ -172,13 +172,6 @@ class Blocks:
             raise
         return file
 
-    def each(self) -> Iterator[Block]:
-        """Yield each block."""
-        if self.only is not None:
-            yield self.only
-        for values in self._each(self._file):
-            yield block_of(values)
-
     def close(self) -> None:
         """Remove the temporary files."""
         for file in (self._file, *self._converted.made()):

@@ -101,14 +101,6 @@ class SplitBlockFilter:
         """Look up `count` hashes and set out[i] to 1 for "maybe", 0 for "absent". Return how many are absent."""
         return kernels.sbbf_check(self.bitset, hashes, count, out)
 
-    def find_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> bytes:
-        """Look up `count` hashes. Return the positions of those that may be present: ascending int64s."""
-        import numpy as np  # only `find` looks many values up
-
-        flags = bytearray(count)
-        self.check_hashes(hashes, count, flags)
-        return np.flatnonzero(np.frombuffer(flags, np.uint8)).tobytes()
-
     @staticmethod
     def block_of(value: int, blocks: int) -> int:
         """Return the index of the block that a hash selects in a filter of `blocks` blocks."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import partial
@@ -22,14 +22,14 @@ from bloomcli.commands.values import texts
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.record_shape import Shape, shape_by_names, struct_of
 from bloomcli.datasets.spark import job_context
-from bloomcli.datasets.spark_find import MapBlocks, frame, results
+from bloomcli.datasets.spark_find import frame, results
 from bloomcli.datasets.spark_frame import to_spark_types
 from bloomcli.datasets.spark_session import checked_session, with_session_keys
-from bloomcli.datasets.value_blocks import PIECE_VALUES, Blocks, packed
+from bloomcli.datasets.value_blocks import PIECE_VALUES, packed, searched_texts
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.finding.lake import FileResult, Search
 from bloomcli.finding.of_table import chosen_shape, of_snapshot
-from bloomcli.finding.pruning import PartialAnswer, Pruning
+from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.search_files import Job, Part, SearchFiles, listed_files
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.work import search
@@ -69,7 +69,8 @@ def find(
         select: leaf paths, groups or globs of the columns of `record`; by default all.
         values_column: the frame's column; it can be left out if the frame has only one.
         index: an index of these files (`index_build`). The lookup in it happens now. Files that it rules out aren't
-            opened; files that it doesn't have, or that changed since, are searched without it.
+            opened; files that it doesn't have, or that changed since, are searched without it. More than 64 MiB of
+            values aren't looked up in it: a file's filter nearly always has a false positive for one of so many.
         as_files: search the files of a table as plain files, with the rows that the table has replaced or deleted.
         keys: the keys of encrypted files; by default the master keys in ``parquet.encryption.key.list``.
 
@@ -149,29 +150,32 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
     if column is not None:
         taken("values_column", column, Option(help="", form="column"))
     if not type(values).__module__.startswith("pyspark."):
-        values, column = frame_of(spark, values, column), None
+        values, column = values_of(values, column), None
 
-    def parts(map_blocks: MapBlocks) -> list[Part]:
+    def parts(few: pa.Array | None) -> list[Part]:
         files = search_files
         if path is not None:
-            pruning = pruning_of(path, files.indexed.path, map_blocks)
-            files = files._replace(files=list(files.pruned(pruning)))
+            texts = pa.nulls(0, pa.large_binary()) if few is None else searched_texts(few)
+            pruning = Pruning(path, files.indexed.path, Values(texts))  # raises if the index doesn't have the column
+            if few is not None:
+                files = files._replace(files=list(files.pruned(pruning)))
         return files.chosen(lambda file: file.found is None or file.found.error is not None).parts
 
     record = struct_of(search_files.job.shape or ())
     return frame(spark, parts, values, column, record=record, search=search)
 
 
-def frame_of(spark: Any, values: Any, column: str | None) -> Any:
-    """Spark's frame of Arrow data, of a series, of a data frame's column, or of the texts of Python's values. It is
-    made of Arrow data, which come back to the driver without a Python worker. Raises UsageError."""
+def values_of(values: Any, column: str | None) -> pa.ChunkedArray:
+    """Arrow data, a series, a data frame's column, or the texts of Python's values, in a type that Spark uses. Raises
+    UsageError."""
     array = arrow_of(values, column)
     if array is None:
         if not (value_texts := texts(values)):
             raise UsageError("no values to find", hint="name one or several, or a frame of values")
         array = pa.array(value_texts)
-    (field,) = to_spark_types(pa.schema([pa.field("value", array.type)]), "values", ())
-    return spark.createDataFrame(pa.table([array.cast(field.type)], schema=pa.schema([field])))
+    array = pa.chunked_array([array]) if isinstance(array, pa.Array) else array
+    (field,) = to_spark_types(pa.schema([pa.field("values", array.type)]), "values", ())
+    return array.cast(field.type)
 
 
 def everywhere(index: Name) -> str:
@@ -243,26 +247,6 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
     check_named_in_sql(which.table)
     table = open_table(spark, which.table, snapshot=which.snapshot, as_of=which.time)
     return of_snapshot(table, which.where, options, cores=cores_of(spark), typed=typed)
-
-
-def pruning_of(index: str, column: str, map_blocks: MapBlocks) -> Pruning:
-    """The answers of an index for the values of a frame, so that executors don't get files that can't have a value.
-
-    If the driver has the values, it looks them up in the index. Otherwise each executor looks up a part of them, and
-    the driver merges the answers. Raises: as `Pruning`.
-    """
-    Pruning(index, column, (), ends=False)  # raises if the index doesn't have the column
-    return Pruning(index, column, map_blocks(partial(_partial_answers, index=index, column=column)))
-
-
-def _partial_answers(blocks: Iterable[bytes], index: str, column: str) -> Iterator[PartialAnswer]:
-    """Look blocks of values up in an index. Runs on executors or, for few values, on the driver."""
-    loaded = Blocks(blocks)
-    try:
-        for block in loaded.each():
-            yield Pruning(index, column, block.values, ends=False).partial_answer
-    finally:
-        loaded.close()
 
 
 class SparkSearch(Search):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.find_values import Values
@@ -12,7 +12,7 @@ from bloomcli.formats.registry import hash_for_index
 from bloomcli.hints import quoted
 from bloomcli.index.reader import END_BYTES, FreshnessCheck, Index, NoAnswer, RowGroups
 from bloomcli.model.index import IndexedColumn
-from bloomcli.storage.base import FileEntry, Fingerprint
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.sources import CountingSource
 from bloomcli.values import variant_paths
@@ -22,24 +22,13 @@ _ENDS_BYTES: Final = 64 << 20
 _NOTHING: Final[frozenset[int]] = frozenset()
 
 
-class PartialAnswer(NamedTuple):
-    """The answer of an index for some of the values. Files are positions in `Index.files`."""
-
-    answered: frozenset[int]
-    """Files whose column has a type in which the values could be looked up."""
-    possible: dict[int, set[int]]
-    """By file, the row groups that may have a value."""
-    by: Fingerprint | None
-    """Fingerprint of the index. If the index is replaced, the positions mean other files."""
-
-
 class Pruning:
     """The answers of an index for some values.
 
     Args:
         path: the index.
         column: its column, by the whole leaf path.
-        values: the values to find; or the answers for parts of them.
+        values: the values to find.
         ends: read the packed ends that the index keeps, for files that are going to be searched.
 
     Attributes:
@@ -51,46 +40,22 @@ class Pruning:
         UnreadableError, CorruptFile: the index can't be read, or is damaged.
     """
 
-    def __init__(
-        self, path: str, column: str, values: Values | Sequence[PartialAnswer], *, ends: bool = True
-    ) -> None:
+    def __init__(self, path: str, column: str, values: Values, *, ends: bool = True) -> None:
         self.path = path
         self._answered: set[int] = set()
         """Files whose column has a type in which the values could be looked up."""
         self._possible: dict[int, set[int]] = {}
         with CountingSource(open_source(path, END_BYTES)) as source:
             index = Index(source)
-            fingerprint = source.fingerprint  # a tag and the size are the same on all machines
-            self._index = Fingerprint(
-                fingerprint.size, 0 if fingerprint.tag else fingerprint.mtime_ns, tag=fingerprint.tag
-            )
             column = _name_in(index.paths, column) or column
             if column not in index.paths:
                 raise _without(path, column, index.paths)
-            if isinstance(values, Sequence):
-                self._sum_up(values)
-            else:
-                for indexed in index.types(column):
-                    self._look_up(index, indexed, values)
+            for indexed in index.types(column):
+                self._look_up(index, indexed, values)
             self._ends = dict(index.ends(sorted(self._possible), _ENDS_BYTES)) if ends else {}
             self.bytes_read = source.bytes_read
         self._files = index.files
         self._fresh = FreshnessCheck(index)
-
-    @property
-    def partial_answer(self) -> PartialAnswer:
-        """The answer for the values, which an executor sends to the driver."""
-        return PartialAnswer(frozenset(self._answered), self._possible, self._index)
-
-    def _sum_up(self, answers: Sequence[PartialAnswer]) -> None:
-        """Sum up the answers for parts of the values. No file is ruled out if the index was replaced in between."""
-        if any(answer.by != self._index for answer in answers):
-            return
-        if answers:
-            self._answered = set(frozenset.intersection(*(answer.answered for answer in answers)))
-        for answer in answers:
-            for file, groups in answer.possible.items():
-                self._possible.setdefault(file, set()).update(groups)
 
     def _look_up(self, index: Index, indexed: IndexedColumn, values: Values) -> None:
         try:
@@ -112,12 +77,11 @@ class Pruning:
         entry = self._fresh.found(item)
         if isinstance(entry, NoAnswer):
             return entry
-        at, (size, mtime_ns, tag) = entry
+        at, fingerprint = entry
         if at not in self._answered:
             return NoAnswer.UNKNOWN
         row_groups = self._possible.get(at)
         possible = _NOTHING if row_groups is None else frozenset(row_groups)
-        fingerprint = Fingerprint(size, mtime_ns, tag=tag)
         return IndexedRowGroups(possible, fingerprint, self._files.row_groups[at], self._ends.get(at))
 
 

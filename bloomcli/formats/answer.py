@@ -297,7 +297,7 @@ def _at_once(facts: UnitFacts, hashed: _Hashes) -> tuple[Answer, ...]:
         return one_by_one(facts, explain=False)
     absent = {skip: Answer(Presence.ABSENT, skip) for skip in (None, False, True)}
     unit_answers = [absent[skip] for skip in facts.stats_skip]
-    hits = memoryview(_positions_in_filter(facts.bits, hashed.hashes, len(hashed.owners))).cast("q")
+    hits = memoryview(positions_in(facts.bits, hashed.hashes, len(hashed.owners))).cast("q")
     for at in {*hashed.others, *(hashed.owners[hit] for hit in hits)}:
         lookup = facts.lookups[at]
         unit_answers[at] = _with_dictionary(facts, lookup, answer(facts, lookup, facts.stats_skip[at], explain=False))
@@ -337,18 +337,15 @@ def may_have(facts: UnitFacts, hashes: bytes, count: int) -> RemainingValues:
     only_nulls = facts.contents is Contents.ONLY_NULLS
     if facts.bits is None:
         return RemainingValues(b"" if only_nulls else None, bounded=facts.problem != WRONG)
-    return RemainingValues(_positions_in_filter(facts.bits, hashes, count), bounded=not only_nulls)
+    return RemainingValues(positions_in(facts.bits, hashes, count), bounded=not only_nulls)
 
 
-def _positions_in_filter(bits: Bits, hashes: bytes, count: int) -> bytes:
-    """The positions of the hashes that a filter has."""
-    find_all, check_all = getattr(bits, "find_hashes", None), getattr(bits, "check_hashes", None)
-    if find_all is not None:
-        positions: bytes = find_all(hashes, count)
-        return positions
+def positions_in(bits: Bits, hashes: bytes, count: int) -> bytes:
+    """The positions of the hashes that a filter has, ascending int64s in native order."""
     import numpy as np  # only `find` looks many values up
 
     flags = bytearray(count)
+    check_all = getattr(bits, "check_hashes", None)
     if check_all is not None:
         check_all(hashes, count, flags)
     else:  # a filter whose blocks are read one by one

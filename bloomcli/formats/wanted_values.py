@@ -20,6 +20,7 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.answer import positions_in
 from bloomcli.formats.arrays import as_int64s, binaries, counting, int64s, numbers_of
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal, kind_of, parse
@@ -83,14 +84,14 @@ class WantedValues:
         return counting(0, len(self.forms))
 
     @cached_property
-    def by_hash(self) -> tuple[kernels.Ascending, pa.Int64Array]:
+    def by_hash(self) -> tuple[bytes, pa.Int64Array]:
         """The hashes, ascending, and the position of the form of each. Lookups in this order read a filter from start
         to end: a hash's block is its high half times the number of blocks.
         """
         hashes = pa.Array.from_buffers(pa.uint64(), len(self.forms), [None, pa.py_buffer(self.hashes)])
         order = pc.array_sort_indices(hashes)
         ascending = hashes.take(order).buffers()[1].to_pybytes()[: len(self.hashes)]
-        return kernels.Ascending(ascending), order.cast(pa.int64())
+        return ascending, order.cast(pa.int64())
 
     def within(self, positions: pa.Int64Array, low: Any, high: Any) -> pa.Int64Array:
         """The positions, of ascending ones, of forms that bounds don't exclude.
@@ -129,7 +130,7 @@ class WantedValues:
             return counting(0, len(values))
         if values.null_count == len(values):
             return counting(0, 0)
-        return as_int64s(self._filter.find_hashes(xxh64_of(values), len(values)))
+        return as_int64s(positions_in(self._filter, xxh64_of(values), len(values)))
 
     def likely_forms(self, parts: Sequence[pa.Array]) -> pa.Int64Array:
         """The positions of forms that may be one of these values, by a filter of the values: few, if the values were
@@ -138,7 +139,7 @@ class WantedValues:
         if not self.hashes:
             return self.every
         filter_ = _filter_of(b"".join(map(xxh64_of, arrays)))
-        return as_int64s(filter_.find_hashes(self.hashes, len(self.forms)))
+        return as_int64s(positions_in(filter_, self.hashes, len(self.forms)))
 
     @cached_property
     def _filter(self) -> SplitBlockFilter:
@@ -206,34 +207,34 @@ def wanted(
         some = (text.decode("utf-8", "surrogateescape") for text in texts[at : at + _PARSED_TOGETHER].to_pylist())
         literals += [parse(text, column, path=path) for text in some]
     boolean = column.physical == "BOOLEAN"
-    forms: dict[bytes, tuple[int, Any]] = {}
-    sharing = _Sharing(literals)
-    nan = None
+    entries: list[tuple[Any, bytes, int]] = []
+    nans: list[int] = []
     for at, literal in enumerate(literals):
         if literal.unknowable is not None and literal.impossible is None and not boolean:
-            nan = at if nan is None else nan  # of all types but BOOLEAN only NaN is unknowable
-            sharing.add(None, nan, at)
+            nans.append(at)  # of all types but BOOLEAN only NaN is unknowable
             continue
-        for form in [_boolean_form(literal, column, path)] if boolean else forms_of(literal):
-            sharing.add(form, forms.setdefault(form, (at, literal.order_key))[0], at)
-    entries = [(key, at, form) for form, (at, key) in forms.items()]
+        every = [_boolean_form(literal, column, path)] if boolean else forms_of(literal)
+        entries += [(literal.order_key, form, at) for form in every]
     ordered = all(key is not None for key, *_ in entries)
-    if ordered:
-        entries.sort(key=itemgetter(0))
-    number, ordered_forms = _NUMBERS.get(column.physical), [form for *_, form in entries]
+    entries.sort(key=None if ordered else itemgetter(1, 2))  # equal values stay in the order in which they were given
+    number, every_form = _NUMBERS.get(column.physical), [form for _, form, _ in entries]
     if number is None:
-        stored: pa.Array = binaries(ordered_forms)
+        stored: pa.Array = binaries(every_form)
     else:
-        stored = pa.Array.from_buffers(number, len(entries), [None, pa.py_buffer(b"".join(ordered_forms))])
+        stored = pa.Array.from_buffers(number, len(entries), [None, pa.py_buffer(b"".join(every_form))])
+    owners = int64s(at for *_, at in entries)
+    sharing = _sharing(stored, owners, texts)
+    if others := _different_texts(nans, texts):
+        sharing[len(entries)] = others
     return WantedValues(
         texts,
         stored,
-        int64s(at for _, at, _ in entries),
+        owners,
         b"" if boolean else hashes_of(stored),
         [key for key, *_ in entries] if ordered else None,
-        nan,
+        nans[0] if nans else None,
         None if many and not boolean else tuple(literals),  # of booleans, there are no hashes to look up together
-        sharing.by_position([*ordered_forms, None]),
+        sharing,
     )
 
 
@@ -268,42 +269,24 @@ def _in_batches(
     return WantedValues(texts, forms, owners, hashes_of(forms), forms, sharing=sharing)
 
 
-class _Sharing:
-    """Collects `WantedValues.sharing`. Args: literals: the values by their positions, which may be still growing."""
-
-    def __init__(self, literals: Sequence[Literal]) -> None:
-        self._literals = literals
-        self._texts: dict[object, dict[str, int]] = {}
-
-    def add(self, form: object, owner: int, at: int) -> None:
-        """Note a value that has a form. Nothing happens if it is written as the form's owner, or as one before."""
-        text = self._literals[at].text
-        if text != self._literals[owner].text:
-            self._texts.setdefault(form, {}).setdefault(text, at)
-
-    def by_position(self, forms: Sequence[object]) -> dict[int, list[int]]:
-        """The values by the positions of forms."""
-        if not self._texts:
-            return {}
-        return {at: list(self._texts[form].values()) for at, form in enumerate(forms) if form in self._texts}
-
-
 def _sharing(forms: pa.Array, owners: pa.Int64Array, texts: pa.LargeBinaryArray) -> dict[int, list[int]]:
-    """`WantedValues.sharing` of ascending forms, which come again for each text that has them."""
-    again = pc.indices_nonzero(pc.equal(forms[1:], forms[:-1]))
-    sharing: dict[int, dict[bytes, int]] = {}
-    first = last = -1
-    for before, owner, text in zip(
-        again.to_pylist(),
-        owners[1:].take(again).to_pylist(),
-        texts.take(owners[1:].take(again)).to_pylist(),
-        strict=True,
-    ):
-        first = first if before == last + 1 else before
-        last = before
-        if text != texts[owners[first].as_py()].as_py():
-            sharing.setdefault(first, {}).setdefault(text, owner)
-    return {at: list(by_text.values()) for at, by_text in sharing.items()}
+    """`WantedValues.sharing` of forms, of which equal ones are neighbours."""
+    runs: dict[int, list[int]] = {}
+    first = following = -1
+    for at in pc.indices_nonzero(pc.equal(forms[1:], forms[:-1])).to_pylist():
+        first = first if at == following else at
+        following = at + 1
+        runs.setdefault(first, [owners[first].as_py()]).append(owners[following].as_py())
+    every = ((at, _different_texts(run, texts)) for at, run in runs.items())
+    return {at: others for at, others in every if others}
+
+
+def _different_texts(run: Sequence[int], texts: pa.LargeBinaryArray) -> list[int]:
+    """The positions of texts that are written differently than the first one, and each other."""
+    by_text: dict[bytes, int] = {}
+    for at in run:
+        by_text.setdefault(texts[at].as_py(), at)
+    return list(by_text.values())[1:]
 
 
 def _hex_made_negative(texts: pa.LargeBinaryArray, numbers: pa.Array) -> bool:

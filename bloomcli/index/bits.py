@@ -1,7 +1,7 @@
 """The transposed bits of a column: reads them, looks hashes up in them, and makes them for a new index.
 
 A hash selects a block, and a row in each of the block's 8 words. The AND of the 8 rows has the units that may have
-the hash. For a few hashes in a block, their rows are read; for many, the whole block, together with its neighbours.
+the hash. Rows that are near each other are read together: of many hashes, nearly all rows.
 
 New bits are made in windows of blocks: old bits are copied, free slots cleared, and new units set.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -24,11 +25,10 @@ from bloomcli.storage.base import Source
 if TYPE_CHECKING:
     from bloomcli.index.filters import Spool
 
-_HASH_BYTES: Final = 16 << 10
-"""A block with at most this number of bytes for each of its hashes is read whole: on a local disk, this takes as long
-as 8 single rows."""
+_GAP_BYTES: Final = 2 << 10
+"""Bytes between two rows that are read with them: on a local disk, this takes as long as another read."""
 _WINDOW_BYTES: Final = 8 << 20
-"""Most bytes of blocks that are read together, and of rows that are ANDed together."""
+"""Most bytes of rows that are read and ANDed together, unless one block's hashes need more."""
 _WORD_BITS: Final = 64
 _WORDS_AT_ONCE: Final = 8
 """Words of a row that are set together: a cache line of the processor."""
@@ -65,18 +65,6 @@ def words_of(rows: bytes | bytearray, stride: int) -> NDArray[np.uint64]:
     return np.frombuffer(rows, np.uint64).reshape(-1, stride // 8)
 
 
-class _ReadRange(NamedTuple):
-    """Blocks or rows to read, and the hashes to look up in them."""
-
-    first: int
-    """The first block."""
-    blocks: int
-    """Number of whole blocks; 0 if only rows of the block are read."""
-    start: int
-    end: int
-    """`start` and `end`: the range of the hashes, in their order."""
-
-
 def units_with(bits: ColumnBits, hashes: bytes) -> NDArray[np.uint8]:
     """For each slot, 1 if its unit may have one of the hashes, uint64s in native order, else 0."""
     layout, values = bits.layout, np.frombuffer(hashes, np.uint64)
@@ -85,55 +73,32 @@ def units_with(bits: ColumnBits, hashes: bytes) -> NDArray[np.uint8]:
     blocks = blocks[order]
     word_bits = (values[order, None].astype(np.uint32) * np.array(SALT, np.uint32) >> 27).astype(np.int64)
     rows = blocks[:, None] * BLOCK_ROWS + np.arange(0, BLOCK_ROWS, 32) + word_bits  # the 8 rows of each hash
-    reads = list(_merged(blocks, layout.slab_bytes))
+    at_once = max(_WINDOW_BYTES // (len(SALT) * (layout.stride + _GAP_BYTES)), 1)
+    reads: list[tuple[NDArray[np.int64], list[tuple[int, int]]]] = []
+    start = 0
+    while start < len(rows):  # the hashes of a block stay together, so that no row is read twice
+        end = int(np.searchsorted(blocks, blocks[min(start + at_once, len(rows)) - 1], side="right"))
+        reads.append((rows[start:end], _ranges(rows[start:end], _GAP_BYTES // layout.stride)))
+        start = end
     bits.source.will_read(
-        (bits.offset + first * layout.stride, count * layout.stride)
-        for read in reads
-        for first, count in _parts(read, rows)
+        (bits.offset + first * layout.stride, count * layout.stride) for _, ranges in reads for first, count in ranges
     )
     out = np.zeros(layout.width // 8, np.uint64)
-    at_once = max(_WINDOW_BYTES // (len(SALT) * layout.stride), 1)
-    for read in reads:
-        held = np.concatenate([bits.read(*part) for part in _parts(read, rows)])
-        chosen = rows[read.start : read.end]
-        chosen = chosen - read.first * BLOCK_ROWS if read.blocks else np.arange(chosen.size).reshape(chosen.shape)
+    for looked_up, ranges in reads:
+        held = np.concatenate([bits.read(*some) for some in ranges])
+        numbers = np.concatenate([np.arange(first, first + count) for first, count in ranges])
+        chosen = np.searchsorted(numbers, looked_up)
         for at in range(0, len(chosen), at_once):
             each = np.bitwise_and.reduce(held[chosen[at : at + at_once], :-1], axis=1)
             out |= np.bitwise_or.reduce(each, axis=0)
     return np.unpackbits(out.view(np.uint8), count=layout.slots, bitorder="little")
 
 
-def _parts(read: _ReadRange, rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """The first row and the number of rows of each part of the bits that is read at once."""
-    if read.blocks:
-        yield read.first * BLOCK_ROWS, read.blocks * BLOCK_ROWS
-    else:
-        yield from ((row, 1) for row in rows[read.start : read.end].ravel().tolist())
-
-
-def _merged(block_of: NDArray[np.int64], slab_bytes: int) -> Iterator[_ReadRange]:
-    """Decide which of the hashes' blocks to read whole, joined with their neighbours, and of which only rows."""
-    blocks, starts = np.unique(block_of, return_index=True)
-    ends = [*starts.tolist(), len(block_of)][1:]
-    pending: _ReadRange | None = None
-    for block, start, end in zip(blocks.tolist(), starts.tolist(), ends, strict=True):
-        if slab_bytes > (end - start) * _HASH_BYTES:
-            read = _ReadRange(block, 0, start, end)
-        elif (
-            pending is not None
-            and pending.blocks
-            and pending.first + pending.blocks == block
-            and (pending.blocks + 1) * slab_bytes <= _WINDOW_BYTES
-        ):
-            pending = _ReadRange(pending.first, pending.blocks + 1, pending.start, end)
-            continue
-        else:
-            read = _ReadRange(block, 1, start, end)
-        if pending is not None:
-            yield pending
-        pending = read
-    if pending is not None:
-        yield pending
+def _ranges(rows: NDArray[np.int64], gap: int) -> list[tuple[int, int]]:
+    """The first row and the number of rows of ranges that have these rows, with at most `gap` others between two."""
+    wanted = np.unique(rows)
+    firsts = [0, *(np.flatnonzero(np.diff(wanted) > gap + 1) + 1).tolist(), len(wanted)]
+    return [(int(wanted[at]), int(wanted[end - 1] - wanted[at]) + 1) for at, end in pairwise(firsts)]
 
 
 def windows(

@@ -120,7 +120,7 @@ class Ends:
             offset = self._blob.offset + self._starts[at]
             packed = self._source.read_at(offset, self._bytes[at])
             try:
-                unpacked_end(packed, self._files.stamp(at).size)
+                unpacked_end(packed, self._files.fingerprint(at).size)
             except ValueError as error:
                 raise damaged(self._source.path, str(error), offset=offset, field=self._field) from None
             yield at, packed

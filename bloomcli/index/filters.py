@@ -21,7 +21,7 @@ from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.sizing import BLOCK_BYTES
 from bloomcli.limits import INDEX_BLOCKS_MAX
-from bloomcli.storage.os_errors import error_of
+from bloomcli.storage.os_errors import convert_temporary_file_errors
 
 _BUFFER_BYTES: Final = 1 << 20
 _NEAR_BEST: Final = 1.05
@@ -45,13 +45,11 @@ class Spool:
 
     def add(self, data: bytes | bytearray) -> int:
         """Add a string, which may be empty; returns its number. Raises WriteError."""
-        try:
+        with convert_temporary_file_errors("filters"):
             if data and self._file is None:
                 self._file = tempfile.TemporaryFile(buffering=_BUFFER_BYTES)  # noqa: SIM115
             if data and self._file is not None:
                 self._file.write(data)
-        except OSError as error:
-            raise self._failed(error) from None
         self._offsets.append(self._size)
         self.sizes.append(len(data))
         self._size += len(data)
@@ -59,57 +57,43 @@ class Spool:
 
     def finish(self) -> None:
         """Flush the file. Nothing can be added afterwards. Raises WriteError."""
-        try:
-            if self._file is not None:
+        if self._file is not None:
+            with convert_temporary_file_errors("filters"):
                 self._file.flush()
-        except OSError as error:
-            raise self._failed(error) from None
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the strings joined, in pieces of up to 1 MiB. Raises WriteError."""
-        if self._file is None:
-            return
-        try:
-            self._file.seek(0)
-            while piece := self._file.read(_BUFFER_BYTES):
-                yield piece
-        except OSError as error:
-            raise self._failed(error) from None
+        for at in range(0, self._size, _BUFFER_BYTES):
+            yield self._read(at, min(_BUFFER_BYTES, self._size - at))
 
     def read(self, numbers: Iterable[int], blocks: int, first: int, count: int) -> bytearray:
         """Read `count` blocks from `first` on of each of these bitsets, folded or replicated to `blocks` blocks.
 
         Raises WriteError if the temporary file can't be read any more.
         """
+        out = bytearray()
+        for number in numbers:
+            source = self.sizes[number] // BLOCK_BYTES
+            low, needed = kernels.sbbf_needed(source, blocks, first, count)
+            part = self._read(self._offsets[number] + low * BLOCK_BYTES, needed * BLOCK_BYTES)
+            out += part if source == blocks else kernels.sbbf_resized_part(part, source, blocks, first, count)
+        return out
+
+    def _read(self, offset: int, length: int) -> bytes:
+        """Bytes of the finished file. Raises WriteError."""
         if self._file is None:
             raise ValueError("it has no temporary file")
-        chosen = array("i", numbers)
-        offsets = array("q", [self._offsets[number] for number in chosen])
-        sizes = array("i", [self.sizes[number] // BLOCK_BYTES for number in chosen])
-        out = bytearray(len(chosen) * count * BLOCK_BYTES)
-        failed = kernels.sbbf_gather(self._file.fileno(), offsets, sizes, blocks, first, count, out)
-        if failed >= 0:
-            try:
-                os.pread(self._file.fileno(), sizes[failed] * BLOCK_BYTES, offsets[failed])
-            except OSError as error:
-                raise self._failed(error) from None
+        with convert_temporary_file_errors("filters"):
+            data = os.pread(self._file.fileno(), length, offset)
+        if len(data) < length:
             raise WriteError("the temporary file of the filters has become shorter", hint="build the index again")
-        return out
+        return data
 
     def close(self) -> None:
         """Remove the file."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
-
-    def _failed(self, error: OSError) -> WriteError:
-        where = tempfile.gettempdir()
-        system_error = error_of(error, where)
-        return WriteError(
-            f"the filters can't be written to a temporary file: {system_error.reason}",
-            path=where,
-            hint=system_error.hint or "TMPDIR names another directory",
-        )
 
 
 def rates(bitset: bytes | bytearray) -> NDArray[np.float32]:

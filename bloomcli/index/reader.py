@@ -22,9 +22,9 @@ from bloomcli.index.bits import ColumnBits, units_with
 from bloomcli.index.ends import Ends
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, read_properties
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
-from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Stamp, Units, read_units
+from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Units, read_units
 from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexFacts
-from bloomcli.storage.base import FileEntry, Source
+from bloomcli.storage.base import FileEntry, Fingerprint, Source
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.registry import store_of
 from bloomcli.words import counted
@@ -287,26 +287,22 @@ class FreshnessCheck:
         self._files = index.files
         self._spell = spelling()
 
-    def found(self, item: FileEntry) -> tuple[int, Stamp] | NoAnswer:
-        """The position of a listed file in `Index.files` and its stamp, or why the index has no answer for it."""
+    def found(self, item: FileEntry) -> tuple[int, Fingerprint] | NoAnswer:
+        """The position of a listed file in `Index.files` and its fingerprint when it was indexed, or why the index
+        has no answer for it."""
         at = None if item.problem is not None or item.skipped else self._files.position(self._spell(item.path))
         if at is None:
             return NoAnswer.UNKNOWN
-        stamp = self._files.stamp(at)
-        return (at, stamp) if _is_same(stamp, item) else NoAnswer.CHANGED
+        indexed = self._files.fingerprint(at)
+        return (at, indexed) if _is_same(indexed, item) else NoAnswer.CHANGED
 
 
-def _is_same(indexed: Stamp, item: FileEntry) -> bool:
+def _is_same(indexed: Fingerprint, item: FileEntry) -> bool:
     """Whether a listed file is the one that was indexed. Sends a request if the listing has neither time nor tag."""
-    size, mtime_ns, tag = item.size, item.mtime_ns, item.tag
-    if not mtime_ns and not tag:
+    listed: Fingerprint | None = Fingerprint(item.size, item.mtime_ns, tag=item.tag)
+    if not item.mtime_ns and not item.tag:
         try:
-            fingerprint = store_of(item.path).fingerprint(item.path)
+            listed = store_of(item.path).fingerprint(item.path)
         except BloomError:  # opening the file raises it
             return False
-        if fingerprint is None:
-            return False
-        size, mtime_ns, tag = fingerprint.size, fingerprint.mtime_ns, fingerprint.tag
-    if size != indexed.size or bool(tag) != bool(indexed.tag):
-        return False
-    return tag == indexed.tag if tag else mtime_ns == indexed.mtime_ns
+    return listed is not None and indexed.has_content_of(listed)

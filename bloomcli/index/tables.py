@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import sub
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.index.puffin import Blob, damaged, number_of
 from bloomcli.limits import INDEX_TABLE_MAX_BYTES
 from bloomcli.model.index import IndexedFile
+from bloomcli.storage.base import Fingerprint
 from bloomcli.words import counted
 
 FREE, FILTER, ALWAYS, NEVER = range(4)
@@ -187,15 +188,7 @@ def units_table(units: Units) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=UNIT_SCHEMA)
 
 
-class Stamp(NamedTuple):
-    """The size, modification time and tag of an indexed file, as `IndexedFile` has them."""
-
-    size: int
-    mtime_ns: int
-    tag: str
-
-
-class Files(Sequence[IndexedFile]):
+class Files:
     """The indexed files, by their positions.
 
     Args:
@@ -238,20 +231,16 @@ class Files(Sequence[IndexedFile]):
     def __len__(self) -> int:
         return len(self._paths)
 
-    @overload
-    def __getitem__(self, position: int) -> IndexedFile: ...
-    @overload
-    def __getitem__(self, position: slice) -> list[IndexedFile]: ...
-    def __getitem__(self, position: int | slice) -> IndexedFile | list[IndexedFile]:
-        if isinstance(position, slice):
-            return [self[at] for at in range(*position.indices(len(self)))]
-        at = range(len(self))[position]
-        rows = self._rows[self._ends[at] : self._ends[at + 1]].tolist()
-        return IndexedFile(path=_path(self._paths[at]), rows=tuple(rows), **self.stamp(at)._asdict())
+    def __iter__(self) -> Iterator[IndexedFile]:
+        return map(self.__getitem__, range(len(self)))
 
-    def stamp(self, position: int) -> Stamp:
-        """The size, time and tag of a file. A change of the file changes one of them."""
-        return Stamp(self._sizes[position], self._times[position], self._tags[position])
+    def __getitem__(self, at: int) -> IndexedFile:
+        rows = self._rows[self._ends[at] : self._ends[at + 1]].tolist()
+        return IndexedFile(_path(self._paths[at]), self._sizes[at], self._times[at], self._tags[at], tuple(rows))
+
+    def fingerprint(self, position: int) -> Fingerprint:
+        """The fingerprint of a file when it was indexed."""
+        return Fingerprint(self._sizes[position], self._times[position], tag=self._tags[position])
 
     def position(self, path: str) -> int | None:
         """The position of a path; None if the file isn't indexed."""

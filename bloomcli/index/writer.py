@@ -195,7 +195,8 @@ class IndexWriter:
             UnsupportedError: too many files, row groups or columns for an index.
             WriteError: the index can't be written. No file is left behind.
         """
-        self._spool.finish()
+        for spool in (self._spool, self._ends):
+            spool.finish()
         source = _EmptySource(path) if self._old is None else self._old.source
         files = [] if self._old is None else [self._old.files[at] for at in self._kept]
         files += self._files

@@ -100,6 +100,11 @@ cdef enum:
     STEP_TO_NULL = 4
     STEP_FROM_NULL = 8
 
+UP = STEP_UP
+DOWN = STEP_DOWN
+TO_NULL = STEP_TO_NULL
+FROM_NULL = STEP_FROM_NULL
+
 
 cdef struct Kept:
     # a value of a type that isn't a number of at most 8 bytes
@@ -131,7 +136,7 @@ cdef class Bounds:
     cdef bint numbers, some, begun, memory, after_nan, after_null
     cdef int64_t low, high, last, infinite
     cdef Kept least, most, before
-    cdef unsigned char* steps  # half a byte for each row
+    cdef unsigned char* row_steps  # half a byte for each row
     cdef const unsigned char[::1] defined
     cdef Py_ssize_t room, place
     cdef readonly Py_ssize_t rows
@@ -149,14 +154,14 @@ cdef class Bounds:
         self.rises = self.falls = self.memory = True
         self.some = self.begun = self.unknown = self.alone = self.after_nan = self.after_null = False
         self.nans, self.size = 0, 0
-        self.steps, self.rows, self.room = NULL, 0, 0
+        self.row_steps, self.rows, self.room = NULL, 0, 0
         self.nulls(b"")
 
     def __dealloc__(self):
         free(self.least.data)
         free(self.most.data)
         free(self.before.data)
-        free(self.steps)
+        free(self.row_steps)
 
     def nulls(self, const unsigned char[::1] defined not None):
         """Say which rows of the page have a value, as bytes that aren't 0, before these are added. By default all do."""
@@ -175,15 +180,15 @@ cdef class Bounds:
         cdef void* found
         if self.rows >= 2 * self.room:
             room = max(4096, 2 * self.room)
-            found = realloc(self.steps, <size_t>room)
+            found = realloc(self.row_steps, <size_t>room)
             if found == NULL:
                 self.memory = False
                 return
-            self.steps = <unsigned char*>found
-            memset(self.steps + self.room, 0, <size_t>(room - self.room))
+            self.row_steps = <unsigned char*>found
+            memset(self.row_steps + self.room, 0, <size_t>(room - self.room))
             self.room = room
         if self.rows:
-            self.steps[self.rows >> 1] |= <unsigned char>(step << (4 * (self.rows & 1)))
+            self.row_steps[self.rows >> 1] |= <unsigned char>(step << (4 * (self.rows & 1)))
         self.rows += 1
 
     cdef void _leave_nulls(self) noexcept nogil:
@@ -200,6 +205,12 @@ cdef class Bounds:
             self.place += 1
         self._row(STEP_FROM_NULL if self.after_null else step)
         self.after_null = False
+
+    @property
+    def steps(self):
+        """How each row compares with the row before it: half a byte for each, the first row in the lower half. 0: they
+        are equal; UP, DOWN, both if one is NaN; or TO_NULL, FROM_NULL."""
+        return self.row_steps[:(self.rows + 1) // 2] if self.rows else b""
 
     @property
     def least_and_greatest(self):
@@ -387,65 +398,6 @@ cdef class Bounds:
         self.unknown = True
 
 
-cdef enum:
-    SORTED_BY_MOST = 8
-    IN_ORDER = 0
-    OUT_OF_ORDER = 1
-    NULLS_MISPLACED = 2
-
-ROWS_OUT_OF_ORDER = OUT_OF_ORDER
-
-
-cdef enum:
-    FEW_ENTRIES = 1024
-
-
-cdef struct SortedBy:
-    const unsigned char* steps
-    bint falls, nulls_first
-
-
-def compared_rows(list columns not None, list falling not None, list nulls_first not None, Py_ssize_t rows):
-    """Compare the first `rows` rows with the ones before them by columns, of which each counts only between rows that
-    are equal in those before it.
-
-    Args:
-        columns: the columns' `Bounds`, with at least so many rows.
-        falling: for each, whether the values fall.
-        nulls_first: for each, whether nulls are first.
-        rows: the number of rows.
-
-    Returns:
-        The number of columns, from the first on, in whose order the rows are, and what is wrong with the next one's: 0 if
-        there is none, ROWS_OUT_OF_ORDER, or another number if nulls are misplaced.
-    """
-    cdef SortedBy[SORTED_BY_MOST] by
-    cdef Bounds bounds
-    cdef uint64_t ones = 0x1111111111111111ULL, equal, step, wrong, misplaced
-    cdef int proven = <int>len(columns), column, fault = IN_ORDER
-    cdef Py_ssize_t at
-    if len(columns) > SORTED_BY_MOST:
-        raise ValueError("too many columns")
-    for column, bounds in enumerate(columns):
-        if bounds.rows < rows:
-            raise ValueError("fewer rows than requested")
-        by[column] = SortedBy(bounds.steps, falling[column], nulls_first[column])
-    with nogil:
-        for at in range(0, (rows + 1) // 2, 8):  # 16 rows
-            equal = ones if rows - 2 * at >= 16 else ones & ((<uint64_t>1 << (4 * (rows - 2 * at))) - 1)
-            for column in range(proven):
-                step = _load64(by[column].steps + at)
-                wrong = (step & ~(step >> 1) if by[column].falls else (step >> 1) & ~step) & equal
-                misplaced = (step >> 2 if by[column].nulls_first else step >> 3) & equal
-                if wrong or misplaced:
-                    proven, fault = column, OUT_OF_ORDER if wrong else NULLS_MISPLACED
-                    break
-                equal &= ~(step | step >> 1 | step >> 2 | step >> 3)
-                if not equal:
-                    break
-    return proven, fault
-
-
 @cython.final
 cdef class Entries:
     """The entries of a dictionary, whose use by each page `Indices` measures.
@@ -461,12 +413,10 @@ cdef class Entries:
     cdef int64_t* keys    # a number's key; of a byte array, the bytes after those that all entries begin with
     cdef uint32_t* sizes
     cdef uint32_t* marks  # the last call of `Indices.feed` that compared the entry
-    cdef uint64_t[FEW_ENTRIES] uses
     cdef Py_ssize_t room
     cdef uint32_t call
     cdef uint64_t last
     cdef bint every       # each use counts: the order of values is measured, or there are NaNs
-    cdef bint few         # the uses are counted first
     cdef bint keyed
     cdef readonly Py_ssize_t count
 
@@ -474,8 +424,7 @@ cdef class Entries:
         cdef size_t room = <size_t>max(count, 1)
         self.bounds, self.held = bounds, []
         self.room, self.count, self.call = max(count, 0), 0, 0
-        self.every, self.few, self.keyed = bounds.tracked, count <= FEW_ENTRIES and not bounds.tracked, bounds.numbers
-        memset(self.uses, 0, sizeof(self.uses))
+        self.every, self.keyed = bounds.tracked, bounds.numbers
         self.keys = <int64_t*>calloc(room, sizeof(int64_t))
         if not bounds.numbers:
             self.starts = <const unsigned char**>malloc(room * sizeof(void*))
@@ -531,7 +480,7 @@ cdef class Entries:
         cdef Py_ssize_t i, at, common = 0
         self.call += 1
         self.last = <uint64_t>self.count
-        if self.keyed or self.every or self.few or self.bounds.order != ORDER_BYTES:
+        if self.keyed or self.every or self.bounds.order != ORDER_BYTES:
             return
         self.keyed = True  # what all entries begin with, as URLs do, doesn't tell them apart
         for i in range(self.count):
@@ -545,23 +494,12 @@ cdef class Entries:
                 _prefix(self.starts[i] + common, <Py_ssize_t>self.sizes[i] - common) ^ (<uint64_t>1 << 63)
             )
 
-    cdef void _end(self, Bounds bounds) noexcept nogil:
-        """Add the entries whose uses were counted."""
-        cdef Py_ssize_t i
-        for i in range(self.count if self.few else 0):
-            if self.uses[i]:
-                self._add(bounds, <uint32_t>i, self.uses[i])
-                self.uses[i] = 0
-
     cdef void _use(self, Bounds bounds, const uint32_t* indices, Py_ssize_t count, uint64_t times) noexcept nogil:
         """Add entries that a page uses, each `times` times. They exist."""
         cdef Py_ssize_t i
         cdef uint32_t at, least = indices[0], most = indices[0]
         cdef int64_t key, low = self.keys[least], high = low
-        if self.few:
-            for i in range(count):
-                self.uses[indices[i]] += times
-        elif self.every or bounds.order == ORDER_NONE:
+        if self.every or bounds.order == ORDER_NONE:
             for i in range(count):
                 self._add(bounds, indices[i], times)
         elif bounds.numbers:

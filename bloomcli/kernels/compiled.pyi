@@ -1,7 +1,4 @@
 # Types of the compiled module. Buffers contain bytes; hashes are uint64s in native byte order, 8 bytes each.
-
-from typing import TypeAlias
-
 from typing_extensions import Buffer
 
 class CompactError(ValueError):
@@ -22,6 +19,8 @@ def sbbf_insert(bitset: Buffer, hashes: Buffer, count: int) -> None: ...
 def sbbf_check(bitset: Buffer, hashes: Buffer, count: int, out: Buffer) -> int: ...
 def sbbf_stats(bitset: Buffer) -> tuple[int, float]: ...
 def sbbf_resized(bitset: Buffer, blocks: int) -> bytearray: ...
+def sbbf_needed(source: int, blocks: int, first: int, count: int) -> tuple[int, int]: ...
+def sbbf_resized_part(part: Buffer, source: int, blocks: int, first: int, count: int) -> bytearray: ...
 def compact_struct(data: Buffer, pos: int, max_depth: int) -> tuple[dict[int, tuple[int, int, int, int]], int]: ...
 def compact_list(data: Buffer, pos: int, max_depth: int, most: int) -> tuple[int, list[int]]: ...
 def varint(data: Buffer, pos: int) -> tuple[int, int]: ...
@@ -105,9 +104,6 @@ class ChunkMetadata:
     def bounds(self, ordered: bool, deprecated: bool) -> tuple[bytes | None, bytes | None]: ...
 
 def is_certain(bound: bytes, exact: bool | None, kind: int, width: int) -> bool: ...
-def sbbf_examine(
-    data: bytes, bounds: list[bytes]
-) -> tuple[int, int, tuple[float | None, float, float, float | None], bool] | None: ...
 
 class Levels:
     hits: int
@@ -123,6 +119,11 @@ BYTEWISE: int
 DECIMAL: int
 INT96: int
 
+UP: int
+DOWN: int
+TO_NULL: int
+FROM_NULL: int
+
 class Bounds:
     nans: int
     size: int
@@ -132,6 +133,7 @@ class Bounds:
     unknown: bool
     alone: bool
     tracked: bool
+    steps: bytes
     least_and_greatest: tuple[bytes | None, bytes | None]
     def __init__(self, order: int, width: int, tracked: bool = False) -> None: ...
     def nulls(self, defined: Buffer) -> None: ...
@@ -144,12 +146,6 @@ class Entries:
     count: int
     def __init__(self, bounds: Bounds, count: int) -> None: ...
     def add(self, data: Buffer, pos: int, count: int) -> None: ...
-
-ROWS_OUT_OF_ORDER: int
-
-def compared_rows(
-    columns: list[Bounds], falling: list[bool], nulls_first: list[bool], rows: int
-) -> tuple[int, int]: ...
 
 class Indices:
     unseen: int
@@ -319,25 +315,8 @@ class OffsetIndex:
     unencoded_byte_array_data_bytes: list[int] | None
     def __init__(self, data: bytes, max_depth: int, most: int) -> None: ...
 
-def sbbf_gather(fd: int, offsets: Buffer, sizes: Buffer, blocks: int, first: int, count: int, out: Buffer) -> int: ...
 def index_set(window: Buffer, stride: int, blocks: int, words: Buffer, lanes: Buffer, bitsets: Buffer) -> None: ...
 def index_checksums(rows: Buffer, stride: int, first: int) -> bytearray: ...
-
-class Ascending:
-    hashes: bytes
-    def __init__(self, hashes: bytes) -> None: ...
-
-Outcome: TypeAlias = tuple[
-    int,
-    int,
-    int,
-    int,
-    int,
-    tuple[int, ...] | None,
-    tuple[bytes, ...] | None,
-    tuple[int, int],
-    tuple[tuple[int, ...], int, int],
-]
 
 class FilterQuery:
     def __init__(
@@ -347,8 +326,16 @@ class FilterQuery:
         columns: Buffer,
         searched: int,
         summed: bytes | None,
-        hashes: bytes | Ascending,
+        hashes: bytes,
         keys: bytes | None,
+        many: bool = False,
     ) -> None: ...
-    def file(self, fd: int, file_bytes: int, chosen: bytes | None = None) -> Outcome: ...
-    def files(self, names: bytes, start: int, seconds: float) -> tuple[list[Outcome], int]: ...
+    def file(
+        self, fd: int, file_bytes: int, chosen: bytes | None = None
+    ) -> tuple[
+        int,
+        tuple[int, int, int],
+        tuple[int, ...] | None,
+        tuple[bytes, ...] | None,
+        tuple[tuple[int, ...], int, int],
+    ]: ...

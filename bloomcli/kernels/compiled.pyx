@@ -11,7 +11,7 @@ import sys
 cimport cython
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.string cimport memcmp, memcpy, memset
 
 if sys.byteorder != "little":
     raise ImportError("bloomcli needs a little-endian machine")
@@ -283,13 +283,29 @@ def sbbf_resized(const unsigned char[::1] bitset not None, Py_ssize_t blocks):
     Block i of z has the hashes from i/z to (i+1)/z of their range. If z is a multiple of `blocks`, the result is the
     filter that the values build; otherwise it has bits of neighbouring values too.
     """
-    cdef Py_ssize_t z = _blocks(bitset.shape[0])
-    _check_blocks(z)
+    return sbbf_resized_part(bitset, _blocks(bitset.shape[0]), blocks, 0, blocks)
+
+
+def sbbf_needed(Py_ssize_t source, Py_ssize_t blocks, Py_ssize_t first, Py_ssize_t count):
+    """Return the first block, and the number of blocks, of a filter of `source` blocks that share hashes with `count`
+    blocks, from `first` on, of a filter of `blocks` blocks."""
+    _check_blocks(source)
     _check_blocks(blocks)
-    result = bytearray(blocks * 32)
+    if first < 0 or count < 1 or first > blocks - count:
+        raise ValueError("there are no such blocks")
+    cdef Py_ssize_t low = <Py_ssize_t>(_least_hash(first, blocks) * source >> 32)
+    return low, <Py_ssize_t>((_least_hash(first + count, blocks) - 1) * source >> 32) + 1 - low
+
+
+def sbbf_resized_part(const unsigned char[::1] part not None, Py_ssize_t source, Py_ssize_t blocks, Py_ssize_t first,
+                      Py_ssize_t count):
+    """Return blocks of `sbbf_resized`. `part`: the blocks that `sbbf_needed` names."""
+    if _blocks(part.shape[0]) < sbbf_needed(source, blocks, first, count)[1]:
+        raise ValueError("fewer blocks than are needed")
+    result = bytearray(count * 32)
     cdef unsigned char[::1] view = result
     with nogil:
-        _resize(&bitset[0], z, blocks, 0, blocks, &view[0])
+        _resize(&part[0], source, blocks, first, count, &view[0])
     return result
 
 

@@ -1,9 +1,9 @@
 # Determines which row groups of a Parquet file the filters rule out for some hashes, without Python objects: `find`
 # queries very many files. It reads a local file's tail and footer and, of each filter of one column, the header and
 # the blocks of the hashes. Files that aren't usual are left to the code that opens files. For many hashes, which
-# ascend, it determines which ones may be in the file, and reads the filter once, in windows. Python gets one item for
-# consecutive files that are ruled out. Chunks without a filter are ruled out by their bounds. Of the row groups that
-# are left, it checks the page headers, so that Arrow can decode whole chunks without trusting a size in them.
+# ascend, it determines which ones may be in the file, and reads the filter once, in windows. Chunks without a filter
+# are ruled out by their bounds. Of the row groups that are left, it checks the page headers, so that Arrow can decode
+# whole chunks without trusting a size in them.
 #
 # Sources: FileMetaData, RowGroup and ColumnChunk of the Parquet format's parquet.thrift; BloomFilter.md.
 
@@ -11,49 +11,12 @@ cdef extern from *:
     """
     #ifdef _WIN32
     #define bloom_pread(fd, to, size, at) ((void)(fd), (void)(to), (void)(size), (void)(at), (int64_t)-1)
-    #define bloom_open(path, size, mtime_ns) ((void)(path), (void)(size), (void)(mtime_ns), -1)
-    #define bloom_close(fd) ((void)(fd))
-    #define bloom_clock() (0.0)
     #else
-    #include <fcntl.h>
-    #include <sys/stat.h>
-    #include <time.h>
     #include <unistd.h>
     #define bloom_pread(fd, to, size, at) ((int64_t)pread((fd), (to), (size_t)(size), (off_t)(at)))
-    #define bloom_close(fd) ((void)close(fd))
-
-    #ifdef __APPLE__
-    #define bloom_mtime st_mtimespec
-    #else
-    #define bloom_mtime st_mtim
-    #endif
-
-    /* Opens a regular file for reading, and returns its size and modification time; -1 for anything else. */
-    static int bloom_open(const char* path, int64_t* size, int64_t* mtime_ns) {
-        struct stat info;
-        int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);  /* opening a FIFO must not wait for a writer */
-        if (fd < 0)
-            return -1;
-        if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-            close(fd);
-            return -1;
-        }
-        *size = (int64_t)info.st_size;
-        *mtime_ns = (int64_t)info.bloom_mtime.tv_sec * 1000000000 + (int64_t)info.bloom_mtime.tv_nsec;
-        return fd;
-    }
-
-    static double bloom_clock(void) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-    }
     #endif
     """
     int64_t bloom_pread(int fd, void* to, int64_t size, int64_t at) noexcept nogil
-    int bloom_open(const char* path, int64_t* size, int64_t* mtime_ns) noexcept nogil
-    void bloom_close(int fd) noexcept nogil
-    double bloom_clock() noexcept nogil
 
 cdef enum:
     TAIL_BYTES = 8
@@ -62,7 +25,6 @@ cdef enum:
     WHOLE_MOST_BYTES = 1 << 20          # the largest filter that is read whole
     BLOCK_READ_BYTES = 4096             # bytes of a filter that take as long to read as a single block
     SAME_FIELDS = 8                     # fields of the footer with ids below this can be compared
-    DENSE = 16                          # hashes per block from which on eight hashes of a block are tested at a time
     WINDOW_BLOCKS = 8192                # blocks of a filter that are read at once for many hashes: 256 KiB
     CHUNK_DEPTH = 4                     # the nesting depth of a column chunk in the footer
     FIRST_DATA = 4                      # after the magic bytes
@@ -237,7 +199,6 @@ cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
     cdef int64_t most = WINDOW_BLOCKS if r.hash_count * BLOCK_READ_BYTES >= <int64_t>z * 32 else 1
     cdef Py_ssize_t at = 0, end, some
     cdef size_t there
-    cdef bint dense = <uint64_t>r.hash_count >= DENSE * z
     while at < r.hash_count:
         first = _block(_load64(r.hashes + at * 8), z)
         end = _hashes_before(r, at, first + most, z)
@@ -247,10 +208,7 @@ cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
         bits = <const unsigned char*>(<uintptr_t>r.window - first * 32)  # the address of block 0
         while at < end:
             some = min(end - at, <Py_ssize_t>LOOKUP_BATCH)
-            if dense:
-                there = bloom_check_ascending(bits, z, r.hashes + at * 8, some, flags)
-            else:
-                there = bloom_check(bits, z, r.hashes + at * 8, some, flags)
+            there = bloom_check(bits, z, r.hashes + at * 8, some, flags)
             if not _append_ones(r.hits, flags, some, there, at):
                 return False
             at += some
@@ -538,92 +496,6 @@ cdef bint _usual_file(QueryState* r, int fd, int64_t file_bytes) noexcept nogil:
     return usual
 
 
-cdef struct Outcome:
-    # the results of a file
-    bint usual
-    int64_t row_groups, chunk_bytes, scan_bytes, bytes_read
-    bint whole                          # Arrow can decode the chunks of the row groups that are left,
-    int64_t whole_values, whole_bytes   # which have these values, and with the footer these compressed bytes
-    int64_t size, mtime_ns              # of the file, when it was opened
-    Py_ssize_t files                    # the number of files that are summed up here
-    Py_ssize_t first, end               # the range of `left` with the row groups that aren't ruled out
-
-
-cdef void _query_file(QueryState* r, int fd, int64_t file_bytes, Outcome* o) noexcept nogil:
-    """Query an open file; -1 stands for a file that couldn't be opened."""
-    memset(o, 0, sizeof(Outcome))
-    o.files, o.first = 1, r.left.count
-    if fd >= 0:
-        o.usual = _usual_file(r, fd, file_bytes)
-        o.bytes_read = r.bytes_read
-    if o.usual:
-        o.row_groups, o.chunk_bytes, o.scan_bytes = r.row_groups, r.chunk_bytes, r.scan_bytes
-        o.whole, o.whole_values = r.whole, r.whole_values
-        o.whole_bytes = r.whole_bytes + file_bytes - r.data_end
-    else:
-        r.left.count = o.first
-    o.end = r.left.count
-
-
-cdef Py_ssize_t _query_files(QueryState* r, const char* name, const char* names_end, Outcome* outcomes, double seconds) \
-        noexcept nogil:
-    """Query files, whose names end with a zero byte each, for this time. Return their number."""
-    cdef double until = bloom_clock() + seconds
-    cdef Py_ssize_t count = 0
-    cdef int64_t size = 0, mtime_ns = 0
-    cdef int fd
-    while name < names_end and (count == 0 or bloom_clock() < until):
-        fd = bloom_open(name, &size, &mtime_ns)
-        _query_file(r, fd, size, outcomes + count)
-        outcomes[count].size, outcomes[count].mtime_ns = size, mtime_ns
-        if fd >= 0:
-            bloom_close(fd)
-        name += strlen(name) + 1
-        count += 1
-    return count
-
-
-cdef bint _is_ruled_out(Outcome* o) noexcept nogil:
-    return o.usual and o.first == o.end
-
-
-cdef Py_ssize_t _sum_up(Outcome* outcomes, Py_ssize_t i, Py_ssize_t count) noexcept nogil:
-    """Add consecutive files that are ruled out to the last of them. Return its position."""
-    cdef Outcome* o
-    cdef Outcome* following
-    while i + 1 < count and _is_ruled_out(outcomes + i) and _is_ruled_out(outcomes + i + 1):
-        o, following = outcomes + i, outcomes + i + 1
-        following.files = o.files + 1
-        following.row_groups += o.row_groups
-        following.chunk_bytes += o.chunk_bytes
-        following.scan_bytes += o.scan_bytes
-        following.bytes_read += o.bytes_read
-        i += 1
-    return i
-
-
-cdef tuple _outcome_item(Outcome* o, Positions* left, tuple hits):
-    """Return the item of `FilterQuery.files` for a file, or for several that are ruled out."""
-    cdef object possible = tuple([left.items[i] for i in range(o.first, o.end, 2)]) if o.usual else None
-    cdef tuple pages = tuple([left.items[i + 1] for i in range(o.first, o.end, 2)]) if o.whole else ()
-    return (o.files, o.row_groups, o.chunk_bytes, o.scan_bytes, o.bytes_read, possible, hits if possible else None,
-            (o.size, o.mtime_ns), (pages, o.whole_values, o.whole_bytes))
-
-
-cdef class Ascending:
-    """Hashes, uint64s in native order, that were checked to ascend."""
-
-    cdef readonly bytes hashes
-
-    def __init__(self, bytes hashes not None):
-        cdef const unsigned char* items = <const unsigned char*>PyBytes_AS_STRING(hashes)
-        cdef Py_ssize_t at
-        for at in range(1, PyBytes_GET_SIZE(hashes) // 8):
-            if _load64(items + (at - 1) * 8) > _load64(items + at * 8):
-                raise ValueError("the hashes don't ascend")
-        self.hashes = hashes
-
-
 cdef class FilterQuery:
     """A query of the filters of files like an opened one: which row groups can't have a value with one of the hashes.
 
@@ -639,10 +511,10 @@ cdef class FilterQuery:
             bounds and their size, as for `is_certain`.
         searched: the ordinal of the column with the hashes.
         summed: a 1 for each leaf column whose bytes are summed up; None: the bytes of all columns.
-        hashes: uint64s in native order, as bytes, or `Ascending`. For the latter, the positions of the hashes that a
-            file may have are gathered; files are then only usual if each row group has no values, or a filter that
-            contains its bounds.
+        hashes: uint64s in native order, as bytes.
         keys: for each hash its value as an int64, for a column of signed integers; None: bounds rule nothing out.
+        many: whether to gather the positions of the hashes that a file may have. The hashes must ascend, and files are
+            only usual if each row group has no values, or a filter that contains its bounds.
     """
 
     cdef QueryState _query
@@ -650,22 +522,22 @@ cdef class FilterQuery:
     cdef bint _many
 
     def __init__(self, int max_depth, dict same not None, columns not None, Py_ssize_t searched, summed,
-                 hashes not None, bytes keys):
+                 bytes hashes not None, bytes keys, bint many=False):
         cdef QueryState* r = &self._query
         cdef const int[::1] numbers = columns
         cdef bytes flags = summed
         cdef bytes packed = bytes(numbers)
         cdef int field
         cdef bytes value
-        cdef bytes looked_up = (<Ascending>hashes).hashes if isinstance(hashes, Ascending) else hashes
-        self._many = isinstance(hashes, Ascending)
-        self._kept = (dict(same), packed, flags, looked_up, keys)
+        cdef Py_ssize_t at
+        self._many = many
+        self._kept = (dict(same), packed, flags, hashes, keys)
         memset(r, 0, sizeof(QueryState))
         if keys is not None:
             r.keys = <const unsigned char*>PyBytes_AS_STRING(keys)
         r.max_depth = max_depth
         r.column_count, r.searched = numbers.shape[0] // COLUMN_ITEMS, searched
-        r.hash_count = PyBytes_GET_SIZE(looked_up) // 8
+        r.hash_count = PyBytes_GET_SIZE(hashes) // 8
         if r.column_count == 0 or not 0 <= searched < r.column_count:
             raise ValueError("no such column")
         if keys is not None and PyBytes_GET_SIZE(keys) != 8 * r.hash_count:
@@ -675,7 +547,10 @@ cdef class FilterQuery:
                 raise ValueError("fewer flags than columns")
             r.summed = <const unsigned char*>PyBytes_AS_STRING(flags)
         r.columns = <const int*>PyBytes_AS_STRING(packed)
-        r.hashes = <const unsigned char*>PyBytes_AS_STRING(looked_up)
+        r.hashes = <const unsigned char*>PyBytes_AS_STRING(hashes)
+        for at in range(1, r.hash_count if many else 0):
+            if _load64(r.hashes + (at - 1) * 8) > _load64(r.hashes + at * 8):
+                raise ValueError("the hashes don't ascend")
         for field in range(SAME_FIELDS):
             r.compared[field] = field in same
             value = same.get(field)
@@ -688,14 +563,20 @@ cdef class FilterQuery:
 
         `chosen`: a 1 for each row group that is queried; the others are ruled out. None: all.
 
-        Returns an item of `files`. For `Ascending` hashes, the seventh has the positions of the hashes that each row
-        group may have, ascending int64s as bytes. Size and modification time are 0.
+        Returns:
+            (bytes read, (row groups, bytes of the column, bytes of the summed columns), numbers of the row groups that
+            aren't ruled out, positions of hashes, (data pages in each of these row groups, values in all, bytes in all
+            and of the footer)).
+
+            The numbers are None if the file isn't usual. Of many hashes, the positions are those of the hashes that
+            each of these row groups may have, ascending int64s as bytes; else None. There are no pages if a chunk
+            isn't small, or if Arrow may decode other values of it than single pages have.
         """
         cdef QueryState r = self._query
         cdef Positions left, hits, ends
         cdef Py_ssize_t i, first = 0
+        cdef bint usual
         cdef list parts = []
-        cdef Outcome found
         memset(&left, 0, sizeof(Positions))
         memset(&hits, 0, sizeof(Positions))
         memset(&ends, 0, sizeof(Positions))
@@ -709,66 +590,20 @@ cdef class FilterQuery:
                 raise MemoryError
         try:
             with nogil:
-                _query_file(&r, fd, file_bytes, &found)
-            if found.usual:
-                for i in range(ends.count):
-                    parts.append((<const char*>hits.items)[first * 8:ends.items[i] * 8])
-                    first = ends.items[i]
-            return _outcome_item(&found, &left, tuple(parts) if self._many else None)
+                usual = _usual_file(&r, fd, file_bytes)
+            if not usual:
+                return r.bytes_read, (0, 0, 0), None, None, ((), 0, 0)
+            for i in range(ends.count):
+                parts.append((<const char*>hits.items)[first * 8:ends.items[i] * 8])
+                first = ends.items[i]
+            pages = tuple([left.items[i] for i in range(1, left.count, 2)]) if r.whole else ()
+            return (
+                r.bytes_read, (r.row_groups, r.chunk_bytes, r.scan_bytes),
+                tuple([left.items[i] for i in range(0, left.count, 2)]), tuple(parts) if self._many else None,
+                (pages, r.whole_values, r.whole_bytes + file_bytes - r.data_end),
+            )
         finally:
             free(r.window)
             free(left.items)
             free(hits.items)
             free(ends.items)
-
-    def files(self, bytes names not None, Py_ssize_t start, double seconds):
-        """Open and query files for `seconds` seconds, at least one.
-
-        Args:
-            names: the names, each followed by a zero byte.
-            start: the position of the first name.
-            seconds: the time after which no further file is begun.
-
-        Returns:
-            ([(files, row groups, bytes of the column, bytes of the summed columns, bytes read, numbers of the row
-            groups that aren't ruled out, None, (size, modification time in nanoseconds), (data pages in each of
-            these row groups, values in all, bytes in all and of the footer)), ...], the position after the last name).
-
-            Consecutive files that are ruled out share an item. Each other file has an item, with the numbers of its
-            row groups, or None if the file isn't usual. It has no pages if a chunk isn't small, or if Arrow may decode
-            other values of it than single pages have.
-
-        Raises:
-            ValueError: the query has many hashes.
-        """
-        cdef const char* first = PyBytes_AS_STRING(names)
-        cdef const char* name = first + start
-        cdef const char* end = first + PyBytes_GET_SIZE(names)
-        cdef Py_ssize_t i, count = names.count(b"\0", start)
-        cdef QueryState r = self._query
-        cdef Positions left
-        cdef Outcome* outcomes
-        cdef list found = []
-        if self._many:
-            raise ValueError("a query of many hashes takes one file at a time")
-        if not 0 <= start < PyBytes_GET_SIZE(names) or (end - 1)[0] != 0:
-            raise ValueError("a name without its end")
-        memset(&left, 0, sizeof(Positions))
-        r.left = &left
-        outcomes = <Outcome*>malloc(<size_t>count * sizeof(Outcome))
-        if outcomes == NULL:
-            raise MemoryError
-        try:
-            with nogil:
-                count = _query_files(&r, name, end, outcomes, seconds)
-            i = 0
-            while i < count:
-                i = _sum_up(outcomes, i, count)
-                found.append(_outcome_item(outcomes + i, &left, None))
-                i += 1
-            for i in range(count):
-                name += strlen(name) + 1
-            return found, name - first
-        finally:
-            free(outcomes)
-            free(left.items)

@@ -7,59 +7,6 @@ cdef enum:
     LANES = 64             # units in a word of a row
 
 
-cdef inline bint _read_at(int fd, unsigned char* to, Py_ssize_t size, int64_t at) noexcept nogil:
-    cdef Py_ssize_t found
-    while size > 0:
-        found = bloom_pread(fd, to, size, at)
-        if found <= 0:
-            return False
-        to += found
-        at += found
-        size -= found
-    return True
-
-
-def sbbf_gather(int fd, const int64_t[::1] offsets not None, const int32_t[::1] sizes not None, Py_ssize_t blocks,
-                Py_ssize_t first, Py_ssize_t count, unsigned char[::1] out not None):
-    """Read blocks of many filters from an open file, each folded or replicated to `blocks` blocks, as by
-    `sbbf_resized`.
-
-    Args:
-        offsets: the starts of the filters in the file.
-        sizes: their numbers of blocks.
-        out: receives `count` blocks, from `first` on, of each filter.
-
-    Returns the position of the first filter that can't be read, for which the caller finds the error; -1 if all can.
-    """
-    cdef Py_ssize_t n = offsets.shape[0], i, low, high, longest = 0
-    if sizes.shape[0] != n or out.shape[0] // 32 // max(count, 1) < n:
-        raise ValueError("there is no room for the blocks")
-    _check_blocks(blocks)
-    if first < 0 or count < 1 or first > blocks - count:
-        raise ValueError("there are no such blocks")
-    cdef uint64_t least = _least_hash(first, blocks), most = _least_hash(first + count, blocks) - 1
-    for i in range(n):
-        _check_blocks(sizes[i])
-        longest = max(longest, <Py_ssize_t>((most * sizes[i] >> 32) + 1 - (least * sizes[i] >> 32)))
-    if n == 0:
-        return -1
-    held = bytearray(longest * 32)
-    cdef unsigned char[::1] held_view = held
-    cdef unsigned char* part = &held_view[0]
-    cdef unsigned char* o
-    cdef Py_ssize_t wrong = -1
-    with nogil:
-        for i in range(n):
-            o = &out[i * count * 32]
-            low, high = <Py_ssize_t>(least * sizes[i] >> 32), <Py_ssize_t>(most * sizes[i] >> 32) + 1
-            if not _read_at(fd, o if sizes[i] == blocks else part, (high - low) * 32, offsets[i] + low * 32):
-                wrong = i
-                break
-            if sizes[i] != blocks:
-                _resize(part, sizes[i], blocks, first, count, o)
-    return wrong
-
-
 cdef inline void _transpose(uint32_t* a) noexcept nogil:
     """Transpose 8 matrices of 32 by 32 bits, one for each word of 32 blocks: bit i of word w of block r becomes bit r
     of word w of block i. The words are processed in parallel. Source: Hacker's Delight, 7-3."""

@@ -56,93 +56,17 @@ cdef extern from *:
         }
         return there;
     }
-    __attribute__((target("avx2")))
-    static size_t bloom_check_block_avx2(const unsigned char* block, const unsigned char* hashes, size_t count,
-                                         unsigned char* out) {
-        const __m256i one = _mm256_set1_epi32(1), low = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
-        const __m256i words = _mm256_loadu_si256((const __m256i*)block);
-        size_t there = 0, i = 0;
-        for (; i + 8 <= count; i += 8) {
-            __m256i first = _mm256_loadu_si256((const __m256i*)(hashes + i * 8));
-            __m256i second = _mm256_loadu_si256((const __m256i*)(hashes + i * 8 + 32));
-            __m256i h = _mm256_blend_epi32(_mm256_permutevar8x32_epi32(first, low),
-                                           _mm256_permutevar8x32_epi32(second, low), 0xF0);
-            __m256i hit = one;
-            for (int j = 0; j < 8 && !_mm256_testz_si256(hit, hit); j++) {
-                __m256i bit = _mm256_srli_epi32(_mm256_mullo_epi32(h, _mm256_set1_epi32((int)BLOOM_SALT[j])), 27);
-                __m256i word = _mm256_permutevar8x32_epi32(words, _mm256_set1_epi32(j));
-                hit = _mm256_and_si256(hit, _mm256_srlv_epi32(word, bit));
-            }
-            if (_mm256_testz_si256(hit, hit)) {
-                memset(out + i, 0, 8);
-                continue;
-            }
-            uint32_t each[8];
-            _mm256_storeu_si256((__m256i*)each, hit);
-            for (int k = 0; k < 8; k++)
-                there += out[i + k] = (unsigned char)each[k];
-        }
-        for (; i < count; i++)
-            there += out[i] = (unsigned char)bloom_has(block, bloom_hash_at(hashes, i));
-        return there;
-    }
     static size_t bloom_check(const unsigned char* bits, uint64_t z, const unsigned char* hashes, size_t count,
                               unsigned char* out) {
         return __builtin_cpu_supports("avx2") ? bloom_check_avx2(bits, z, hashes, count, out)
                                               : bloom_check_plain(bits, z, hashes, count, out);
     }
-    static size_t bloom_check_block(const unsigned char* block, const unsigned char* hashes, size_t count,
-                                    unsigned char* out) {
-        if (__builtin_cpu_supports("avx2"))
-            return bloom_check_block_avx2(block, hashes, count, out);
-        size_t there = 0;
-        for (size_t i = 0; i < count; i++)
-            there += out[i] = (unsigned char)bloom_has(block, bloom_hash_at(hashes, i));
-        return there;
-    }
     #else
     #define bloom_check bloom_check_plain
-    static size_t bloom_check_block(const unsigned char* block, const unsigned char* hashes, size_t count,
-                                    unsigned char* out) {
-        size_t there = 0;
-        for (size_t i = 0; i < count; i++)
-            there += out[i] = (unsigned char)bloom_has(block, bloom_hash_at(hashes, i));
-        return there;
-    }
     #endif
-
-    /* For ascending hashes, many in each block: tests eight hashes of a block at a time. Few of them have the bit that
-       is tested first. */
-    static size_t bloom_check_ascending(const unsigned char* bits, uint64_t z, const unsigned char* hashes,
-                                        size_t count, unsigned char* out) {
-        size_t there = 0, i = 0;
-        while (i < count) {
-            const unsigned char* block = BLOOM_BLOCK_AT(bits, bloom_hash_at(hashes, i), z);
-            size_t known = i, end = count;  /* `known` is in the block, `end` isn't */
-            for (size_t step = 1; known + step < count; step *= 2) {
-                if (BLOOM_BLOCK_AT(bits, bloom_hash_at(hashes, known + step), z) != block) {
-                    end = known + step;
-                    break;
-                }
-                known += step;
-            }
-            while (known + 1 < end) {
-                size_t middle = known + (end - known) / 2;
-                if (BLOOM_BLOCK_AT(bits, bloom_hash_at(hashes, middle), z) == block)
-                    known = middle;
-                else
-                    end = middle;
-            }
-            there += bloom_check_block(block, hashes + i * 8, end - i, out + i);
-            i = end;
-        }
-        return there;
-    }
     """
     size_t bloom_check(const unsigned char* bits, uint64_t z, const unsigned char* hashes, size_t count,
                        unsigned char* out) noexcept nogil
-    size_t bloom_check_ascending(const unsigned char* bits, uint64_t z, const unsigned char* hashes, size_t count,
-                                 unsigned char* out) noexcept nogil
     unsigned bloom_has(const unsigned char* block, uint64_t h) noexcept nogil
 
 

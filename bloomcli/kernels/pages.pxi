@@ -278,8 +278,6 @@ cdef class Indices:
                         bad |= final
                         break
                     pos = at
-            if measured:
-                entries._end(bounds)
         self.unseen = unseen
         if measured:
             bounds._checked()

@@ -98,8 +98,8 @@ def test_a_file_that_another_program_wrote_meanwhile_is_not_replaced(
 def test_a_full_temporary_directory_is_not_an_error_of_the_searched_file(
     bloom: Bloom, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spool, "_MEMORY_BYTES", 0)
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b"))  # noqa: PTH123, SIM115
+    monkeypatch.setattr(spool, "_MEMORY_BYTES", 1)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "r+b"))  # noqa: PTH123, SIM115
     done = bloom("find", "1", file, "-c", "id", "-f", "csv")  # rows that Arrow has found are kept
     assert done.code == 3
     assert f"{tempfile.gettempdir()}: rows can't be kept in a temporary file: no space left on device" in done.err

@@ -23,15 +23,14 @@ from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
 from bloomcli.datasets import spark_find
 from bloomcli.errors import UsageError
-from bloomcli.finding.on_spark import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")]
 
-WAYS = ["known", "in pieces", "on executors"]
-"""How values reach executors: collected if Spark knows that they are few, collected in pieces, or not collected."""
+WAYS = ["on the driver", "on executors"]
+"""How values reach executors: collected by the driver, or not."""
 
 
 @pytest.fixture
@@ -42,8 +41,6 @@ def lake(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param != "known":
-        monkeypatch.setattr(spark_find, "_known_bytes", lambda _: None)
     if request.param == "on executors":
         monkeypatch.setattr(spark_find, "_SHARED_PIECES", 1)
         monkeypatch.setattr(spark_find, "SHARED_BYTES", 800)
@@ -74,7 +71,7 @@ def test_the_rows_are_those_of_spark_s_join_however_values_reach_executors(
     assert nothing.collect() == []
 
 
-@pytest.mark.parametrize("way", ["known", "on executors"], indirect=True)
+@pytest.mark.parametrize("way", WAYS, indirect=True)
 def test_values_of_other_types_are_found_however_they_reach_executors(
     spark: SparkSession, tmp_path: Path, way: str
 ) -> None:
@@ -112,32 +109,6 @@ def test_nan_in_a_frame_is_found_as_by_spark_s_join_and_null_is_not(
     assert expected == 3
 
 
-def test_spark_knows_how_many_values_there_are_where_it_does_not_estimate_them(
-    spark: SparkSession, lake: Path
-) -> None:
-    few = spark.createDataFrame(pa.table({"id": [3, 4, 5, 5]}))
-    cached = spark.read.parquet(str(lake)).select("id").cache()
-    known = spark_find._known_bytes
-    assert known(few) == 4 * 8
-    assert known(few.where("id > 3").selectExpr("id + 1 AS id")) in {3 * 8, 4 * 8}  # Spark may filter what it has
-    assert known(spark.range(-5, 1000, 5)) == 201 * 8
-    assert known(frame_of(spark, ["a", 1], None)) == 2 * 1024  # values of Python need no job in Python
-    assert known(cached) is None  # nothing is cached yet
-    assert cached.count() * 8 == known(cached.where("id > 7")) == FILES * ROWS * 8
-    cached.unpersist()
-    texts = spark.range(100).selectExpr("repeat(CAST(id AS STRING), 50000) AS text").cache()
-    assert texts.count() == 100
-    assert known(texts) > 100 * 50_000  # where texts are long, the cache's bytes count
-    texts.unpersist()
-    for estimated in (
-        spark.range(3).selectExpr("explode(sequence(1, 1000000)) AS id"),
-        spark.read.parquet(str(lake)).select("id"),
-        few.unionByName(few),
-        few.crossJoin(few.selectExpr("id AS other")).select("id"),
-    ):
-        assert known(estimated) is None
-
-
 def test_searches_for_other_values_and_types_do_not_share_what_a_worker_has_made(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -169,6 +140,7 @@ def settle(path: Path, data: bytes) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
+@pytest.mark.parametrize("way", ["on the driver"], indirect=True)
 def test_files_that_an_index_rules_out_are_not_opened(
     spark: SparkSession, lake: Path, tmp_path: Path, way: str
 ) -> None:
@@ -187,7 +159,7 @@ def _part(lake: Path, at: int) -> Path:
     return lake / f"day={at}/part.parquet"
 
 
-@pytest.mark.parametrize("way", ["on executors"], indirect=True)
+@pytest.mark.parametrize("way", WAYS, indirect=True)
 def test_an_index_that_is_out_of_date_loses_no_row(spark: SparkSession, lake: Path, tmp_path: Path, way: str) -> None:
     index = tmp_path / "lake.bloom-index"
     bloomcli.index_build(lake, ["id"], output=index)

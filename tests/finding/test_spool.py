@@ -16,7 +16,7 @@ def batch(number: int) -> pa.RecordBatch:
     return pa.record_batch({"n": [number] * 10, "record": [{"a": None, "b": [number]}] * 10})
 
 
-@pytest.mark.parametrize("most", [1 << 20, 500, 0])
+@pytest.mark.parametrize("most", [1 << 20, 500, 1])
 def test_rows_come_back_in_order_from_memory_and_from_a_file(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "_MEMORY_BYTES", most)
     waiting = Spool()

@@ -95,3 +95,13 @@ def test_values_that_are_only_nulls_are_not_likely() -> None:
     found = made(INT64, numbers(2000))
     assert len(found.likely(pa.nulls(5, pa.int64()))) == 0
     assert len(found.likely_forms([pa.nulls(5, pa.int64())])) == 0
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_the_texts_of_a_value_that_is_written_differently_are_known_by_its_first_form(count: int) -> None:
+    values = ["1", "01", "1", "001", *map(str, range(2, count)), "7", "07", "7"]
+    converted = made(INT64, values)
+    forms = converted.forms.to_pylist()
+    assert converted.sharing == {forms.index(1): [1, 3], forms.index(7): [len(values) - 2]}
+    reals = made(DOUBLE, ["nan", "0", "-0.0", "NaN", "nan"])
+    assert (reals.nan, reals.sharing) == (0, {0: [2], 2: [2], 4: [3]})

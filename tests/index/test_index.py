@@ -416,7 +416,7 @@ def test_a_temporary_directory_that_cannot_be_written_is_an_error_that_says_so(
     rng = random.Random(14)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with IndexWriter([COLUMN], fpp=0.01) as writer:
-        with pytest.raises(WriteError, match="to a temporary file") as caught:
+        with pytest.raises(WriteError, match="kept in a temporary file") as caught:
             writer.add(made(0, 1), [chunk(0, filled(1, 1, rng))])
         assert caught.value.hint is not None
 

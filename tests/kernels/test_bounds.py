@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bloomcli import kernels
+from bloomcli.formats.parquet.proof import SortingColumn, compared_rows
 from bloomcli.formats.parquet.spec import varint
 
 NUMBERS: Final[dict[str, tuple[int, str, Any]]] = {
@@ -235,7 +236,6 @@ def test_rows_are_compared_as_the_sorting_columns_say(data: st.DataObject) -> No
                 proven = min(proven, at)
             if wrong or not equal:
                 break
-    found, fault = kernels.compared_rows(orders, falling, first, len(rows))
-    assert (found, fault == 0) == (proven, proven == columns)
-    with pytest.raises(ValueError, match="fewer rows"):
-        kernels.compared_rows(orders, falling, first, len(rows) + 1)
+    by = [SortingColumn(at, *flags, b"") for at, flags in enumerate(zip(falling, first, strict=True))]
+    found, fault = compared_rows(orders, by, len(rows))
+    assert (found, fault is None) == (proven, proven == columns)

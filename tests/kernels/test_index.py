@@ -70,13 +70,13 @@ def bits_in(data: bytes | bytearray, layout: Layout) -> ColumnBits:
     return ColumnBits(cast("Source", Held(b"-" + data)), 1, layout, ["id"])
 
 
-@pytest.mark.parametrize("hash_bytes", [0, 64, 1 << 20])
+@pytest.mark.parametrize("gap_bytes", [0, 500, 1 << 20])
 @pytest.mark.parametrize("units", [1, 64, 130, 600])
 def test_lookups_in_rows_give_what_the_filters_give(
-    units: int, hash_bytes: int, monkeypatch: pytest.MonkeyPatch
+    units: int, gap_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By single rows, by whole blocks, and by either, depending on the number of a block's hashes."""
-    monkeypatch.setattr(transposed, "_HASH_BYTES", hash_bytes * 256)
+    """By single rows, by some together, and by whole blocks."""
+    monkeypatch.setattr(transposed, "_GAP_BYTES", gap_bytes)
     monkeypatch.setattr(transposed, "_WINDOW_BYTES", 3 * 256 * 88)
     rng, blocks, count = random.Random(units), 8, 500
     layout = Layout(blocks, units)
@@ -118,35 +118,23 @@ def test_rows_of_an_old_index_are_copied_cleared_and_set(tmp_path: Path) -> None
         list(windows(new, bits_in(damaged, old), [], [], [], Spool(), new.nbytes))
 
 
-def test_blocks_of_filters_in_a_file_are_those_of_the_filters(tmp_path: Path) -> None:
-    rng, path = random.Random(2), tmp_path / "filters"
+def test_blocks_of_filters_in_a_file_are_those_of_the_filters() -> None:
+    rng, spool = random.Random(2), Spool()
     filters = [filled(blocks, 30, rng) for blocks in (1, 2, 16, 64, 37, 7, 100)]
-    offsets, sizes, data = array("q"), array("i"), b"before"
-    for bits in filters:
-        offsets.append(len(data))
-        sizes.append(len(bits) // 32)
-        data += bits
-    path.write_bytes(data)
-    with path.open("rb") as file:
-        for first, count in [(0, 16), (3, 5), (15, 1)]:
-            found = bytearray(len(filters) * count * 32)
-            assert kernels.sbbf_gather(file.fileno(), offsets, sizes, 16, first, count, found) == -1
-            for at, bits in enumerate(filters):
-                whole = kernels.sbbf_resized(bits, 16)
-                assert found[at * count * 32 :][: count * 32] == whole[first * 32 : (first + count) * 32]
-        found, beyond = bytearray(2 * 32), array("q", [6, len(data) - 31])
-        assert kernels.sbbf_gather(file.fileno(), beyond, sizes[:2], 1, 0, 1, found) == 1
-        assert kernels.sbbf_gather(file.fileno(), array("q"), array("i"), 1, 0, 1, found) == -1
-        assert kernels.sbbf_gather(-1, beyond, sizes[:2], 1, 0, 1, found) == 0
-        for wrong in [
-            (beyond, sizes[:1], 1, 0, 1),
-            (beyond, sizes[:2], 1, 0, 2),
-            (beyond, array("i", [1, 0]), 1, 0, 1),
-            (beyond, sizes[:2], 1, 1, 1),
-            (beyond, sizes[:2], 0, 0, 1),
-        ]:
-            with pytest.raises(ValueError):
-                kernels.sbbf_gather(file.fileno(), *wrong, found)
+    numbers = list(map(spool.add, filters))
+    spool.finish()
+    for first, count in [(0, 16), (3, 5), (15, 1)]:
+        found = spool.read(numbers, 16, first, count)
+        assert len(found) == len(filters) * count * 32
+        for at, bits in enumerate(filters):
+            whole = kernels.sbbf_resized(bits, 16)
+            assert found[at * count * 32 :][: count * 32] == whole[first * 32 : (first + count) * 32]
+    spool.close()
+    for wrong in [(1, 1, 0, 2), (0, 1, 0, 1), (1, 1, 1, 1), (1, 0, 0, 1), (1, 1, -1, 1), (1, 1, 0, 0)]:
+        with pytest.raises(ValueError):
+            kernels.sbbf_resized_part(bytes(32), *wrong)
+    with pytest.raises(ValueError):
+        kernels.sbbf_resized_part(bytes(32), 64, 16, 0, 1)
 
 
 def test_a_filter_of_any_other_size_has_each_of_its_values_and_only_blocks_that_share_hashes() -> None:

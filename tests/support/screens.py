@@ -214,5 +214,6 @@ def _shown(line: str, columns: int, folder: Path) -> str:
     text = "\n".join(shown) + "\n"
 
     text = re.sub(r"\d+\.\d KiB with the index", "19.7 KiB with the index", text)
+    text = re.sub(r"read: \d+\.\d KiB, the\b", "read: 25.8 KiB, the", text)
     text = re.sub(r"(\.bloom-index: .*?)\d+\.\d KiB", r"\g<1>134.2 KiB", text)
     return text.replace(str(folder) + os.sep, "").replace(f"PyArrow {pa.__version__}", "PyArrow 26.0.1")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
@@ -651,21 +652,50 @@ def compared(filters: Filters, first: ColumnChunk, orders: Mapping[int, kernels.
             path = footer.columns[sorting.column].path
             unknown = f"the order of the rows isn't compared from the sorting column {path} on: {error.reason}"
             break
-    used = by[: len(columns)]
-    proven, fault = kernels.compared_rows(
-        columns,
-        [sorting.falling for sorting in used],
-        [sorting.nulls_first for sorting in used],
-        footer.row_group(first.row_group).rows,
-    )
-    if fault:
+    proven, fault = compared_rows(columns, by, footer.row_group(first.row_group).rows)
+    if fault is not None:
         *equal, path = [footer.columns[sorting.column or 0].path for sorting in by[: proven + 1]]
-        whose, which = f"the rows with equal values in {', '.join(equal)}" if equal else "the rows", used[proven]
-        if fault == kernels.ROWS_OUT_OF_ORDER:
+        whose, which = f"the rows with equal values in {', '.join(equal)}" if equal else "the rows", by[proven]
+        if fault is RowFault.OUT_OF_ORDER:
             wrong = f"{whose} aren't in the {which.order} order of {path}"
         else:
             wrong = f"{whose} with nulls in {path} aren't {'first' if which.nulls_first else 'last'}"
     return ComparedRows(proven, wrong, unknown)
+
+
+class RowFault(Enum):
+    """Why rows aren't in the order of a column."""
+
+    OUT_OF_ORDER = "a value is less, or greater, than the one before it"
+    NULLS_MISPLACED = "nulls aren't where the column has them"
+
+
+def compared_rows(columns: Sequence[Bounds], by: Sequence[SortingColumn], rows: int) -> tuple[int, RowFault | None]:
+    """Compare rows with the ones before them by columns, of which each counts only between rows that are equal in
+    those before it.
+
+    Args:
+        columns: the columns, with at least so many rows.
+        by: how each of them is sorted.
+        rows: the number of rows that are compared.
+
+    Returns:
+        The number of columns, from the first on, in whose order the rows are, and what is wrong with the next one's.
+    """
+    import numpy as np  # only sorted files need it
+
+    equal = np.ones(rows, np.bool_)
+    for at, (column, sorting) in enumerate(zip(columns, by, strict=False)):
+        halves = np.frombuffer(column.steps, np.uint8)
+        steps = np.stack((halves & 0xF, halves >> 4), axis=1).ravel()[:rows]
+        wrong = equal & (steps == (kernels.UP if sorting.falling else kernels.DOWN))
+        wrong_nulls = equal & (steps & (kernels.TO_NULL if sorting.nulls_first else kernels.FROM_NULL) != 0)
+        if wrong.any():
+            return at, RowFault.OUT_OF_ORDER
+        if wrong_nulls.any():
+            return at, RowFault.NULLS_MISPLACED
+        equal &= steps == 0
+    return len(columns), None
 
 
 def _order_in(

@@ -281,6 +281,7 @@ class ParquetSearch(ColumnSearch):
             None if summed is None else bytes(leaf.index in summed for leaf in footer.columns),
             hashes,
             array("q", wanted.keys or ()).tobytes() if bounded else None,
+            positions is not None,
         )
         return FilterLookup("parquet", query, positions, partial(_may_match, wanted.forms, column.index))
 
