@@ -104,6 +104,9 @@ class ChunkMetadata:
     def bounds(self, ordered: bool, deprecated: bool) -> tuple[bytes | None, bytes | None]: ...
 
 def is_certain(bound: bytes, exact: bool | None, kind: int, width: int) -> bool: ...
+def sbbf_examine(
+    data: bytes, bounds: list[bytes]
+) -> tuple[int, int, tuple[float | None, float, float, float | None], bool] | None: ...
 
 class Levels:
     hits: int

@@ -1,7 +1,9 @@
-# Reads the headers of filters, and which bounds filters must contain. A header is "usual" here if it is encoded as by
-# all writers; others are left to the functions that report faults.
+# Reads what filters are examined for: the figures of their bits, and which bounds they must contain. A filter's
+# header is "usual" here if it is encoded as by all writers; others are left to the functions that report faults.
 #
 # Sources: BloomFilterHeader and Statistics of the Parquet format's parquet.thrift; BloomFilter.md.
+
+from libc.math cimport log1p
 
 cdef enum:
     BOUNDS_NEVER = 0       # which bounds are certainly values of the chunk, bit for bit: none
@@ -63,3 +65,47 @@ cdef bint _usual_header(const unsigned char* p, Py_ssize_t size, Py_ssize_t* hea
     header[0] = pos + 13
     nbytes[0] = <int64_t>(raw >> 1)
     return not (raw & 1 or nbytes[0] == 0 or nbytes[0] % 32)
+
+
+cdef bint _lacks(const unsigned char* bits, uint64_t z, list bounds):
+    """Return whether a filter doesn't contain one of the bounds."""
+    cdef bytes bound
+    cdef uint64_t h
+    for bound in bounds:
+        h = _xxh64(<const unsigned char*>PyBytes_AS_STRING(bound), PyBytes_GET_SIZE(bound))
+        if not bloom_has(bits + 32 * _block(h, z), h):
+            return True
+    return False
+
+
+def sbbf_examine(bytes data not None, list bounds not None):
+    """Return the figures of a filter, or None if its header isn't usual or the bytes after it aren't its bitset.
+
+    (header bytes, bitset bytes, figures, whether the filter doesn't contain one of `bounds`). The last item is false for
+    a filter without set bits. The figures equal those of `sbbf_stats` and filters/sizing.py: estimated distinct values
+    or None if every bit is set, share of set bits, false-positive probability, bits per distinct value or None.
+    """
+    cdef Py_ssize_t header = 0, size = PyBytes_GET_SIZE(data)
+    cdef int64_t nbytes = 0
+    cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(data)
+    cdef uint64_t total = 0, bits
+    cdef double hits, estimate
+    cdef object ndv = None, per_value = None
+    if not _usual_header(p, size, &header, &nbytes) or header + nbytes != size:
+        return None
+    p += header
+    with nogil:
+        hits = bloom_hits(p, nbytes // 32, &total)
+    bits = <uint64_t>nbytes * 8
+    if total == 0:
+        ndv = 0.0
+    elif total < bits:
+        estimate = log1p(-(<double>total) / <double>bits) / log1p(-1.0 / <double>(bits // 8))
+        ndv = estimate
+        per_value = <double>bits / estimate
+    return (
+        header,
+        nbytes,
+        (ndv, <double>total / <double>bits, hits / (<double>(1ULL << 40)) / (nbytes // 32), per_value),
+        total > 0 and _lacks(p, nbytes // 32, bounds),
+    )

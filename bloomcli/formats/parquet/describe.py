@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
+from bloomcli import kernels
 from bloomcli.filters import sizing
 from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.column_facts import NO_BOUNDS, ColumnFacts, merged_bounds
 from bloomcli.formats.parquet import spec, statistics
-from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, Filters, LoadedFilter
+from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, FilterHeader, Filters, LoadedFilter
 from bloomcli.formats.parquet.footer import Footer, first_page
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.file import ChunkKey, Column, ColumnChunk, FilterFacts
+
+_MOST_BYTES: Final = 1 << 20
+"""The largest filter that `examined_facts` measures. Reading a larger one takes most of the time anyway."""
 
 
 def ordinal(chunk: ColumnChunk) -> int:
@@ -32,14 +37,57 @@ def of_loaded(
     column: Column, row_group: int, values: int | None, loaded: LoadedFilter, untrusted: str | None
 ) -> FilterFacts:
     """The facts of a filter in memory. `values`: the non-null values that it was made of, if they are known."""
-    num_bytes, header_bytes, algorithm, hash_name, compression, variant = loaded.header
-    ndv = loaded.bits.ndv_estimate
+    bits = loaded.bits
+    ndv = bits.ndv_estimate
+    figures = ndv, bits.fill, bits.fpp, bits.nbytes * 8 / ndv if ndv else None
+    return _facts(column, row_group, values, loaded.offset, loaded.header, figures, untrusted)
+
+
+def examined_facts(filters: Filters, key: ChunkKey, offset: int, metadata: ChunkMetadata) -> FilterFacts | None:
+    """A filter's facts, measured by compiled code, because a file may have a million filters.
+
+    None for a filter that is large, damaged, a draft, or encoded unlike usual, and for damaged metadata.
+    """
+    footer, length = filters.footer, metadata.bloom_filter_length
+    if length is None or not len(spec.MAGIC) <= offset <= footer.start - length:
+        return None
+    if not 0 < length <= _MOST_BYTES or not footer.is_sound(key, metadata):
+        return None
+    column = footer.columns[key.column]
+    nulls, low, high = footer.statistics(key, metadata, column)
+    kind, width = footer.trust(column).kind_of_bounds
+    ends = (low, metadata.is_min_value_exact), (high, metadata.is_max_value_exact)
+    certain = [bound for bound, exact in ends if bound is not None and kernels.is_certain(bound, exact, kind, width)]
+    try:
+        examination = kernels.sbbf_examine(filters.source.read_at(offset, length), certain)
+    except FilterProblem:  # of an encrypted file
+        return None
+    if examination is None:
+        return None
+    header_bytes, bitset_bytes, figures, wrong = examination
+    values = max((metadata.num_values or 0) - (nulls or 0), 0)
+    header = FilterHeader(bitset_bytes, header_bytes, "BLOCK", "XXHASH", "UNCOMPRESSED")
+    return _facts(column, key.row_group, values, offset, header, figures, WRONG if wrong else None)
+
+
+def _facts(
+    column: Column,
+    row_group: int,
+    values: int | None,
+    offset: int,
+    header: FilterHeader,
+    figures: tuple[float | None, float, float, float | None],
+    untrusted: str | None,
+) -> FilterFacts:
+    """The facts of a filter that can be read. `figures`: as in `kernels.sbbf_examine`."""
+    num_bytes, header_bytes, algorithm, hash_name, compression, variant = header
+    ndv, fill, fpp, bits_per_value = figures
     return FilterFacts(
         row_group=row_group,
         column=column.path,
         physical=column.physical,
         logical=column.logical,
-        offset=loaded.offset,
+        offset=offset,
         length=header_bytes + num_bytes,
         header_bytes=header_bytes,
         bitset_bytes=num_bytes,
@@ -49,9 +97,9 @@ def of_loaded(
         compression=compression,
         values=values,
         ndv_estimate=ndv,
-        fill=loaded.bits.fill,
-        fpp=loaded.bits.fpp,
-        bits_per_value=num_bytes * 8 / ndv if ndv else None,
+        fill=fill,
+        fpp=fpp,
+        bits_per_value=bits_per_value,
         variant=variant,
         untrusted=untrusted,
     )

@@ -152,6 +152,16 @@ class ParquetFile(LocatedFile):
 
         return footer_tree(self.footer)
 
+    def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
+        """`facts`, each with the ordinal of its column."""
+        self.source.will_read(self.filters.ranges(columns))
+        for key, offset, metadata in self.footer.filtered(columns):
+            facts = describe.examined_facts(self.filters, key, offset, metadata)
+            if facts is None:
+                yield from self.facts_of(self.footer.chunk(key, metadata))
+            else:
+                yield key.column, facts
+
     @property
     def unchangeable(self) -> UnsupportedError | None:
         """The error about a signed footer, if it is signed."""

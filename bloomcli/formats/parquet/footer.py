@@ -357,10 +357,13 @@ class Footer:
             )
         return self._chunk(key, metadata, column)
 
+    def is_sound(self, key: ChunkKey, metadata: ChunkMetadata) -> bool:
+        """Whether a chunk has all that parquet.thrift requires, and is neither encrypted nor in another file."""
+        return metadata.sound(spec.ENUMS["Type"].get(self.columns[key.column].physical, -1), parquet_limits.LIST_MAX)
+
     def check(self, key: ChunkKey, metadata: ChunkMetadata) -> None:
         """Raise CorruptFile, UnsupportedError for a chunk because of which readers refuse its column, or the file."""
-        physical = spec.ENUMS["Type"].get(self.columns[key.column].physical, -1)
-        if metadata.sound(physical, parquet_limits.LIST_MAX):  # it has all that parquet.thrift requires
+        if self.is_sound(key, metadata):
             return
         self.chunk(key, metadata)
         for field in ("encodings", "path_in_schema") if metadata.has_metadata else ():
