@@ -206,6 +206,22 @@ def test_new_files_that_a_vacuum_took_away_are_not_committed(lake: Lake) -> None
     assert all("add" not in lake.log(later) for later in range(version + 1, lake.version + 1))
 
 
+def test_a_new_file_that_isn_t_there_or_is_short_commits_nothing(lake: Lake) -> None:
+    table, (first, second) = prepared(lake)
+    (short,) = [r._replace(size=r.size + 1) for r in (first,)]
+    with pytest.raises(WriteError, match=f"has {first.size} bytes, and {first.size + 1} were written"):
+        table.commit([short, second], info())
+    Path(second.path.removeprefix("file:")).unlink()
+    with pytest.raises(WriteError, match=Path(second.path).name):
+        table.commit([first, second], info())
+    assert lake.version == 2
+    assert table.remove_files([second.path]) == []
+    table.commit([first], info())
+    committed = [first.path, first.old.path]
+    assert table.remove_files(committed) == sorted(committed), "only what wasn't committed is removed"
+    assert len(lake.rows()) == 20
+
+
 def test_a_feature_that_came_between_is_refused(lake: Lake) -> None:
     table, new = prepared(lake)
     protocol = {**table._snapshot.protocol, "minWriterVersion": 7, "minReaderVersion": 3}

@@ -77,7 +77,9 @@ def test_checkpoints_of_each_kind_are_read_and_the_log_before_them_is_not_needed
     log = shutil.copytree(versions, lake.folder) / "_delta_log"
     first = log / f"{0:020}.json"
     assert '"delta.checkpointPolicy":"v2"' in first.read_text()
-    first.write_text(first.read_text().replace('"delta.checkpointPolicy":"v2"', f'"delta.checkpointPolicy":"{policy}"'))
+    first.write_text(
+        first.read_text().replace('"delta.checkpointPolicy":"v2"', f'"delta.checkpointPolicy":"{policy}"')
+    )
     for checksum in log.glob("*.crc"):  # it says the policy, too
         checksum.unlink()
     table = lake.open(snapshot=4)
