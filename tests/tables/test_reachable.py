@@ -333,6 +333,7 @@ def test_a_column_is_found_under_its_earlier_names_and_so_is_one_that_had_its_na
         assert look(spark, name, column="user_id").places  # what had the name then
         assert not look(spark, name, "user-2026-0000-000500", column="user_id").places
         assert not look(spark, name, "7", column="n").certificate
+        assert look(spark, name, "7000", column="n").certificate
 
 
 def test_a_file_that_cannot_be_read_is_no_proof(
