@@ -39,12 +39,11 @@ AT_EVERY_CALL: Final = ("property", "storage/local")
 """Parts without coverage: tests/storage/local stops writes at each function call, and coverage adds calls."""
 PARTS: Final = (
     ("tables/delta", "tables/iceberg"),
-    ("tables/test_[n-z]*.py",),
+    ("tables/test_*.py",),
     ("datasets", "validation"),
     ("cli", "architecture"),
     ("stores",),
     ("formats",),
-    ("tables/test_[!n-z]*.py",),
     ("interop",),
     ("advice", "finding", "report", "trials"),
     ("faults",),
@@ -58,7 +57,7 @@ can use the processors meanwhile. The last parts are short, so that they end at 
 tests/tables needs separate processes, for another PySpark; `SPARK` first creates the caches for their Java."""
 UNMEASURED: Final = (("interop",), ("faults",), AT_EVERY_CALL)
 """Parts without coverage."""
-ALREADY_QUICK: Final = ("interop", "stores", "tables/test_[n-z]*.py", "tables/test_[!n-z]*.py")
+ALREADY_QUICK: Final = ("interop", "stores", "tables/test_*.py")
 """Folders and files without tests for the quick run; pytest fails if it selects no test."""
 FEW_QUICK: Final = (("tables/delta", "tables/iceberg"), ("faults",), AT_EVERY_CALL)
 """Parts with so few tests for the quick run that a process takes longer to start than to run them."""

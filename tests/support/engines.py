@@ -59,6 +59,8 @@ done
 export PYTHONPATH="${{kept#:}}"
 exec "{python}" "$@"
 """
+WORKERS: Final = ("spark.python.daemon.module", "tests.support.spark_workers")
+"""The setting that starts workers by that module, which is on their path."""
 _QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 _SHORT: Final = f"{_QUICK} -Xlog:disable -Xlog:all=error:stderr"
 """Options for short sessions, which spend most of their time compiling: they reduce the processor time to 0.6 of it.
@@ -116,6 +118,7 @@ def start_spark(
     return (
         SparkSession.builder.master(master)
         .appName("bloomcli-tests")
+        .config(*WORKERS)
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")

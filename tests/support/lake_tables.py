@@ -97,9 +97,9 @@ class LakeTable:
         """Files that are in no version."""
         return set(self.on_disk()) - self.known()
 
-    def lacking(self, column: str = "id") -> list[Path]:
-        """Live files without a filter on a column, which has an older name in some files."""
-        return [path for path in self.live() if not any(f.column == column for f in bloomcli.inspect(path).filters)]
+    def lacking(self) -> list[Path]:
+        """Live files without filters."""
+        return [path for path in self.live() if not bloomcli.inspect(path).filters]
 
 
 class Iceberg(LakeTable):
@@ -178,11 +178,6 @@ class Delta(LakeTable):
     def compact(self, partition: int) -> None:
         """Rewrite a partition's files into one."""
         self.sql(f"optimize {{t}} where p = {partition}")
-
-    def lacking(self, column: str = "id") -> list[Path]:
-        """Live files without filters. `column` is ignored: column mapping gives columns other names in files."""
-        del column
-        return [path for path in self.live() if not bloomcli.inspect(path).filters]
 
 
 def _warehouse(spark: SparkSession) -> Path:

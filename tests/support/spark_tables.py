@@ -70,7 +70,7 @@ def session(
 ) -> SparkSession:
     """A session that writes only below `folder`: ``ice`` is an Iceberg catalog, ``spark_catalog`` is Delta's; `more`
     as in `engines.java_home`."""
-    from support.engines import java_home, worker_python
+    from support.engines import WORKERS, java_home, worker_python
 
     os.environ["JAVA_HOME"] = str(java_home(folder, short=True, more=more))
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -79,6 +79,7 @@ def session(
     from pyspark.sql import SparkSession
 
     settings = {
+        **dict([WORKERS]),
         **dict.fromkeys(CLASS_PATHS, os.pathsep.join(map(str, sorted((home() / "jars").glob("*.jar"))))),
         "spark.sql.extensions": ",".join(_EXTENSIONS),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

@@ -124,14 +124,13 @@ def test_wrong_files_of_an_iceberg_table_are_mended_and_deletes_stay(spark: Spar
     assert found(spark, name) == []
 
 
-@pytest.mark.parametrize("properties", [{}, {"enableRowTracking": "true", "columnMapping.mode": "name"}])
-def test_wrong_files_of_a_delta_table_are_mended_and_deletes_stay(
-    spark: SparkSession, folder: Path, properties: dict[str, str]
+def test_wrong_files_of_a_delta_table_are_mended_and_deletes_and_row_ids_stay(
+    spark: SparkSession, folder: Path
 ) -> None:
-    name = delta(spark, folder, **properties)
+    name = delta(spark, folder, **{"enableRowTracking": "true", "columnMapping.mode": "name"})
     spark.sql(f"delete from {name} where id in (3, 8, 150)")
     spark.sql(f"update {name} set name = 'new' where id = 12")
-    rows = ("_metadata.row_id", "_metadata.row_commit_version") if "enableRowTracking" in properties else ()
+    rows = ("_metadata.row_id", "_metadata.row_commit_version")
     assert damaged(file for file in spark.table(name).inputFiles()) == 1
     before = contents(spark, name, *rows)
     assert count(spark, name, "id = 77") == 0

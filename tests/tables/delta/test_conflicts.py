@@ -30,11 +30,14 @@ TOUCHING = {
 """Statements on the file with the ids below 10, and the new values of `v` by id; None for deleted rows."""
 
 APART = {
-    "append": ("insert into {t} select 50, 9", {50: 9}),
-    "delete of other files": ("delete from {t} where id = 13", {13: None}),
-    "a column added": ("alter table {t} add columns (w string)", {}),
+    "an append and a delete in another file": (
+        ("insert into {t} select 50, 9", "delete from {t} where id = 13"),
+        {50: 9, 13: None},
+    ),
+    "a column added": (("alter table {t} add columns (w string)",), {}),
 }
-"""Statements that don't change that file."""
+"""Statements that don't change that file. After a change of the schema Delta has the commit tried again, so that no
+other statement is beside it."""
 
 
 def values(lake: Lake) -> dict[int, int]:
@@ -117,13 +120,14 @@ def within(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> None:
 def test_what_touches_no_file_is_no_conflict(lake: Lake, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, new = prepared(lake)
     new = [low(new)]
-    statement, changes = APART[what]
-    within(monkeypatch, lambda: lake.sql(statement))
+    statements, changes = APART[what]
+    within(monkeypatch, lambda: [lake.sql(statement) for statement in statements])
     version = table.commit(new, info())
     assert (values(lake), lake.version) == (after(changes), version)
     assert lake.open().files("id = 3")[0].path == new[0].path
     table.refresh()
-    assert [(change.version, change.run is None) for change in table.changes(2)] == [(3, True), (4, False)]
+    made_by_others = [change.run is None for change in table.changes(2)]
+    assert made_by_others == [True] * len(statements) + [False]
 
 
 def test_row_tracking_that_is_enabled_during_a_commit_numbers_the_rows_again(
@@ -203,6 +207,22 @@ def test_new_files_that_a_vacuum_took_away_are_not_committed(lake: Lake) -> None
         table.commit(replacements, info())
     assert values(lake) == before
     assert all("add" not in lake.log(later) for later in range(version + 1, lake.version + 1))
+
+
+def test_a_new_file_that_isn_t_there_or_is_short_commits_nothing(lake: Lake) -> None:
+    table, (first, second) = prepared(lake)
+    (short,) = [r._replace(size=r.size + 1) for r in (first,)]
+    with pytest.raises(WriteError, match=f"has {first.size} bytes, and {first.size + 1} were written"):
+        table.commit([short, second], info())
+    Path(second.path.removeprefix("file:")).unlink()
+    with pytest.raises(WriteError, match=Path(second.path).name):
+        table.commit([first, second], info())
+    assert lake.version == 2
+    assert table.remove_files([second.path]) == []
+    table.commit([first], info())
+    committed = [first.path, first.old.path]
+    assert table.remove_files(committed) == sorted(committed), "only what wasn't committed is removed"
+    assert len(lake.rows()) == 20
 
 
 def test_a_feature_that_came_between_is_refused(lake: Lake) -> None:

@@ -13,7 +13,6 @@ from support.delta_tables import Lake, carried, info, made
 
 from bloomcli.commands.options import AddOptions, RemoveOptions, TableOptions, WriteOptions
 from bloomcli.datasets.engine import LocalEngine
-from bloomcli.errors import WriteError
 from bloomcli.model.dataset import Status
 from bloomcli.tables import opening
 from bloomcli.tables.change import change_table
@@ -55,18 +54,6 @@ def test_rows_entries_and_pruning_stay_and_the_history_says_who_it_was(lake: Lak
     shown = json.loads(lake.history()[0]["operationParameters"]["columns"])
     assert [(one["name"], one["type"]) for one in shown] == [("id", "long"), ("name", "string")]
     assert ids_by_delta_rs(lake) == list(range(200))
-
-
-def test_a_session_s_own_setting_stays_and_is_said_too(lake: Lake) -> None:
-    setting = "spark.databricks.delta.commitInfo.userMetadata"
-    lake.create("id bigint").insert("id from range(10)")
-    lake.spark.conf.set(setting, "nightly")
-    try:
-        lake.replace()
-        assert lake.spark.conf.get(setting) == "nightly"
-    finally:
-        lake.spark.conf.unset(setting)
-    assert json.loads(lake.history()[0]["userMetadata"])["userMetadata"] == "nightly"
 
 
 def test_odd_and_absent_partition_values_stay_where_they_are(lake: Lake) -> None:
@@ -228,12 +215,19 @@ def test_constraints_defaults_widened_nested_and_variant_columns_stay(lake: Lake
             lake.sql(refused)
 
 
-def test_iceberg_compatibility_stays(lake: Lake) -> None:
+def test_iceberg_compatibility_and_a_session_s_own_metadata_of_commits_stay(lake: Lake) -> None:
+    setting = "spark.databricks.delta.commitInfo.userMetadata"
     lake.create("id bigint, l array<int>", enableIcebergCompatV2="true", columnMapping_mode="name")
     lake.insert("id, array(1) from range(20)")
     rows, names = lake.rows(), lake.open().names().columns
     assert [c.path for c in names] == ["id", "l.element"]
-    version = lake.replace([names[0].physical[0]])
+    lake.spark.conf.set(setting, "nightly")
+    try:
+        version = lake.replace([names[0].physical[0]])
+        assert lake.spark.conf.get(setting) == "nightly"
+    finally:
+        lake.spark.conf.unset(setting)
+    assert json.loads(lake.history()[0]["userMetadata"])["userMetadata"] == "nightly"
     assert lake.rows() == rows
     assert all(e["tags"]["ICEBERG_COMPAT_VERSION"] == "2" for e in lake.log(version)["add"])
     assert ids_by_delta_rs(lake) == list(range(20))
@@ -275,24 +269,6 @@ def test_maintenance_and_roll_back_work_afterwards(lake: Lake) -> None:
     lake.sql("alter table {t} set tblproperties ('delta.enableDeletionVectors' = 'false')")
     lake.replace()
     assert lake.rows() == rows, "where no new deletion vector may be made, the old one stays"
-
-
-def test_a_new_file_that_isn_t_there_or_is_short_commits_nothing(lake: Lake) -> None:
-    lake.create("id bigint").insert("id from range(10)").insert("id from range(10, 20)")
-    table = lake.open()
-    first, second = made(table, table.files())
-    (short,) = [r._replace(size=r.size + 1) for r in (first,)]
-    with pytest.raises(WriteError, match=f"has {first.size} bytes, and {first.size + 1} were written"):
-        table.commit([short, second], info())
-    Path(second.path.removeprefix("file:")).unlink()
-    with pytest.raises(WriteError, match=Path(second.path).name):
-        table.commit([first, second], info())
-    assert lake.version == 2
-    assert table.remove_files([second.path]) == []
-    table.commit([first], info())
-    committed = [first.path, first.old.path]
-    assert table.remove_files(committed) == sorted(committed), "only what wasn't committed is removed"
-    assert len(lake.rows()) == 20
 
 
 def test_the_run_loop_finds_renamed_columns_and_takes_its_filters_off_again(lake: Lake) -> None:

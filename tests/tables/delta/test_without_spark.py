@@ -31,9 +31,9 @@ def test_partitions_deletes_and_renamed_columns_are_read_as_by_delta(
 ) -> None:
     columns = "id bigint, name string, at timestamp, price decimal(20, 4), day date, part string"
     lake.create(columns, more="partitioned by (day, part)", columnMapping_mode=mode, **VECTORS)
-    for number, part in enumerate(ODD):
-        rows = f"id, concat('n', id), timestamp'2026-11-01 10:00:00.123456', id / 4, date'2026-11-0{number + 1}'"
-        lake.insert(f"{rows}, '{part}' from range({number * 100}, {number * 100 + 100})")
+    rows = "id, concat('n', id), timestamp'2026-11-01 10:00:00.123456', id / 4, date_add(date'2026-11-01', p)"
+    parts = ", ".join(f"'{part}'" for part in ODD)
+    lake.insert(f"{rows}, array({parts})[p] from (select id, int(id div 100) p from range(0, 500, 1, 1))")
     lake.insert("id, null, null, null, null, null from range(500, 600)")
     lake.sql("alter table {t} rename column name to label")
     lake.sql("delete from {t} where id in (2, 151, 152) or id between 310 and 390")
@@ -45,34 +45,56 @@ def test_partitions_deletes_and_renamed_columns_are_read_as_by_delta(
     assert by_path == answer(capfd, "find", "1", "-c", "id", "--table", lake.name, "--engine", "spark", "-f", "jsonl")
 
 
+@pytest.fixture(scope="module")
+def versions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of seven versions without a checkpoint: five files, and two rows that the last version deletes."""
+    lake = Lake(spark, tmp_path_factory.mktemp("versions") / "table")
+    lake.create("id bigint, at timestamp, p int", more="partitioned by (p)", checkpointPolicy="v2", **VECTORS)
+    for number in range(5):
+        lake.insert(f"id, timestamp'2026-11-01 10:00:00', {number} from range({number * 10}, {number * 10 + 10})")
+    lake.sql("delete from {t} where id in (3, 13)")
+    return lake.folder
+
+
 @pytest.mark.parametrize(
-    ("policy", "settings"),
+    ("policy", "settings", "pattern"),
     [
-        ("classic", {}),
-        ("classic", {"spark.databricks.delta.checkpoint.partSize": "2"}),
-        ("v2", {"spark.databricks.delta.checkpointV2.topLevelFileFormat": "json"}),
-        ("v2", {"spark.databricks.delta.checkpointV2.topLevelFileFormat": "parquet"}),
+        ("classic", {}, ".checkpoint.parquet"),
+        ("classic", {"spark.databricks.delta.checkpoint.partSize": "2"}, ".checkpoint.0000000002.0000000002.parquet"),
+        ("v2", {"spark.databricks.delta.checkpointV2.topLevelFileFormat": "json"}, ".checkpoint.*-*.json"),
+        ("v2", {"spark.databricks.delta.checkpointV2.topLevelFileFormat": "parquet"}, ".checkpoint.*-*.parquet"),
     ],
 )
 def test_checkpoints_of_each_kind_are_read_and_the_log_before_them_is_not_needed(
-    spark: SparkSession, lake: Lake, policy: str, settings: dict[str, str], capfd: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    lake: Lake,
+    versions: Path,
+    policy: str,
+    settings: dict[str, str],
+    pattern: str,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    log = shutil.copytree(versions, lake.folder) / "_delta_log"
+    first = log / f"{0:020}.json"
+    assert '"delta.checkpointPolicy":"v2"' in first.read_text()
+    first.write_text(
+        first.read_text().replace('"delta.checkpointPolicy":"v2"', f'"delta.checkpointPolicy":"{policy}"')
+    )
+    for checksum in log.glob("*.crc"):  # it says the policy, too
+        checksum.unlink()
+    table = lake.open(snapshot=4)
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
-        lake.create("id bigint, at timestamp, p int", more="partitioned by (p)", checkpointInterval="4",
-                    checkpointPolicy=policy, **VECTORS)  # fmt: skip
-        for number in range(5):
-            lake.insert(f"id, timestamp'2026-11-01 10:00:00', {number} from range({number * 10}, {number * 10 + 10})")
-        lake.sql("delete from {t} where id in (3, 13)")
+        table._table.deltaLog().checkpoint(table._snapshot._snapshot, table._jvm.none)
     finally:
         for name in settings:
             spark.conf.unset(name)
-    log = lake.folder / "_delta_log"
-    assert [path for path in log.iterdir() if ".checkpoint" in path.name]
+    assert list(log.glob(f"{4:020}{pattern}"))
     for number in range(4):
         (log / f"{number:020}.json").unlink()
-    rows = found_by_both(capfd, lake.name, "id", ["3", "4", "13", "44"])
+    wanted = [word for number in ("3", "4", "13", "44") for word in ("-v", number)]
+    _, rows = both(capfd, lake.name, "find", *wanted, "-c", "id", "-f", "jsonl")
     assert [row["record"]["id"] for row in rows] == [4, 44]
     both(capfd, lake.name, "inspect", "-f", "json")
     code, error = answer(capfd, "inspect", "--table", lake.name, "--engine", "local", "--snapshot", "2")

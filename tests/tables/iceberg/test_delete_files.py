@@ -17,7 +17,7 @@ from pyarrow import orc
 
 from bloomcli.datasets.record_shape import RecordField
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
-from bloomcli.tables.deleted_rows import DeletedRows, EqualityDeletes, PositionDeletes
+from bloomcli.tables.deleted_rows import DeletedRows, EqualityDeletes, PositionDeletes, delete_rows
 
 pytestmark = pytest.mark.slow
 
@@ -151,3 +151,17 @@ def test_avro_that_is_no_table_and_other_formats_are_errors(tmp_path: Path) -> N
         PositionDeletes(path=str(tmp_path / "d"), format="avro").positions("f")
     with pytest.raises(UnsupportedError, match="of the format lance"):
         PositionDeletes(path=str(tmp_path / "d"), format="lance").positions("f")
+
+
+def test_a_delete_file_whose_page_does_not_fit_its_checksum_hides_no_row(tmp_path: Path) -> None:
+    shape = (RecordField(name="pos", type=pa.int64(), names=("pos",)),)
+    path = tmp_path / "deletes.parquet"
+    table = pa.table({"pos": pa.array([10**9 + n for n in range(100)], pa.int64())})
+    pq.write_table(table, path, compression="none", use_dictionary=False, write_page_checksum=True)
+    (rows,) = delete_rows(str(path), "parquet", shape)
+    assert rows.field("pos").to_pylist() == table["pos"].to_pylist()
+    data = bytearray(path.read_bytes())
+    data[data.index((10**9 + 50).to_bytes(8, "little"))] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorruptFile, match="page integrity"):
+        list(delete_rows(str(path), "parquet", shape))
