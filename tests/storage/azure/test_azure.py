@@ -167,10 +167,13 @@ def test_nothing_is_written_to_a_blob_in_the_archive_tier(place: AzurePlace) -> 
     assert place.blob("archived.bin").get_blob_properties().size == 3
 
 
-def test_a_lost_answer_to_the_commit_is_settled_by_the_blob(place: AzurePlace, proxy: Proxy) -> None:
+@pytest.mark.parametrize(("kind", "action"), [("Put Block List", Action.LOSE), ("Get Blob", Action.RESET)])
+def test_a_request_that_fails_once_is_sent_again_and_a_lost_commit_is_found(
+    place: AzurePlace, proxy: Proxy, kind: str, action: Action
+) -> None:
     data = bytes(range(256)) * 4096
     place.put_in_blocks("data.bin", data, 100_000)
-    fault = Fault(Action.LOSE, "Put Block List")
+    fault = Fault(action, kind)
     with proxy.injecting(fault):
         append(place, "data.bin", b"new end")
     assert fault.fired == 1
