@@ -71,14 +71,6 @@ def test_a_symbolic_link_stays_and_its_target_is_replaced(file: Path) -> None:
     assert names(link.parent) == {"link"}
 
 
-def test_a_dangling_link_is_followed_to_its_target(file: Path) -> None:
-    link = file.with_name("link")
-    link.symlink_to("there")
-    replace(link, source=file, overwrite=False)
-    assert file.with_name("there").read_bytes() == NEW
-    assert link.is_symlink()
-
-
 def test_a_link_in_a_circle_cannot_be_written(file: Path) -> None:
     link = file.with_name("link")
     link.symlink_to("link")

@@ -159,14 +159,6 @@ def test_where_files_cannot_be_exchanged_they_are_renamed(
     assert names(file.parent) == {file.name}
 
 
-def test_on_overlays_files_are_renamed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(temporary, "file_system", lambda _: "overlay")
-    monkeypatch.setattr(temporary.Folder, "swap", lambda *_: pytest.fail("exchanged"))
-    replace(file)
-    assert file.read_bytes() == NEW
-    assert names(file.parent) == {file.name}
-
-
 @pytest.mark.slow
 def test_without_exchanges_changes_are_lost_only_between_the_last_check_and_the_rename(
     file: Path, monkeypatch: pytest.MonkeyPatch
@@ -457,15 +449,6 @@ def test_a_lock_is_waited_for(file: Path) -> None:
         timer.start()
         replace(file)
         timer.join()
-    assert file.read_bytes() == NEW
-
-
-def test_a_file_is_replaced_on_a_file_system_without_locks_too(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_locks(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "no locks available")
-
-    monkeypatch.setattr(fcntl, "flock", no_locks)
-    replace(file)
     assert file.read_bytes() == NEW
 
 

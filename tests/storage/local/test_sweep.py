@@ -196,9 +196,12 @@ def test_checksums_are_not_put_back_for_a_file_that_is_replaced_during_the_sweep
     assert names(tmp_path) == {file.name}
 
 
-def test_temporary_files_stay_on_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("code", [errno.EOPNOTSUPP, errno.ENOLCK])
+def test_on_a_file_system_without_locks_temporary_files_stay_and_files_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
     def no_locks(fd: int, how: int) -> None:
-        raise OSError(95, "Operation not supported")  # as some network file systems answer
+        raise OSError(code, os.strerror(code))  # as some network file systems answer
 
     (tmp_path / STALE).write_bytes(b"perhaps in use")
     monkeypatch.setattr(fcntl, "flock", no_locks)
