@@ -15,7 +15,12 @@ _SECRET: Final = re.compile(
     r"[\w.-]*(?:=|%3D)"
 )
 """A parameter of a query that holds a secret."""
-_SECRET_SETTING: Final = re.compile(r"(?i)secret|passw|pwd|token|credential|key")
+_SECRET_SETTING: Final = re.compile(
+    r"(?i)secret|passw|passphrase|pwd|token|credential|signature|authorization|azure(?:[.]\w+)*[.]sas[.]"
+    r"|key(?!(?:[-_]?(?:prefix|space|columns?)|tab)(?![a-z]))"
+)
+"""What Spark redacts by default, and what the stores' clients call secrets. A dot after ``key`` is followed by the
+name of an account, which may be ``prefix``, so only a hyphen or an underscore makes a harmless name of it."""
 _HIDDEN: Final = "***"
 
 

@@ -134,6 +134,27 @@ class SparkConf(dict[str, str]):
         ("spark.hadoop.fs.s3a.secret.key=0123", "spark.hadoop.fs.s3a.secret.key=***"),
         ("spark.hadoop.fs.azure.account.key.a=0123", "spark.hadoop.fs.azure.account.key.a=***"),
         ("spark.driver.extraJavaOptions=-DtrustStorePassword=x", "spark.driver.extraJavaOptions=***"),
+        ("spark.sql.catalog.x.key-prefix=a/b", None),
+        ("spark.sql.catalog.x.key_columns=id", None),
+        ("spark.cassandra.keyspace=db", None),
+        ("spark.kerberos.keytab=/etc/k", None),
+        ("spark.sql.catalog.sas.type=rest", None),
+        ("spark.hadoop.fs.azure.account.key.prefix=0123", "spark.hadoop.fs.azure.account.key.prefix=***"),
+        ("spark.hadoop.fs.azure.account.key.keyspace=0123", "spark.hadoop.fs.azure.account.key.keyspace=***"),
+        ("spark.hadoop.fs.azure.sas.box.a=sv=1&sig=0123", "spark.hadoop.fs.azure.sas.box.a=***"),
+        ("spark.hadoop.fs.s3a.access.key=0123", "spark.hadoop.fs.s3a.access.key=***"),
+        ("spark.hadoop.fs.s3a.encryption.key=0123", "spark.hadoop.fs.s3a.encryption.key=***"),
+        (
+            "spark.hadoop.fs.gs.auth.service.account.private.key.id=01",
+            "spark.hadoop.fs.gs.auth.service.account.private.key.id=***",
+        ),
+        ("spark.sql.catalog.x.s3.access-key-id=0123", "spark.sql.catalog.x.s3.access-key-id=***"),
+        (
+            "spark.sql.catalog.x.adls.auth.shared-key.account.key=01",
+            "spark.sql.catalog.x.adls.auth.shared-key.account.key=***",
+        ),
+        ("spark.sql.catalog.x.header.Authorization=Basic 0123", "spark.sql.catalog.x.header.Authorization=***"),
+        ("spark.sql.catalog.x.credential=a:b", "spark.sql.catalog.x.credential=***"),
     ],
 )
 def test_command_lines_show_no_setting_that_may_be_secret(setting: str, said: str | None) -> None:

@@ -15,6 +15,7 @@ from support import blooms
 from support.cli import Bloom
 
 import bloomcli
+from bloomcli.cli import run
 from bloomcli.errors import UnsupportedError, install
 from bloomcli.model.inspect import FilterDump
 from bloomcli.report import bitset as picture
@@ -115,6 +116,17 @@ def test_filters_of_other_formats_are_drawn(name: str, fixtures: Path, tmp_path:
     out = tmp_path / "filter.png"
     assert bloom("dump", fixtures / name, "-c", "text", "--format", "png", "-o", out).code == 0
     assert Image.open(io.BytesIO(out.read_bytes())).format == "PNG"
+
+
+def test_the_picture_is_written_to_standard_output_as_to_a_file(
+    fixtures: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    out = tmp_path / "filter.png"
+    arguments = ["dump", str(fixtures / "orc/java_types.orc"), "-c", "text", "--format", "png"]
+    assert run([*arguments, "-o", str(out)]) == 0
+    capfdbinary.readouterr()
+    assert run(arguments) == 0
+    assert capfdbinary.readouterr().out == out.read_bytes()
 
 
 def test_without_pillow_the_error_names_the_extra(dump: FilterDump, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions, TableOptions
-from bloomcli.errors import UsageError
+from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.finding.reachable import find_in_reachable
 from bloomcli.model.find import ReachableReport
 from bloomcli.report import render
@@ -367,6 +367,20 @@ def test_a_file_that_cannot_be_read_is_no_proof(
     assert {*written["versions"]} == snapshots
     assert cli(["find", "-v", ERASED, *arguments[3:-1], str(tmp_path / "other.json")]) == 1
     assert not (tmp_path / "other.json").exists()
+
+
+@pytest.mark.parametrize("damage", [b"no Avro", b""])
+def test_a_damaged_manifest_list_that_no_snapshot_reaches_is_named_with_the_statement_that_removes_it(
+    spark: SparkSession, damage: bytes
+) -> None:
+    name = iceberg(spark, f"left_over_{len(damage)}")
+    folder = Path(spark.conf.get("spark.sql.catalog.ice.warehouse") or "") / "db" / name.rpartition(".")[2]
+    path = folder / "metadata" / "snap-1-1-left.avro"
+    path.write_bytes(damage)
+    with pytest.raises(UnreadableError) as raised:
+        look(spark, name)
+    assert str(raised.value.path).endswith(path.name)
+    assert f"remove_orphan_files(table => 'db.{folder.name}')" in (raised.value.hint or "")
 
 
 def test_values_of_partition_columns_are_in_the_log_and_in_names_of_directories(

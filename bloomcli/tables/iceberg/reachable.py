@@ -18,11 +18,11 @@ from itertools import chain
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_plus
 
-from bloomcli.errors import UnsupportedError
+from bloomcli.errors import UnreadableError, UnsupportedError
 from bloomcli.model.schema import ColumnName, ColumnNames
 from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.tables.base import Leaf, valid
-from bloomcli.tables.iceberg.java import NO_SUCH_FILE, PLAINTEXT, Java, class_names, manager
+from bloomcli.tables.iceberg.java import NO_SUCH_FILE, PLAINTEXT, Java, class_names, manager, reading
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
 from bloomcli.tables.iceberg.statistics import decode, leaves_of, statistics_of
 from bloomcli.tables.java import java_errors
@@ -285,9 +285,9 @@ class _Listing:
         """Yield the entries of a manifest, or of a list of manifests, their files, and the files' kinds."""
         reader = self._java.type("org.apache.avro.generic.GenericDatumReader")()
         opened = self._io.newInputFile(path).newStream()
-        stream = self._java.type("org.apache.avro.file.DataFileStream")(opened, reader)
         try:
-            with valid("the manifest isn't valid", path):
+            with reading("the manifest can't be read", path), valid("the manifest isn't valid", path):
+                stream = self._java.type("org.apache.avro.file.DataFileStream")(opened, reader)
                 fields = json.loads(stream.getMetaString("partition-spec") or "[]")
                 while stream.hasNext():
                     entry = json.loads(stream.next().toString())
@@ -296,7 +296,7 @@ class _Listing:
                     file["partition"] = list(zip(fields, (file.get("partition") or {}).values(), strict=True))
                     yield entry, file, Kind.VECTORS if file["file_format"].lower() == "puffin" else kind
         finally:
-            stream.close()
+            opened.close()
 
     def _ranges(self, path: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         """A manifest's entry in a list of manifests, with bounds of partitions, as the entry of a file."""
@@ -398,13 +398,22 @@ class _Listing:
                     paths.add(without_scheme(path))
                     manifests.append((path, self._statements.elsewhere))
         for path, keeper in manifests:
-            for _, file, kind in self._entries(path):
+            for _, file, kind in self._outside_entries(path, keeper):
                 self._add_bounds(path, file, keeper)
                 named = file["file_path"]
                 if kind is not Kind.VECTORS and without_scheme(named) not in paths and self._exists(named):
                     paths.add(without_scheme(named))
                     size = file["file_size_in_bytes"]
                     self._files[named] = ReachedFile(named, size, Kind.OUTSIDE, self._statements.elsewhere)
+
+    def _outside_entries(self, path: str, keeper: Keeper) -> Iterator[tuple[dict[str, Any], dict[str, Any], Kind]]:
+        """Yield the entries of a file that no snapshot reaches; an error says what removes the file."""
+        try:
+            yield from self._entries(path)
+        except UnreadableError as error:
+            if keeper.ends:
+                error.add_to_hint([f"no snapshot reaches the file; if it is damaged, remove it: {keeper.ends[0]}"])
+            raise
 
     def _manifests(self, snapshot: Any) -> list[Any]:
         return self._java.items(snapshot.allManifests(self._io))

@@ -74,6 +74,15 @@ def test_a_sidecar_left_over_under_the_outputs_name_is_not_left_stale(file: Path
     assert names(file.parent) == {file.name, "target", left_over.name}
 
 
+def test_the_checksums_of_a_link_s_target_are_compared(file: Path, sidecar: Path) -> None:
+    sidecar.write_bytes(checksums(NEW, 512))
+    (file.parent / "elsewhere").mkdir()
+    link = file.parent / "elsewhere" / "link"
+    link.symlink_to(file)
+    with LocalSource(str(link), link) as source, pytest.raises(CorruptFile, match="doesn't match its checksums"):
+        sidecar_module.verified_checksums(source)
+
+
 def test_a_sidecar_may_be_read_by_everyone_who_may_read_the_file(file: Path, sidecar: Path) -> None:
     file.chmod(0o754)
     old = os.umask(0o077)
