@@ -192,6 +192,7 @@ def test_readme_is_two_screens() -> None:
     assert len(README.read_text().splitlines()) <= 120
 
 
+@pytest.mark.slow
 def test_readme_s_example_prints_what_it_shows(tmp_path: Path) -> None:
     """Twice in a row, in one folder."""
     text = README.read_text()

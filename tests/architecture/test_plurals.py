@@ -58,6 +58,7 @@ def test_a_number_before_a_plural_is_found(noun: str) -> None:
     assert not list(problems(f'x = f"{{counted(size, {noun[:-1]!r})}} are left"'))
 
 
+@pytest.mark.slow
 def test_numbers_that_can_be_1_have_a_noun_that_fits() -> None:
     files = sorted(PACKAGE.rglob("*.py"))
     assert len(files) > 300

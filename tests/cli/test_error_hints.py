@@ -212,6 +212,7 @@ def test_every_command_line_in_a_hint_is_tried_or_says_why_it_is_not() -> None:
     assert found - {"bloom …"} == HINTS.keys()
 
 
+@pytest.mark.slow
 def test_every_option_in_a_hint_exists() -> None:
     """Of the tools of stores, as of bloom."""
     known = {"--bucket", "--container-name", "--copy-source", "--key", "--name", "--restore-request", "--tier"}
@@ -267,6 +268,7 @@ def call(bloom: Bloom, line: str) -> tuple[int, str]:
 CASES: Final = {**MADE, **{text: case for text, case in HINTS.items() if isinstance(case, Case)}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", CASES)
 @pytest.mark.usefixtures("folder")
 def test_the_command_line_in_a_hint_runs_and_leads_on(bloom: Bloom, text: str) -> None:

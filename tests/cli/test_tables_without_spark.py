@@ -70,6 +70,7 @@ def rows(out: str) -> list[Any]:
     return [json.loads(line)["record"]["id"] for line in out.splitlines()]
 
 
+@pytest.mark.slow
 def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: str, alone: Alone) -> None:
     said = f"read without Spark: the Delta log of {table}"
     code, out, err = alone("find", "-v", "5", "-v", "6", "-v", "150", "-c", "id", "--table", table, "-f", "jsonl")
@@ -161,6 +162,7 @@ def test_command_lines_show_no_setting_that_may_be_secret(setting: str, said: st
     assert shown_setting(setting) == (said or setting)
 
 
+@pytest.mark.slow
 def test_functions_read_a_table_as_the_commands_do(table: str) -> None:
     said = f"read without Spark: the Delta log of {table}"
     now, before = bloomcli.Table(table), bloomcli.Table(Path(table), snapshot=1)
@@ -213,6 +215,7 @@ def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it(
     assert install("spark") in err
 
 
+@pytest.mark.slow
 def test_every_command_takes_a_condition_and_reads_the_files_that_may_meet_it(
     table: str, bloom: Bloom, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def test_binary_is_refused_on_a_terminal_and_redirected_elsewhere(filtered: Path
 FIND = ("find", "7", "lake", "-c", "id", "-f", "jsonl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "said", "output_on_terminal"),
     [

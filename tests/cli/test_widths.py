@@ -57,6 +57,7 @@ def whole_pieces(text: str) -> Iterator[str]:
     return (found[0] for found in _PIECE.finditer(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [line for line in LINES if not line.startswith(LIKE_OTHERS)])
 def test_nothing_is_broken_on_a_narrow_terminal(files: Path, line: str) -> None:
     args = shlex.split(_OUTPUT.sub(" --dry-run", line))

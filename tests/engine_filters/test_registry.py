@@ -21,6 +21,7 @@ def test_every_folder_is_asked() -> None:
     assert set(registry.MODULES) == FOLDERS
 
 
+@pytest.mark.slow
 def test_no_other_module_has_an_engine_s_name_in_its_texts() -> None:
     naming = set()
     for path in PACKAGE.rglob("*.py"):

@@ -61,6 +61,7 @@ def run(sizes: list[int], threads: int, *, shrink: Callable[[int], int] = lambda
     return memory.peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 16])
 def test_what_is_in_flight_stays_under_the_ceiling_regardless_of_the_sizes(threads: int) -> None:
     mixed = random.Random(3)

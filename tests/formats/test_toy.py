@@ -28,6 +28,8 @@ NAMES = [f"näme {i % 400}" for i in range(900)]
 
 Bloom = Callable[..., Any]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -98,7 +100,6 @@ def filtered(path: Path, bloom: Bloom) -> Path:
     return out
 
 
-@pytest.mark.slow
 def test_without_the_package_the_format_is_unknown(path: Path) -> None:
     done = start(None, "inspect", path)
     assert done.returncode == 3
@@ -192,7 +193,6 @@ def lake(tmp_path: Path, toy_file: Callable[[Path, int], Path]) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_dataset_is_changed_and_checked_by_local_processes(lake: Path, bloom: Bloom) -> None:
     """add, inspect, probe, validate, fold and remove on the lake; in the end every file has its original bytes."""
     before = {path: path.read_bytes() for path in lake.rglob("*.toy")}

@@ -39,6 +39,7 @@ def stored(column: Column, value: Any) -> bytes:
     return str(value).encode() if column is TEXT else struct.pack(formats[column.physical], value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("column", [INT64, INT32, TEXT, DOUBLE])
 def test_values_between_bounds_are_those_that_compare_with_them(column: Column, count: int) -> None:

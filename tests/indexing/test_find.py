@@ -216,6 +216,7 @@ def test_s3a_uris_are_the_same_objects(place: Place) -> None:
     assert (report.files_unopened, report.files_not_indexed) == (1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "stored", "texts"),
     [

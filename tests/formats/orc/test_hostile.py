@@ -35,6 +35,7 @@ def ran(*arguments: object, code: int | None = None) -> measured_command.Done:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--kind", "both"]], ids=["utf8", "both"])
 def test_filters_are_sized_by_the_rows_that_exist_where_the_stride_is_huge(
     tmp_path: Path, options: list[str]

@@ -55,6 +55,7 @@ def test_the_specification_s_example_is_decoded() -> None:
     assert values(WORKED, 4, 8)[24:] == struct.pack("<d", 333.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [4, 8])
 def test_every_bit_width_exponent_and_vector_size_is_decoded(width: int) -> None:
     random = np.random.default_rng(width)

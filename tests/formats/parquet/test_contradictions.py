@@ -41,6 +41,7 @@ def spelled(value: Any) -> str:
     return "0x" + value.hex() if isinstance(value, bytes) else str(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(WRITERS.iterdir()), ids=lambda path: path.stem)
 def test_every_value_of_a_file_with_wrong_metadata_is_found(path: Path) -> None:
     table = pq.read_table(path)

@@ -760,6 +760,7 @@ def test_a_key_that_is_shown_is_seen_in_each_output(
     assert leaks(outputs(command, tmp_path, capfdbinary)) == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEYS)
 def test_filters_are_added_to_every_file_proven_used_and_removed(name: str, tmp_path: Path) -> None:
     path, given = Path(shutil.copy(file(name), tmp_path)), keys(name)

@@ -333,6 +333,7 @@ def test_measured_pages_are_those_that_arrow_wrote(tmp_path: Path) -> None:
                 assert struct.unpack("<i", chunk.low or b"")[0] == key.row_group * GROUP
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ALL_CASES)
 def test_repair_mends_what_is_found_and_leaves_the_other_chunks_alone(what: str, tmp_path: Path) -> None:
     path, out = tmp_path / "f.parquet", tmp_path / "mended.parquet"

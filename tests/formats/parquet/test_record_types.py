@@ -81,6 +81,7 @@ def records(found: Any) -> pa.Table:
     return pa.concat_tables(pa.Table.from_struct_array(batch.column("record")) for batch in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_records_are_those_that_arrow_reads(layout: str, tmp_path: Path) -> None:
     path = tmp_path / "kinds.parquet"

@@ -109,6 +109,7 @@ def without_structures(data: bytes) -> Fields:
     return metadata
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_added_structures_are_proven_and_all_other_bytes_stay(tmp_path: Path, layout: str) -> None:
     path = write(tmp_path / "in", table(), **LAYOUTS[layout])

@@ -49,6 +49,7 @@ def plain(rows: list[dict[str, Any]]) -> str:
     return repr(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "indexed"), [("1.0", True), ("2.0", False)])
 @pytest.mark.parametrize(
     ("column", "values"),
