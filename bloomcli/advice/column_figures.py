@@ -79,8 +79,6 @@ class ColumnSamples:
     """The samples of one column."""
 
     metadata: ColumnMetadata
-    sketch_bits: int
-    """Base-2 logarithm of the hashes that a sketch keeps."""
     rates: tuple[float, ...]
     cells: Cells
     value_samples: Mapping[UnitKey, UnitSample]
@@ -140,9 +138,10 @@ class ColumnSamples:
         least = np.maximum(np.stack([low for low, _ in extremes], axis=1) - whole, 0)
         most = np.stack([high for _, high in extremes], axis=1) - (whole if self.metadata.single else 0)
         most = np.maximum(most, least)
+        sketches = [UnitSketch.unpacked(self.value_samples[key].sketch, units[key].values) for key in at_key]
         unsampled = [
-            max(1 - len(sample.values) / max(UnitSketch.unpacked(sample.sketch, 0).distinct, 1.0), 0.0)
-            for sample in samples
+            max(1 - len(sample.values) / max(sketch.distinct, 1.0), 0.0)
+            for sample, sketch in zip(samples, sketches, strict=True)
         ]
         return LookupCosts(
             metadata=self.metadata,
@@ -300,9 +299,7 @@ def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None, prese
         filter_bytes=chosen.filter_bytes,
         seconds_to_add=_seconds(samples),
         distinct=distinct(units, len(metadata.units), metadata.values) if units else None,
-        distinct_per_row_group=distinct_per_unit(units, len(metadata.units), metadata.values, samples.sketch_bits)
-        if units
-        else None,
+        distinct_per_row_group=distinct_per_unit(units, len(metadata.units), metadata.values) if units else None,
         overlap=None if kinds[0] is None else kinds[0].overlap,
         present=present,
         absent=absent,

@@ -155,12 +155,13 @@ def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: in
     return ratio.interval(_ALPHA)[1] * most
 
 
-def distinct_per_unit(units: Sequence[UnitSketch], population: int, most: int, sketch_bits: int) -> Interval:
+def distinct_per_unit(units: Sequence[UnitSketch], population: int, most: int) -> Interval:
     """The mean number of distinct values of a unit."""
     counts = np.array([unit.distinct for unit in units])
     values = np.array([max(unit.values, 1) for unit in units], float)
     share = ratio_in_units(counts, values, SampleSize(population, len(units)))
-    error = _NORMAL / math.sqrt(1 << sketch_bits) if any(unit.limit < ALL_HASHES for unit in units) else 0.0
+    most_hashes = max((len(unit.hashes) for unit in units if unit.limit < ALL_HASHES), default=0)
+    error = _NORMAL / math.sqrt(most_hashes) if most_hashes else 0.0
     low, high = share.interval(_ALPHA)
     mean = most / max(population, 1)
     return Interval(

@@ -307,7 +307,6 @@ def _columns(
             continue
         samples = ColumnSamples(
             metadata=metadata,
-            sketch_bits=drawn.sketch_bits,
             rates=run.rates,
             cells=cells[path],
             value_samples=value_samples[path],

@@ -173,7 +173,7 @@ class Sketch:
 
     def packed(self) -> bytes:
         """The limit below which the sketch has all hashes, and the hashes in ascending order."""
-        return bytes(np.append(self._limit, self._hashes).tobytes())
+        return np.append(self._limit, self._hashes).tobytes()
 
 
 def smallest(hashes: Hashes, limit: np.uint64, most: int) -> tuple[Hashes, np.uint64]:
