@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -16,7 +16,7 @@ from bloomcli.commands import find
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.commands.partitions import with_partitions
-from bloomcli.concurrency.threads import Stop
+from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.datasets.record_shape import struct_of
 from bloomcli.datasets.value_blocks import Blocks
 from bloomcli.datasets.workers import default_jobs
@@ -26,7 +26,6 @@ from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.search_files import FileWork, SearchFiles, listed_files
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.work import search_file
-from bloomcli.formats import filters_in_flight
 from bloomcli.index.reader import NoAnswer
 from bloomcli.model.dataset import gravest
 from bloomcli.model.file import Column
@@ -191,12 +190,29 @@ class Search:
         remote = any(store_of(file.path).remote for file in files[:1])
         jobs = min(self._jobs or default_jobs(remote=remote), len(files))
         stop, blocks = Stop(), Blocks.of(self._values)
-        work = (
-            filters_in_flight.Job(0, partial(self._work, file, blocks, stop))
-            for file in (files if index is None else self._search_files.pruned(index))
-        )
-        with shared():
-            yield from filters_in_flight.in_order(work, jobs if jobs > 1 else 0, stop)
+        with shared(), Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
+            waiting: deque[FileResult | Future[FileResult]] = deque()
+            pending, pending_limit = 0, jobs if threads.most else 0  # one more file than the threads search
+
+            def finished(most: int) -> Iterator[FileResult]:
+                """Take the first results, until at most `most` files are being searched."""
+                nonlocal pending
+                while waiting and (pending > most or not isinstance(waiting[0], Future)):
+                    first = waiting.popleft()
+                    pending -= isinstance(first, Future)
+                    yield threads.result(first) if isinstance(first, Future) else first
+
+            try:
+                for file in files if index is None else self._search_files.pruned(index):
+                    if file.found is not None:
+                        waiting.append(FileResult(file.found, iter(()), file))
+                    else:
+                        pending += 1
+                        waiting.append(threads.submit(partial(self._work, file, blocks, stop)))
+                    yield from finished(pending_limit)
+                yield from finished(-1)
+            finally:
+                stop.requested = True
 
     def _work(self, file: FileWork, blocks: Blocks, stop: Stop) -> FileResult:
         spool = Spool()
