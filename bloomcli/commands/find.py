@@ -109,6 +109,7 @@ def run(
     emit: Emit,
     stop: Stop | None = None,
     indexed: IndexedRowGroups | None = None,
+    answer: FilterAnswer | None = None,
 ) -> FileFound:
     """Find the rows of one file.
 
@@ -119,6 +120,7 @@ def run(
         emit: called with the rows in order, at most `options.limit`. Not called with `maybe` and `files_only`.
         stop: cancels the search.
         indexed: the row groups to search, from an index; all if None. Ignored if the file changed since.
+        answer: the answer of the file's filters, if it is known already. Ignored if the file changed since.
 
     Raises:
         UsageError, LiteralError: no such column, a text that isn't a value of the column.
@@ -128,7 +130,7 @@ def run(
     def attempt(emit: Emit, indexed: IndexedRowGroups | None) -> FileFound:
         with opened(path, indexed) as original:
             try:
-                result = _search(original, options, values, emit, stop, indexed)
+                result = _search(original, options, values, emit, stop, indexed, answer)
             except (CorruptFile, UnsupportedError):
                 check_not_written(original)  # raises another error if something writes to the file
                 raise
@@ -200,15 +202,17 @@ def _search(
     emit: Emit,
     stop: Stop | None,
     indexed: IndexedRowGroups | None,
+    answer: FilterAnswer | None,
 ) -> FileFound:
     """Find the rows of an open file."""
     row_groups: Collection[int] | None = None if indexed is None else indexed.possible(original)
     by_index = row_groups is not None  # the index has the filters' answers
-    lookup = values.filter_lookup
-    answer = None if lookup is None else lookup.look_up(original, row_groups, decodes=not options.maybe)
+    answer = _filters_answer(original, values, answer, row_groups)
     if answer is not None and answer.possible is not None:
+        if not options.maybe:
+            answer = answer.decoded(original)
         if answer.ruled_out:
-            return _without_rows(original.path, answer, options)
+            return without_rows(original.path, answer, options)
         row_groups = answer.possible
     source = CountingSource(original)
     file = open_file(source, options.names, options.keys)
@@ -253,8 +257,9 @@ def _search(
     )
 
 
-def _without_rows(path: str, answer: FilterAnswer, options: FindOptions) -> FileFound:
-    """The result of a file that its filters rule out, or whose column was decoded and has none of the values."""
+def without_rows(path: str, answer: FilterAnswer, options: FindOptions) -> FileFound:
+    """The result of a file that its filters rule out, or whose column was decoded and has none of the values; of
+    several files, their sums."""
     possible = answer.possible or ()
     return FileFound(
         path=path,
@@ -266,6 +271,19 @@ def _without_rows(path: str, answer: FilterAnswer, options: FindOptions) -> File
         bytes_read=answer.bytes_read,
         scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
     )
+
+
+def _filters_answer(
+    original: Source, values: Values, old_answer: FilterAnswer | None, row_groups: Collection[int] | None
+) -> FilterAnswer | None:
+    """The answer of a file's filters, if a file with the same schema was searched before; else None.
+
+    `old_answer`: the answer of an earlier lookup. `row_groups`: as `FilterLookup.look_up`.
+    """
+    if old_answer is not None and old_answer.stamp == (original.fingerprint.size, original.fingerprint.mtime_ns):
+        return old_answer
+    lookup = values.filter_lookup
+    return None if lookup is None else lookup.look_up(original, row_groups)
 
 
 def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, str | None, ColumnSearch]:

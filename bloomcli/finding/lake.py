@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -21,11 +21,13 @@ from bloomcli.datasets.record_shape import struct_of
 from bloomcli.datasets.value_blocks import Blocks
 from bloomcli.datasets.workers import default_jobs
 from bloomcli.errors import BloomError, UnsupportedError, UsageError
+from bloomcli.finding.filter_lookups import files_to_search
 from bloomcli.finding.found_values import FoundValues
 from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.search_files import FileWork, SearchFiles, listed_files
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.work import search_file
+from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.index.reader import NoAnswer
 from bloomcli.model.dataset import gravest
 from bloomcli.model.file import Column
@@ -120,10 +122,15 @@ class Search:
         return values
 
     def files(self) -> Iterator[FileResult]:
-        """Yield the results of the files, in order. The limit ends the search."""
+        """Yield the results of the files that filters don't rule out, in order. The limit ends the search."""
         remaining = self._options.limit
         values = FoundValues(self._values)
-        for file_found, batches, file in self._each():
+        for result in self._each():
+            if not isinstance(result, FileResult):
+                self._count(find.without_rows("", result, self._options), files=result.files)
+                self._report_progress()
+                continue
+            file_found, batches, file = result
             if remaining is not None and file_found.rows > remaining:
                 file_found, batches = _first_rows(file_found, batches, remaining)
             self._count(file_found)
@@ -185,16 +192,16 @@ class Search:
                     return get(file.path, self._search_files.job.options)
         return None
 
-    def _each(self) -> Iterator[FileResult]:
-        files, index = self._search_files.files, self._index
+    def _each(self) -> Iterator[FileResult | FilterAnswer]:
+        files = self._search_files.files
         remote = any(store_of(file.path).remote for file in files[:1])
         jobs = min(self._jobs or default_jobs(remote=remote), len(files))
         stop, blocks = Stop(), Blocks.of(self._values)
         with shared(), Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
-            waiting: deque[FileResult | Future[FileResult]] = deque()
+            waiting: deque[FileResult | FilterAnswer | Future[FileResult]] = deque()
             pending, pending_limit = 0, jobs if threads.most else 0  # one more file than the threads search
 
-            def finished(most: int) -> Iterator[FileResult]:
+            def finished(most: int) -> Iterator[FileResult | FilterAnswer]:
                 """Take the first results, until at most `most` files are being searched."""
                 nonlocal pending
                 while waiting and (pending > most or not isinstance(waiting[0], Future)):
@@ -203,16 +210,27 @@ class Search:
                     yield threads.result(first) if isinstance(first, Future) else first
 
             try:
-                for file in files if index is None else self._search_files.pruned(index):
-                    if file.found is not None:
-                        waiting.append(FileResult(file.found, iter(()), file))
+                for piece in self._pieces(threads, jobs, stop, remote=remote):
+                    if not isinstance(piece, FileWork):
+                        waiting.append(piece)
+                    elif piece.found is not None:
+                        waiting.append(FileResult(piece.found, iter(()), piece))
                     else:
                         pending += 1
-                        waiting.append(threads.submit(partial(self._work, file, blocks, stop)))
+                        waiting.append(threads.submit(partial(self._work, piece, blocks, stop)))
                     yield from finished(pending_limit)
                 yield from finished(-1)
             finally:
                 stop.requested = True
+
+    def _pieces(self, threads: Threads, jobs: int, stop: Stop, *, remote: bool) -> Iterable[FileWork | FilterAnswer]:
+        """The files to search, and the answers for those that filters rule out, in order."""
+        files, job = self._search_files.files, self._search_files.job
+        if self._index is not None:
+            return self._search_files.pruned(self._index)
+        if not remote and not job.of_table:
+            return files_to_search(files, self._values, threads, jobs, stop, decodes=not job.options.maybe)
+        return files
 
     def _work(self, file: FileWork, blocks: Blocks, stop: Stop) -> FileResult:
         spool = Spool()
@@ -220,14 +238,14 @@ class Search:
             file_found = search_file(self._search_files.job, file, blocks, spool, stop)
         return FileResult(file_found, spool.batches() if file_found.error is None else iter(()), file)
 
-    def _count(self, file_found: FileFound) -> None:
-        """Add the result of a file."""
+    def _count(self, file_found: FileFound, files: int = 1) -> None:
+        """Add the result of a file, or the one of several files that filters rule out."""
         maybe = self._options.maybe and bool(file_found.row_groups_possible)
         if file_found.format is None and file_found.error is None and file_found.reason is None and not maybe:
             self._add(files=1, row_groups=file_found.row_groups)  # not opened
             return
         self._add(
-            files=int(file_found.reason is None and file_found.error is None),
+            files=files if file_found.reason is None and file_found.error is None else 0,
             files_found=int(maybe or file_found.rows > 0),
             skipped=int(file_found.reason is not None),
             failed=int(file_found.error is not None),

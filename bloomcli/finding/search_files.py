@@ -17,6 +17,7 @@ from bloomcli.datasets.packing import parts_for
 from bloomcli.datasets.record_shape import Constant, Shape
 from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.finding.pruning import Pruning
+from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.hints import completed
 from bloomcli.index.reader import NoAnswer
 from bloomcli.model.find import FileFound
@@ -50,6 +51,8 @@ class FileWork(NamedTuple):
     """The index's column, if the file has to be opened to check that it is the table's column; else None."""
     no_answer: NoAnswer | None = None
     """Why an index has no answer for the file; None if it has one, and without an index."""
+    answer: FilterAnswer | None = None
+    """The answer of the file's filters; None before they are read."""
 
 
 def failed(path: str, error: BloomError) -> FileFound:

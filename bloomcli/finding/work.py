@@ -141,7 +141,8 @@ class _File:
                 if not self._counts_rows:
                     spool.add(converted)
 
-        return find.run(self.file.path, self.options, block.values, emit, self._stop, self._indexed)
+        path, answer = self.file.path, self.file.answer
+        return find.run(path, self.options, block.values, emit, self._stop, self._indexed, answer)
 
     def _with_rows(self, result: FileFound) -> FileFound:
         if self.options.rows:

@@ -1,4 +1,7 @@
 # Types of the compiled module. Buffers contain bytes; hashes are uint64s in native byte order, 8 bytes each.
+
+from typing import TypeAlias
+
 from typing_extensions import Buffer
 
 class CompactError(ValueError):
@@ -321,6 +324,18 @@ class OffsetIndex:
 def index_set(window: Buffer, stride: int, blocks: int, words: Buffer, lanes: Buffer, bitsets: Buffer) -> None: ...
 def index_checksums(rows: Buffer, stride: int, first: int) -> bytearray: ...
 
+Outcome: TypeAlias = tuple[
+    int,
+    int,
+    int,
+    int,
+    int,
+    tuple[int, ...] | None,
+    tuple[bytes, ...] | None,
+    tuple[int, int],
+    tuple[tuple[int, ...], int, int],
+]
+
 class FilterQuery:
     def __init__(
         self,
@@ -333,12 +348,5 @@ class FilterQuery:
         keys: bytes | None,
         many: bool = False,
     ) -> None: ...
-    def file(
-        self, fd: int, file_bytes: int, chosen: bytes | None = None
-    ) -> tuple[
-        int,
-        tuple[int, int, int],
-        tuple[int, ...] | None,
-        tuple[bytes, ...] | None,
-        tuple[tuple[int, ...], int, int],
-    ]: ...
+    def file(self, fd: int, file_bytes: int, chosen: bytes | None = None) -> Outcome: ...
+    def files(self, names: bytes, start: int, seconds: float) -> tuple[list[Outcome], int]: ...

@@ -1,9 +1,9 @@
 # Determines which row groups of a Parquet file the filters rule out for some hashes, without Python objects: `find`
 # queries very many files. It reads a local file's tail and footer and, of each filter of one column, the header and
 # the blocks of the hashes. Files that aren't usual are left to the code that opens files. For many hashes, which
-# ascend, it determines which ones may be in the file, and reads the filter once, in windows. Chunks without a filter
-# are ruled out by their bounds. Of the row groups that are left, it checks the page headers, so that Arrow can decode
-# whole chunks without trusting a size in them.
+# ascend, it determines which ones may be in the file, and reads the filter once, in windows. Python gets one item for
+# consecutive files that are ruled out. Chunks without a filter are ruled out by their bounds. Of the row groups that
+# are left, it checks the page headers, so that Arrow can decode whole chunks without trusting a size in them.
 #
 # Sources: FileMetaData, RowGroup and ColumnChunk of the Parquet format's parquet.thrift; BloomFilter.md.
 
@@ -11,12 +11,49 @@ cdef extern from *:
     """
     #ifdef _WIN32
     #define bloom_pread(fd, to, size, at) ((void)(fd), (void)(to), (void)(size), (void)(at), (int64_t)-1)
+    #define bloom_open(path, size, mtime_ns) ((void)(path), (void)(size), (void)(mtime_ns), -1)
+    #define bloom_close(fd) ((void)(fd))
+    #define bloom_clock() (0.0)
     #else
+    #include <fcntl.h>
+    #include <sys/stat.h>
+    #include <time.h>
     #include <unistd.h>
     #define bloom_pread(fd, to, size, at) ((int64_t)pread((fd), (to), (size_t)(size), (off_t)(at)))
+    #define bloom_close(fd) ((void)close(fd))
+
+    #ifdef __APPLE__
+    #define bloom_mtime st_mtimespec
+    #else
+    #define bloom_mtime st_mtim
+    #endif
+
+    /* Opens a regular file for reading, and returns its size and modification time; -1 for anything else. */
+    static int bloom_open(const char* path, int64_t* size, int64_t* mtime_ns) {
+        struct stat info;
+        int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);  /* opening a FIFO must not wait for a writer */
+        if (fd < 0)
+            return -1;
+        if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+            close(fd);
+            return -1;
+        }
+        *size = (int64_t)info.st_size;
+        *mtime_ns = (int64_t)info.bloom_mtime.tv_sec * 1000000000 + (int64_t)info.bloom_mtime.tv_nsec;
+        return fd;
+    }
+
+    static double bloom_clock(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    }
     #endif
     """
     int64_t bloom_pread(int fd, void* to, int64_t size, int64_t at) noexcept nogil
+    int bloom_open(const char* path, int64_t* size, int64_t* mtime_ns) noexcept nogil
+    void bloom_close(int fd) noexcept nogil
+    double bloom_clock() noexcept nogil
 
 cdef enum:
     TAIL_BYTES = 8
@@ -496,6 +533,78 @@ cdef bint _usual_file(QueryState* r, int fd, int64_t file_bytes) noexcept nogil:
     return usual
 
 
+cdef struct Outcome:
+    # the results of a file
+    bint usual
+    int64_t row_groups, chunk_bytes, scan_bytes, bytes_read
+    bint whole                          # Arrow can decode the chunks of the row groups that are left,
+    int64_t whole_values, whole_bytes   # which have these values, and with the footer these compressed bytes
+    int64_t size, mtime_ns              # of the file, when it was opened
+    Py_ssize_t files                    # the number of files that are summed up here
+    Py_ssize_t first, end               # the range of `left` with the row groups that aren't ruled out
+
+
+cdef void _query_file(QueryState* r, int fd, int64_t file_bytes, Outcome* o) noexcept nogil:
+    """Query an open file; -1 stands for a file that couldn't be opened."""
+    memset(o, 0, sizeof(Outcome))
+    o.files, o.first = 1, r.left.count
+    if fd >= 0:
+        o.usual = _usual_file(r, fd, file_bytes)
+        o.bytes_read = r.bytes_read
+    if o.usual:
+        o.row_groups, o.chunk_bytes, o.scan_bytes = r.row_groups, r.chunk_bytes, r.scan_bytes
+        o.whole, o.whole_values = r.whole, r.whole_values
+        o.whole_bytes = r.whole_bytes + file_bytes - r.data_end
+    else:
+        r.left.count = o.first
+    o.end = r.left.count
+
+
+cdef Py_ssize_t _query_files(QueryState* r, const char* name, const char* names_end, Outcome* outcomes, double seconds) \
+        noexcept nogil:
+    """Query files, whose names end with a zero byte each, for this time. Return their number."""
+    cdef double until = bloom_clock() + seconds
+    cdef Py_ssize_t count = 0
+    cdef int64_t size = 0, mtime_ns = 0
+    cdef int fd
+    while name < names_end and (count == 0 or bloom_clock() < until):
+        fd = bloom_open(name, &size, &mtime_ns)
+        _query_file(r, fd, size, outcomes + count)
+        outcomes[count].size, outcomes[count].mtime_ns = size, mtime_ns
+        if fd >= 0:
+            bloom_close(fd)
+        name += strlen(name) + 1
+        count += 1
+    return count
+
+
+cdef bint _is_ruled_out(Outcome* o) noexcept nogil:
+    return o.usual and o.first == o.end
+
+
+cdef Py_ssize_t _sum_up(Outcome* outcomes, Py_ssize_t i, Py_ssize_t count) noexcept nogil:
+    """Add consecutive files that are ruled out to the last of them. Return its position."""
+    cdef Outcome* o
+    cdef Outcome* following
+    while i + 1 < count and _is_ruled_out(outcomes + i) and _is_ruled_out(outcomes + i + 1):
+        o, following = outcomes + i, outcomes + i + 1
+        following.files = o.files + 1
+        following.row_groups += o.row_groups
+        following.chunk_bytes += o.chunk_bytes
+        following.scan_bytes += o.scan_bytes
+        following.bytes_read += o.bytes_read
+        i += 1
+    return i
+
+
+cdef tuple _outcome_item(Outcome* o, Positions* left, tuple hits):
+    """Return the item of `FilterQuery.files` for a file, or for several that are ruled out."""
+    cdef object possible = tuple([left.items[i] for i in range(o.first, o.end, 2)]) if o.usual else None
+    cdef tuple pages = tuple([left.items[i + 1] for i in range(o.first, o.end, 2)]) if o.whole else ()
+    return (o.files, o.row_groups, o.chunk_bytes, o.scan_bytes, o.bytes_read, possible, hits if possible else None,
+            (o.size, o.mtime_ns), (pages, o.whole_values, o.whole_bytes))
+
+
 cdef class FilterQuery:
     """A query of the filters of files like an opened one: which row groups can't have a value with one of the hashes.
 
@@ -563,20 +672,14 @@ cdef class FilterQuery:
 
         `chosen`: a 1 for each row group that is queried; the others are ruled out. None: all.
 
-        Returns:
-            (bytes read, (row groups, bytes of the column, bytes of the summed columns), numbers of the row groups that
-            aren't ruled out, positions of hashes, (data pages in each of these row groups, values in all, bytes in all
-            and of the footer)).
-
-            The numbers are None if the file isn't usual. Of many hashes, the positions are those of the hashes that
-            each of these row groups may have, ascending int64s as bytes; else None. There are no pages if a chunk
-            isn't small, or if Arrow may decode other values of it than single pages have.
+        Returns an item of `files`. For many hashes, the seventh has the positions of the hashes that each row
+        group may have, ascending int64s as bytes. Size and modification time are 0.
         """
         cdef QueryState r = self._query
         cdef Positions left, hits, ends
         cdef Py_ssize_t i, first = 0
-        cdef bint usual
         cdef list parts = []
+        cdef Outcome found
         memset(&left, 0, sizeof(Positions))
         memset(&hits, 0, sizeof(Positions))
         memset(&ends, 0, sizeof(Positions))
@@ -590,20 +693,66 @@ cdef class FilterQuery:
                 raise MemoryError
         try:
             with nogil:
-                usual = _usual_file(&r, fd, file_bytes)
-            if not usual:
-                return r.bytes_read, (0, 0, 0), None, None, ((), 0, 0)
-            for i in range(ends.count):
-                parts.append((<const char*>hits.items)[first * 8:ends.items[i] * 8])
-                first = ends.items[i]
-            pages = tuple([left.items[i] for i in range(1, left.count, 2)]) if r.whole else ()
-            return (
-                r.bytes_read, (r.row_groups, r.chunk_bytes, r.scan_bytes),
-                tuple([left.items[i] for i in range(0, left.count, 2)]), tuple(parts) if self._many else None,
-                (pages, r.whole_values, r.whole_bytes + file_bytes - r.data_end),
-            )
+                _query_file(&r, fd, file_bytes, &found)
+            if found.usual:
+                for i in range(ends.count):
+                    parts.append((<const char*>hits.items)[first * 8:ends.items[i] * 8])
+                    first = ends.items[i]
+            return _outcome_item(&found, &left, tuple(parts) if self._many else None)
         finally:
             free(r.window)
             free(left.items)
             free(hits.items)
             free(ends.items)
+
+    def files(self, bytes names not None, Py_ssize_t start, double seconds):
+        """Open and query files for `seconds` seconds, at least one.
+
+        Args:
+            names: the names, each followed by a zero byte.
+            start: the position of the first name.
+            seconds: the time after which no further file is begun.
+
+        Returns:
+            ([(files, row groups, bytes of the column, bytes of the summed columns, bytes read, numbers of the row
+            groups that aren't ruled out, None, (size, modification time in nanoseconds), (data pages in each of
+            these row groups, values in all, bytes in all and of the footer)), ...], the position after the last name).
+
+            Consecutive files that are ruled out share an item. Each other file has an item, with the numbers of its
+            row groups, or None if the file isn't usual. It has no pages if a chunk isn't small, or if Arrow may decode
+            other values of it than single pages have.
+
+        Raises:
+            ValueError: the query has many hashes.
+        """
+        cdef const char* first = PyBytes_AS_STRING(names)
+        cdef const char* name = first + start
+        cdef const char* end = first + PyBytes_GET_SIZE(names)
+        cdef Py_ssize_t i, count = names.count(b"\0", start)
+        cdef QueryState r = self._query
+        cdef Positions left
+        cdef Outcome* outcomes
+        cdef list found = []
+        if self._many:
+            raise ValueError("a query of many hashes takes one file at a time")
+        if not 0 <= start < PyBytes_GET_SIZE(names) or (end - 1)[0] != 0:
+            raise ValueError("a name without its end")
+        memset(&left, 0, sizeof(Positions))
+        r.left = &left
+        outcomes = <Outcome*>malloc(<size_t>count * sizeof(Outcome))
+        if outcomes == NULL:
+            raise MemoryError
+        try:
+            with nogil:
+                count = _query_files(&r, name, end, outcomes, seconds)
+            i = 0
+            while i < count:
+                i = _sum_up(outcomes, i, count)
+                found.append(_outcome_item(outcomes + i, &left, None))
+                i += 1
+            for i in range(count):
+                name += strlen(name) + 1
+            return found, name - first
+        finally:
+            free(outcomes)
+            free(left.items)

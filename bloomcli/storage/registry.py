@@ -13,6 +13,7 @@ from bloomcli.storage import os_errors
 from bloomcli.storage.base import Source, Store, SweepResult
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.local.store import LocalStore
+from bloomcli.storage.names import is_uri
 
 LOCAL: Final = LocalStore()
 
@@ -48,6 +49,16 @@ def store_of(path: str | os.PathLike[str]) -> Store:
         right = shown(f"{lower}://{rest}")
         raise UsageError("the URI's scheme is in capital letters", path=text, hint=f"write it as {right}")
     return stores.get(scheme) or stores[""]
+
+
+def system_name(path: str) -> bytes | None:
+    """The bytes of a local path, for a system call; None for a URI, and for a name that no file can have."""
+    if is_uri(path) or path.startswith("file:") or "\0" in path:
+        return None
+    try:
+        return os.fsencode(path)
+    except UnicodeEncodeError:
+        return None
 
 
 def open_source(path: str | os.PathLike[str], end_bytes: int | None = None) -> Source:

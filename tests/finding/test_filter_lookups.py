@@ -1,5 +1,4 @@
-"""The search of many files, of which filters rule out most: only the others' metadata are decoded, and nothing else
-differs."""
+"""The search of many files, of which filters rule out most: only the others are opened, and nothing else differs."""
 
 from __future__ import annotations
 
@@ -17,11 +16,15 @@ import bloomcli
 from bloomcli.commands import find
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
+from bloomcli.concurrency.threads import Stop, Stopped, Threads
+from bloomcli.finding.filter_lookups import files_to_search, look_up
 from bloomcli.finding.lake import Search
+from bloomcli.finding.search_files import FileWork, SearchFiles
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
 from bloomcli.formats.parquet.bloom_filter import Filters, ProbedFilter
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
+from bloomcli.storage.listing import expand
 
 FILES = 30
 ROWS = 40
@@ -68,7 +71,7 @@ def test_a_search_finds_the_same_as_one_that_opens_every_file(
     lake: Path, jobs: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows, report = searched(lake, jobs, **options)
-    # no filters are read before a file's metadata are decoded
+    monkeypatch.setattr(find, "_filters_answer", lambda *_: None)  # no filters are read before a file is opened
     monkeypatch.setattr(Values, "filter_lookup", property(lambda _: None, lambda *_: None), raising=False)
     expected_rows, expected = searched(lake, jobs, **options)
     assert rows == expected_rows
@@ -79,17 +82,10 @@ def test_a_search_finds_the_same_as_one_that_opens_every_file(
         assert (report.files, report.failed, report.skipped) == (FILES + 1, 5, 1)
 
 
-def test_the_metadata_of_files_that_filters_rule_out_are_not_decoded(
-    lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_filters_rule_out_are_not_opened_one_by_one(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    open_file = find.open_file
-
-    def counted(source: Source, *names_and_keys: Any) -> Any:
-        opened.append(source.path)
-        return open_file(source, *names_and_keys)
-
-    monkeypatch.setattr(find, "open_file", counted)
+    open_source = find.open_source
+    monkeypatch.setattr(find, "open_source", lambda path: (opened.append(path), open_source(path))[1])
     files = [str(lake / f"{number:03}.parquet") for number in range(FILES)]
     rows, report = searched(files, 1)
     assert len(rows) == 3
@@ -113,12 +109,64 @@ def test_filters_that_rule_out_row_groups_are_not_read_again(lake: Path, monkeyp
     assert probed == [0, 1, 0]
 
 
-def test_a_search_that_was_stopped_takes_no_further_file(lake: Path) -> None:
-    search = Search([str(lake)], Values(["7"]), FindOptions(column="id"), 2)
-    files = search.files()
-    assert next(files).found.path == str(lake / "000.parquet")
-    files.close()
-    assert search.report.files < FILES
+def test_a_file_that_is_replaced_after_its_filters_were_read_is_searched_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (0, 9):
+        write_file(tmp_path / f"{number:03}.parquet", number)
+    ids = list(range(100, 100 + ROWS))
+    ids[27] = 7  # in the other row group
+    write(tmp_path / "new", pa.table({"id": pa.array(ids, pa.int64()), "n": ids}), rows=20, store_schema=False)
+    bloomcli.add(tmp_path / "new", ["id"], in_place=True)
+    open_source = find.open_source
+
+    def replaced_before(path: str) -> Any:
+        if path.endswith("009.parquet") and (tmp_path / "new").exists():
+            (tmp_path / "new").replace(path)
+        return open_source(path)
+
+    monkeypatch.setattr(find, "open_source", replaced_before)
+    rows, _ = searched([str(tmp_path / "000.parquet"), str(tmp_path / "009.parquet")], 1)
+    assert [row["row"] for row in rows] == [27]
+
+
+def filter_lookup_of(path: Path, values: Values) -> FilterLookup:
+    find.run(str(path), FindOptions(column="id"), values, lambda _: None)
+    assert values.filter_lookup is not None
+    return values.filter_lookup
+
+
+def test_answers_come_in_the_order_of_the_files(lake: Path) -> None:
+    items = SearchFiles.of(FindOptions(column="id"), expand([str(lake)])).files
+    values = Values(["7"])
+    lookup = filter_lookup_of(lake / "000.parquet", values)
+    found = look_up(items, lookup, Stop())
+    assert sum(1 if isinstance(one, FileWork) else one.files for one in found) == len(items)
+    left = [one.path for one in found if isinstance(one, FileWork)]
+    assert left == [item.path for item in items if Path(item.path).name in {Path(path).name for path in left}]
+    others = {path.stem for path in lake.iterdir() if "-" in path.stem and not path.is_dir()}
+    assert {Path(path).stem for path in left} == {"009", "019", "029", *others}
+    with Threads(3, "test") as threads:
+        assert [p for p in files_to_search(items, values, threads, 3, Stop()) if isinstance(p, FileWork)] == [
+            one for one in found if isinstance(one, FileWork)
+        ]
+
+
+def test_names_that_no_file_of_this_machine_has_are_left_to_be_opened(lake: Path) -> None:
+    lookup = filter_lookup_of(lake / "000.parquet", Values(["7"]))
+    paths = ["s3://bucket/a.parquet", f"file:{lake}/001.parquet", "a\0b", "a\ud800", str(lake / "002.parquet")]
+    items = list(map(FileWork, paths))
+    *left, last = look_up(items, lookup, Stop())
+    assert [one.path for one in left if isinstance(one, FileWork)] == paths[:-1]
+    assert not isinstance(last, FileWork)
+
+
+def test_a_search_that_was_stopped_looks_at_no_further_file(lake: Path) -> None:
+    lookup = filter_lookup_of(lake / "000.parquet", Values(["7"]))
+    stop = Stop()
+    stop.requested = True
+    with pytest.raises(Stopped):
+        list(lookup.look_up_all([b"a"], stop))
 
 
 NUMBERS = list(range(400))
@@ -168,15 +216,15 @@ def test_files_whose_column_is_decoded_at_once_are_reported_as_if_each_was_opene
     if index is not None:
         bloomcli.index_build([tmp_path], ["id"], output=index, fpp=0.3)
     pages_decoded = 0
-    look_up = FilterLookup.look_up
+    decode = FilterAnswer.decoded
 
-    def looked_up(*arguments: Any, **options: Any) -> FilterAnswer | None:
+    def decoded(answer: FilterAnswer, source: Source) -> FilterAnswer:
         nonlocal pages_decoded
-        answer = look_up(*arguments, **options)
-        pages_decoded += sum(answer.pages) if answer is not None and answer.absent else 0
-        return answer
+        after = decode(answer, source)
+        pages_decoded += sum(answer.pages) if after.absent else 0
+        return after
 
-    monkeypatch.setattr(FilterLookup, "look_up", looked_up)
+    monkeypatch.setattr(FilterAnswer, "decoded", decoded)
 
     def found() -> tuple[list[Any], Any]:
         search = Search([str(tmp_path / "*.parquet")], Values(texts), FindOptions(column="id"), 1, index)
@@ -186,5 +234,6 @@ def test_files_whose_column_is_decoded_at_once_are_reported_as_if_each_was_opene
     rows, report = found()
     if kind in {"pages", "delta", "checksums", "no statistics"} and index is None:
         assert pages_decoded > 0
+    monkeypatch.setattr(find, "_filters_answer", lambda *_: None)
     monkeypatch.setattr(Values, "filter_lookup", property(lambda _: None, lambda *_: None), raising=False)
     assert (rows, report) == found()

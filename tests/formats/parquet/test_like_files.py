@@ -19,6 +19,7 @@ from bloomcli import kernels
 from bloomcli.commands import find
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.arrays import binaries
@@ -60,17 +61,24 @@ def opened(
             if any(one.possible for one in found):
                 return None
             chunk_bytes = sum(one.chunk_bytes for one in found)
-            return FilterAnswer("parquet", 0, len(found), chunk_bytes, search.scanned_bytes(selected), (), None, ())
+            return FilterAnswer(
+                1, len(found), chunk_bytes, search.scanned_bytes(selected), 0, (), None, (0, 0), "parquet"
+            )
     except (BloomError, StopIteration):
         return None
 
 
 def answer_of(filter_lookup: FilterLookup, path: Path) -> FilterAnswer | None:
-    """The answer of a file's filters if they rule it out."""
+    """The answer of a file's filters if they rule it out, which is the same for the open file and its name."""
     with open_source(path) as source:
-        found = filter_lookup.look_up(source, decodes=False)
+        found = filter_lookup.look_up(source)
     assert found is not None
-    return found._replace(bytes_read=0) if found.ruled_out or found.forms is not None else None
+    if filter_lookup.can_batch:
+        (named,) = filter_lookup.look_up_all([bytes(path)], Stop())
+        assert found._replace(may_match=None) == named._replace(may_match=None)
+    known = found.ruled_out or found.forms is not None
+    assert found.stamp == (path.stat().st_size, path.stat().st_mtime_ns)
+    return found._replace(bytes_read=0, stamp=(0, 0)) if known else None
 
 
 def cases() -> Iterator[tuple[Path, str, str, FilterLookup]]:
@@ -194,8 +202,9 @@ def test_a_damaged_copy_whose_column_is_decoded_at_once_is_ruled_out_only_where_
         for bits in flips(at, pytestconfig, 0x01, 0x80):
             copy.write_bytes(data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :])
             with open_source(copy) as source:
-                decoded = filter_lookup.look_up(source)
-            assert decoded is not None
+                answer = filter_lookup.look_up(source)
+                assert answer is not None
+                decoded = answer.decoded(source)
             if decoded.absent:
                 values.filter_lookup = None
                 alone = find.run(str(copy), found, values, lambda _: None)
