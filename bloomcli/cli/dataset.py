@@ -181,14 +181,11 @@ def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, r
     from bloomcli.datasets.engine import plan_files
 
     if dataset.table is not None and isinstance(options, WriteOptions):
-        from bloomcli.tables.change import change_table
-        from bloomcli.tables.opening import open_table
-        from bloomcli.tables.reading import session_of
+        from bloomcli.tables.change import open_and_change
 
         engine = engine_of(dataset, changing=True)
         with output.Bars() as bars:
-            table = open_table(session_of(engine), dataset.table.table)
-            report = change_table(table, engine, options, dataset.table, fail_fast=dataset.fail_fast, progress=bars)
+            report = open_and_change(engine, options, dataset.table, fail_fast=dataset.fail_fast, progress=bars)
         return write(report, form, every=every)
     paths = named_paths(dataset)
     engine = engine_of(dataset, changing=isinstance(options, WriteOptions))
@@ -388,7 +385,7 @@ def table_options(*, changes: bool = False, properties: bool = False, values: bo
                 return function(table=None, **arguments)
             _check(arguments, values=values, changes=changes, table=chosen["table"])
             arguments["engine"] = "spark" if changes else _reading_engine(chosen["table"], arguments)
-            return function(table=TableOptions(**chosen).checked(), **arguments)
+            return function(table=TableOptions(**chosen), **arguments)
 
         part = options_of(TableOptions, only=[name for name in names if name != "table"], before="With --table: ")
         return bundle(options_of(TableOptions, only=["table"]), part)(gathered)  # type: ignore[return-value]
@@ -408,7 +405,7 @@ def no_files(path: str, hint: str | None = None) -> UsageError:
 
 def _reading_engine(table: str, arguments: dict[str, Any]) -> str:
     """The engine of a command that reads a table."""
-    from bloomcli.tables.opening import reads_with_spark
+    from bloomcli.tables.without_spark import reads_with_spark
 
     engine = arguments["engine"] if was_given("engine") else None
     described = was_given("master") or was_given("conf")
@@ -433,7 +430,7 @@ def _check_changes(arguments: dict[str, Any], table: str) -> None:
             "--table works on Spark: the table's catalog and its commits are those of a Spark session",
             hint="leave out --engine local",
         )
-    from bloomcli.tables.opening import check_named_in_sql
+    from bloomcli.tables.names import check_named_in_sql
 
     context = click.get_current_context()
     words = tuple(_given_words(context.params))

@@ -70,8 +70,8 @@ def command(
     Exits with 1 if a reader returns other rows with filters than without.
     """
     if table is not None:
-        from bloomcli.tables.opening import open_snapshot
         from bloomcli.tables.reading import paths_of
+        from bloomcli.tables.without_spark import open_snapshot
 
         if files:
             raise no_files(files[0])

@@ -14,8 +14,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Any, ClassVar, Final, Self
+from datetime import datetime
+from typing import Any, ClassVar, Final, Self, cast
 
 from bloomcli import limits
 from bloomcli.commands.option import (
@@ -888,26 +888,13 @@ class TableOptions(Checked):
         group=TABLES,
     )
 
-    def checked(self) -> Self:
-        """The same options, with `as_of` as a time with a zone. Raises UsageError."""
+    def __post_init__(self) -> None:
+        """Check the options. Raises UsageError."""
+        Checked.__post_init__(self)  # `super()` doesn't know the class that slots make
         if self.snapshot is not None and self.as_of is not None:
             raise UsageError("--snapshot and --as-of exclude each other", hint="leave one of them out")
-        return replace(self, as_of=_time(self.as_of))
 
     @property
     def time(self) -> datetime | None:
-        """The time of checked options."""
-        return None if self.as_of is None else _time(self.as_of)
-
-
-def _time(text: str | datetime | None) -> datetime | None:
-    """A time with its zone, by default UTC. Raises UsageError."""
-    if text is None:
-        return None
-    try:
-        time = text if isinstance(text, datetime) else datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is not a time", hint="--as-of 2026-11-01T12:00:00Z; without a zone it is in UTC"
-        ) from None
-    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        """The time that `as_of` names, with its zone."""
+        return cast("datetime | None", self.as_of)

@@ -72,3 +72,8 @@ def portable(path: str, *, changing: bool = False) -> str:
 def absolute(path: str) -> str:
     """Return a local path as absolute, because executors have their own working directories; a URI unchanged."""
     return path if is_uri(path) else os.path.abspath(path)  # noqa: PTH100  text in, text out
+
+
+def located(path: str) -> str:
+    """Return an absolute path, or a URI, in the form that `storage` opens. Raises: as `portable`."""
+    return absolute(portable(path))

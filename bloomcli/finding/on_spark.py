@@ -19,7 +19,7 @@ from bloomcli.commands.options import FindOptions, TableOptions
 from bloomcli.commands.partitions import Partition, check_column, with_partitions
 from bloomcli.commands.value_frames import arrow_of
 from bloomcli.commands.values import texts
-from bloomcli.datasets.hadoop_paths import absolute, portable
+from bloomcli.datasets.hadoop_paths import absolute, located, portable
 from bloomcli.datasets.record_shape import Shape, shape_by_names, struct_of
 from bloomcli.datasets.spark import job_context
 from bloomcli.datasets.spark_find import frame, results
@@ -37,7 +37,7 @@ from bloomcli.formats.keys import Keys
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
-from bloomcli.tables.opening import check_named_in_sql, open_table
+from bloomcli.tables.opening import open_table
 from bloomcli.words import plural
 
 Name = str | os.PathLike[str]
@@ -180,7 +180,7 @@ def values_of(values: Any, column: str | None) -> pa.ChunkedArray:
 
 def everywhere(index: Name) -> str:
     """The path of an index in a form that executors can open."""
-    return absolute(portable(taken_path("index", index)))
+    return located(taken_path("index", index))
 
 
 def is_table(named: Any) -> bool:
@@ -243,8 +243,6 @@ def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
 
 def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> SearchFiles:
     """List the files of a table's snapshot. Raises: as `find_table`."""
-    which = which.checked()
-    check_named_in_sql(which.table)
     table = open_table(spark, which.table, snapshot=which.snapshot, as_of=which.time)
     return of_snapshot(table, which.where, options, cores=cores_of(spark), typed=typed)
 

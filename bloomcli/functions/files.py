@@ -57,7 +57,7 @@ class Table:
     def options(self) -> TableOptions:
         """The options of ``--table``."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return TableOptions(table=taken_path("name", values.pop("name")), **values).checked()
+        return TableOptions(table=taken_path("name", values.pop("name")), **values)
 
 
 OnRow = Callable[[FileRow], None]

@@ -27,6 +27,7 @@ from bloomcli.model.dataset import CorrectedRow, DatasetReport, FileRow, Status,
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, WrongCommit
 from bloomcli.tables.columns import choose
+from bloomcli.tables.opening import open_table
 from bloomcli.tables.reading import session_of, table_facts, task_of, with_keys, with_statistics
 from bloomcli.words import plural
 
@@ -98,6 +99,20 @@ class _PlannedFile:
     """What the metadata have to say about the new file, as in `Replacement`."""
 
 
+def open_and_change(
+    engine: Engine,
+    options: WriteOptions,
+    which: TableOptions,
+    *,
+    fail_fast: bool = False,
+    progress: Progress | None = None,
+) -> DatasetReport:
+    """Open a table in the session of the Spark engine, and change it. Arguments and errors: as `open_table` and
+    `change_table`; UsageError for another engine."""
+    table = open_table(session_of(engine), which.table)
+    return change_table(table, engine, options, which, fail_fast=fail_fast, progress=progress)
+
+
 def change_table(
     table: Table,
     engine: Engine,
@@ -122,7 +137,6 @@ def change_table(
         UnsupportedError: the table's files can't be replaced without loss.
         KeyboardInterrupt, SignalExit: Ctrl-C; SIGTERM. The text reports the progress. Finished commits stay.
     """
-    which = which.checked()
     if which.snapshot is not None or which.as_of is not None:
         raise UsageError("only the newest snapshot can be changed", path=table.name, hint="leave out the snapshot")
     named, columns, remarks = choose(table, options, from_properties=which.from_properties)

@@ -181,12 +181,9 @@ def options_of_table(table: str, keywords: Mapping[str, Any]) -> tuple[TableOpti
 
 def _change(spark: SparkSession, which: TableOptions, options: WriteOptions) -> DataFrame:
     from bloomcli.datasets.engine import spark_engine
-    from bloomcli.tables.change import change_table
-    from bloomcli.tables.opening import open_table
-    from bloomcli.tables.reading import session_of
+    from bloomcli.tables.change import open_and_change
 
-    engine = spark_engine(spark)
-    return frame(spark, change_table(open_table(session_of(engine), which.table), engine, options, which))
+    return frame(spark, open_and_change(spark_engine(spark), options, which))
 
 
 def _read(spark: SparkSession, which: TableOptions, options: Options) -> DataFrame:

@@ -23,7 +23,8 @@ from bloomcli.model.dataset import DatasetReport, FileRow, Status, TableFacts
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import DataFile, TableSnapshot
 from bloomcli.tables.columns import FORMATS, choose
-from bloomcli.tables.opening import check_named_in_sql, open_snapshot, open_table
+from bloomcli.tables.opening import open_table
+from bloomcli.tables.without_spark import open_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -178,9 +179,7 @@ def table_engine(engine: Engine, options: TableOptions, words: tuple[str, ...] =
 def opened(engine: Engine, options: TableOptions) -> TableSnapshot:
     """Open the snapshot that options name: in the session of the Spark engine, otherwise without Spark. Raises: as
     `open_table` or `open_snapshot`."""
-    options = options.checked()
     if isinstance(engine, SparkEngine):
-        check_named_in_sql(options.table)
         return open_table(engine.session, options.table, snapshot=options.snapshot, as_of=options.time)
     return open_snapshot(options.table, snapshot=options.snapshot, as_of=options.time)
 

@@ -155,7 +155,8 @@ def assert_same(function: Any, name: str, wanted: dict[str, Any]) -> None:
 
 def distinct(function: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Another object for each argument of a function, which the options take unchecked, and so unchanged."""
-    monkeypatch.setattr(Checked, "__post_init__", lambda _: None)
+    for checked in (Checked, TableOptions):
+        monkeypatch.setattr(checked, "__post_init__", lambda _: None)
     return {name: {} if name == "format_options" else object() for name in arguments(function)}
 
 

@@ -17,7 +17,7 @@ from support import iceberg_metadata
 from bloomcli.cli import run
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.tables.base import check_place
-from bloomcli.tables.opening import open_snapshot
+from bloomcli.tables.without_spark import open_snapshot
 
 FIELD = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
 METADATA = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": [], "configuration": {},
@@ -27,7 +27,7 @@ METADATA = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": []
 @pytest.fixture(autouse=True)
 def _no_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether another test's session runs in this process decides nothing here."""
-    monkeypatch.setattr("bloomcli.tables.opening.is_running", lambda: False)
+    monkeypatch.setattr("bloomcli.tables.without_spark.is_running", lambda: False)
 
 
 def delta(folder: Path, path: str = "a.parquet", **entry: Any) -> str:

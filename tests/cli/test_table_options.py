@@ -22,7 +22,7 @@ READING = ("inspect", "validate", "probe")
 @pytest.fixture(autouse=True)
 def _no_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether another test's session runs in this process decides nothing here."""
-    monkeypatch.setattr("bloomcli.tables.opening.is_running", lambda: False)
+    monkeypatch.setattr("bloomcli.tables.without_spark.is_running", lambda: False)
 
 
 def gathered(name: str, *arguments: str, monkeypatch: pytest.MonkeyPatch) -> Dataset:
@@ -117,6 +117,25 @@ def test_contradictions_are_refused_before_spark_starts(bloom: Bloom, arguments:
     assert result.code == 2
     assert text in result.err
     assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("mark", "text"),
+    [
+        ("_delta_log", "hint: bloom fold --table 'delta.`"),
+        ("metadata", "hint: bloom fold --table CATALOG.DATABASE.TABLE"),
+        (".hoodie", "a Hudi table: bloom doesn't read Hudi's timeline"),
+        ("nothing", "no table is there"),
+    ],
+)
+def test_a_table_that_spark_is_to_change_is_not_named_by_its_path(
+    bloom: Bloom, tmp_path: Path, mark: str, text: str
+) -> None:
+    (tmp_path / mark).mkdir()
+    (tmp_path / mark / "v1.metadata.json").write_text("{}")
+    result = bloom("fold", "--table", tmp_path)
+    assert result.code in {2, 4}
+    assert text in result.err
 
 
 @pytest.mark.parametrize(("mark", "name"), [("_delta_log", "'delta.`{}`'"), ("metadata", "CATALOG.DATABASE.TABLE")])

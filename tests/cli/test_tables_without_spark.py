@@ -33,8 +33,8 @@ from bloomcli.tables.base import Leaf
 from bloomcli.tables.conditions import Condition
 from bloomcli.tables.delta.statistics import CHAR, statistics_of
 from bloomcli.tables.java import library_hint
-from bloomcli.tables.opening import open_snapshot
 from bloomcli.tables.reading import TableEngine
+from bloomcli.tables.without_spark import open_snapshot
 
 Alone = Callable[..., tuple[int, str, str]]
 
@@ -198,7 +198,7 @@ def test_functions_refuse_what_a_table_can_t_do(table: str) -> None:
 def test_values_of_a_file_and_an_index_find_the_same_rows(
     table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bloom: Bloom
 ) -> None:
-    monkeypatch.setattr("bloomcli.tables.opening.is_running", lambda: False)  # another test's session may run here
+    monkeypatch.setattr("bloomcli.tables.without_spark.is_running", lambda: False)  # a session of another test
     (tmp_path / "ids").write_text("".join(f"{number}\n" for number in (5, 6, 150, 151, 7000)))
     wanted = ("find", "--values-from", tmp_path / "ids", "-c", "id", "--table", table, "-f", "jsonl", "-q")
     assert sorted(rows(bloom(*wanted).out)) == [6, 150, 151]
@@ -219,7 +219,7 @@ def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it(
 def test_every_command_takes_a_condition_and_reads_the_files_that_may_meet_it(
     table: str, bloom: Bloom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bloomcli.tables.opening.is_running", lambda: False)  # another test's session may run here
+    monkeypatch.setattr("bloomcli.tables.without_spark.is_running", lambda: False)  # a session of another test
     some = bloomcli.Table(table, where="id < 50 and name like 'n%'")
     found = bloomcli.find(some, [6, 150], column="id")
     assert [row["record"]["id"] for row in found.to_arrow().to_pylist()] == [6]

@@ -13,7 +13,7 @@ from bloomcli.engine_filters import registry
 
 PACKAGE = Path(bloomcli.__file__).parent
 FOLDERS = {path.parent.name for path in (PACKAGE / "engine_filters").glob("*/__init__.py")}
-OF_TABLES = {"tables/opening.py", "storage/base.py", "rules/reader_table.py", "cli/versions.py"}
+OF_TABLES = {"tables/opening.py", "tables/names.py", "storage/base.py", "rules/reader_table.py", "cli/versions.py"}
 """Modules that refuse the engines' tables, name a reader, or show the version of a file format's package."""
 
 

@@ -142,8 +142,10 @@ def test_the_command_line_reads_a_snapshot_and_no_deleted_rows(
 
 
 def test_functions_read_a_table_with_a_session_by_its_name_and_not_by_its_path(
-    spark: SparkSession, iceberg_v2: str, tmp_path: Path
+    spark: SparkSession, iceberg_v2: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / iceberg_v2).mkdir()  # not the table, though it has the table's name
     table = bloomcli.Table(iceberg_v2, where="id < 100")
     found = bloomcli.find(table, list(WANTED), column="id", select="id", session=spark).to_arrow()
     assert sorted(row["id"] for row in found["record"].to_pylist()) == [1, 3]

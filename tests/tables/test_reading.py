@@ -190,7 +190,7 @@ def test_the_documentation_s_example_runs(spark: SparkSession) -> None:
     ("create", "name", "error", "text"),
     [
         ("create table plain (id int) using parquet", "plain", UnsupportedError, "a table of plain files (parquet)"),
-        ("create view seen as select 1 as id", "seen", UnsupportedError, "a view has no files"),
+        ("create view of_nothing as select 1 as id", "of_nothing", UnsupportedError, "a view has no files"),
         (None, "ice.db.nothing", UsageError, "no such table"),
         (None, "not a name", UsageError, "isn't the name of a table"),
         (None, "ice.db.reading.files", UsageError, "metadata table"),

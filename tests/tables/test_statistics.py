@@ -19,8 +19,8 @@ from bloomcli import spark as bloom_spark
 from bloomcli.commands.options import ValidateOptions
 from bloomcli.datasets.engine import LocalEngine, plan_files, run_tasks
 from bloomcli.tables.java import without_log
-from bloomcli.tables.opening import open_snapshot
 from bloomcli.tables.reading import TableEngine
+from bloomcli.tables.without_spark import open_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.without_spark import both, warehouse_folder
 
-from bloomcli.tables.opening import open_snapshot, open_table
+from bloomcli.tables.opening import open_table
+from bloomcli.tables.without_spark import open_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock
 from decimal import Decimal
 from functools import cached_property
@@ -26,14 +26,14 @@ from uuid import UUID
 
 from bloomcli.concurrency.threads import Threads
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, needed
+from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, install, needed
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage import table_files
 from bloomcli.storage.registry import open_source, store_of
 from bloomcli.tables.base import DataFile, Leaf, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg.java import ENCRYPTION_KEY, VERSIONS
-from bloomcli.tables.iceberg.reading import IcebergSnapshot
+from bloomcli.tables.iceberg.reading import SELECTOR, IcebergSnapshot
 from bloomcli.tables.iceberg.statistics import leaves_of, rewriting, statistics_of
 
 _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
@@ -445,6 +445,65 @@ class IcebergFiles(IcebergSnapshot):
         leaves = leaves_of(self.schema())
         for file in files:
             yield replace(self._statistics(file, leaves), rewriting=rewriting(self.name_in_sql))
+
+
+def open_in_catalog(name: str, snapshot: int | None, as_of: datetime | None) -> IcebergFiles:
+    """Open a table of a catalog that PyIceberg knows.
+
+    Args:
+        name: ``catalog.db.table``, which may end in the selector of a snapshot.
+        snapshot: the snapshot's id; the newest if None.
+        as_of: read the snapshot that was current at this time.
+
+    Raises: as `metadata_location` and `IcebergFiles`; UsageError: the catalog has no such table.
+    """
+    if not has_catalog(name):
+        raise UsageError(
+            "without Spark, a table is named by its directory, or by a catalog of PyIceberg's configuration",
+            path=name,
+            hint=f"name the directory; or `{install('iceberg')}` and set PYICEBERG_CATALOG__NAME__URI;"
+            f" other commands than trial find it with --engine spark (`{install('spark')}`)",
+        )
+    location, selector = metadata_location(name), None
+    if location is None:
+        whole, selector = split(name)
+        location = None if selector is None else metadata_location(whole)
+    if location is None:
+        raise UsageError("the catalog has no such table", path=name)
+    return open_metadata(name, portable(location), selector, snapshot, as_of)
+
+
+def split(name: str) -> tuple[str, str | None]:
+    """A table's name without the selector of a snapshot at its end, and the selector."""
+    table, _, last = name.rpartition(".")
+    return (table, last) if table and SELECTOR.fullmatch(last) else (name, None)
+
+
+def open_metadata(
+    name: str, metadata: str, selector: str | None, snapshot: int | None, as_of: datetime | None
+) -> IcebergFiles:
+    """Open an Iceberg table at a metadata file.
+
+    Args:
+        name: the table's name.
+        metadata: the metadata file.
+        selector: the end of a name that selects a snapshot, as `split` returns it.
+        snapshot: the snapshot's id; the newest if None.
+        as_of: read the snapshot that was current at this time.
+
+    Raises: as `IcebergFiles`; UsageError: several snapshots are named.
+    """
+    match = None if selector is None else SELECTOR.fullmatch(selector)
+    if match is None:
+        return IcebergFiles(name, metadata, snapshot=snapshot, as_of=as_of)
+    if snapshot is not None or as_of is not None:
+        raise UsageError("a table is read at one snapshot or branch, and several are named", path=name)
+    _, ref, unit, number = match.groups()
+    if ref is not None:
+        return IcebergFiles(name, metadata, ref=ref)
+    if unit == "snapshot_id":
+        return IcebergFiles(name, metadata, snapshot=int(number))
+    return IcebergFiles(name, metadata, as_of=datetime.fromtimestamp(int(number) / 1000, UTC))
 
 
 def _partition_ids(schema: Mapping[str, Any]) -> dict[int, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.tables.iceberg.commit import IcebergTable
 from bloomcli.tables.iceberg.java import Java, class_names, message, reading
+from bloomcli.tables.iceberg.reading import SELECTOR
 from bloomcli.tables.java import java_errors, without_log
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _UTIL: Final = "spark.Spark3Util"
 _ICEBERG_PACKAGE: Final = "org.apache.iceberg.spark."
-SELECTOR: Final = re.compile(r"(branch|tag)_(.+)|(snapshot_id|at_timestamp)_(\d+)")
 _NO_SUCH: Final = {"AnalysisException", "ParseException", "NoSuchTableException", "NoSuchNamespaceException"}
 
 

@@ -38,6 +38,8 @@ _SPARK: Final = {
     "unknown": "void",
 }
 """The names of Spark's types, where they differ from Iceberg's."""
+SELECTOR: Final = re.compile(r"(branch|tag)_(.+)|(snapshot_id|at_timestamp)_(\d+)")
+"""The end of a table's name that selects a branch, a tag or a snapshot."""
 _NOT_OF_SPARK: Final = ("time", "timestamp_ns", "timestamptz_ns")
 
 

@@ -14,7 +14,7 @@ from support.without_spark import all_commands, answer, both, found_by_both
 
 from bloomcli.cli import run as cli
 from bloomcli.errors import UnsupportedError
-from bloomcli.tables.opening import open_snapshot
+from bloomcli.tables.without_spark import open_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,7 +22,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.keys import Keys
 from bloomcli.tables.iceberg.reading import rows_of
 from bloomcli.tables.iceberg.scans import read_key
-from bloomcli.tables.opening import open_snapshot
+from bloomcli.tables.without_spark import open_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

@@ -14,7 +14,7 @@ from support.iceberg_runs import delete_equal, make
 from support.without_spark import all_commands, answer, both, found_by_both, warehouse_folder
 
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.tables.opening import open_snapshot
+from bloomcli.tables.without_spark import open_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
