@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -100,7 +99,7 @@ def deep(
     footer = filters.footer
     filters.source.will_read(_ranges(filters, columns, units))
     for chosen, work in groupby(_work(filters, columns, units), key=lambda work: work.columns):
-        with closing(values.ColumnReader(footer, [footer.columns[c] for c in chosen])) as reader:
+        with values.ColumnReader(footer, [footer.columns[c] for c in chosen]) as reader:
             for group, _, loaded_filters, proven in work:
                 batch = reader.decoded(group)
                 yield from _deep_group(filters, batch, loaded_filters)

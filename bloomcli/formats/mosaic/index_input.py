@@ -4,7 +4,6 @@ values."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Final
 
@@ -43,9 +42,8 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
         Stopped: soon after `stop` is set.
     """
     mosaic = filters.footer.columns[column.index]
-    reader: values.ColumnReader | None = None
     filters.source.will_read(filters.ranges({column.index}))
-    with ExitStack() as stack:
+    with values.ColumnReader(filters.footer, [mosaic]) as reader:
         for group in filters.footer.row_groups:
             stop.check()
             none = RowGroupBits(group.ordinal, group.rows)
@@ -56,7 +54,6 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
             elif (bits := _usable(filters, group, mosaic)) is not None:
                 yield none._replace(bits=bits.folded_to(fpp).bitset)
             else:
-                reader = reader or stack.enter_context(closing(values.ColumnReader(filters.footer, [mosaic])))
                 filters.source.will_read(filters.value_ranges(group, {mosaic.index}))
                 yield _bits_from_values(reader, group, mosaic, fpp, none)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -93,7 +92,7 @@ class Search(ColumnSearch):
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as paimon-mosaic reads them."""
-        with closing(values.ColumnReader(self._footer, self._in_order(columns))) as reader:
+        with values.ColumnReader(self._footer, self._in_order(columns)) as reader:
             return reader.no_rows()
 
     def _in_order(self, columns: Sequence[str] | None) -> list[MosaicColumn]:
@@ -111,5 +110,5 @@ class Search(ColumnSearch):
     def _decoded(self, ordinal: int, columns: Sequence[MosaicColumn]) -> pa.RecordBatch:
         group = self._footer.row_groups[ordinal]
         self._file.source.will_read(self._file.filters.value_ranges(group, {c.index for c in columns}))
-        with closing(values.ColumnReader(self._footer, columns)) as reader:
+        with values.ColumnReader(self._footer, columns) as reader:
             return reader.decoded(group)
