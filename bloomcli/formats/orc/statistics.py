@@ -12,13 +12,12 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final
 
 from bloomcli.formats.answer import HashLookup
-from bloomcli.formats.deep_check import has_two_forms
 from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import FLOATS, TEXTS, TIMESTAMPS
 from bloomcli.model.file import Column
 from bloomcli.rules.writer_table import Part, fault_of
-from bloomcli.values.literals import Literal, exclusions
+from bloomcli.values.literals import Literal, decode_bound, exclusions
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
 _NANOS_PER_MILLI: Final = 1_000_000
@@ -180,7 +179,7 @@ def missing_bounds(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) ->
         low = low if part.HasField("minimum") else None
         high = high if part.HasField("maximum") else None
     for which, bound in (("minimum", low), ("maximum", high)):
-        if bound is None or has_two_forms(bound, orc.kind):
-            continue
+        if bound is None or (orc.kind in FLOATS and not decode_bound(bound, typed)):
+            continue  # a zero has either sign
         if not bits.check(hashes.encoded_hash(bound, orc, typed)):
             yield which, bound
