@@ -59,6 +59,8 @@ _BASE64: Final = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9+/=])[A-Za-z0-9+/]{
 """Letters of both cases and digits: words in plain language rarely match."""
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _INT: Final = {4: "<i", 8: "<q"}
+_INTEGERS: Final = ("INT32", "INT64", "INT128")
+"""Little-endian integers. INT128 isn't a type of Parquet: other formats' decimals, and nanoseconds beyond 64 bits."""
 
 
 class Literal(NamedTuple):
@@ -141,8 +143,6 @@ def _integer(text: str, column: Column) -> bytes:
 
 
 def _decimal_text(text: str, column: Column, example: str) -> Decimal:
-    from decimal import Decimal, Inexact, InvalidOperation
-
     try:
         number = WIDE.create_decimal(text.strip())
     except InvalidOperation:
@@ -163,13 +163,14 @@ def _decimal(text: str, column: Column) -> bytes:
         raise _too_far(text, column)
     unscaled = int(scaled)
     fixed = _fixed_width(column)
-    # values of a fixed width can have more digits than the column's type says: pandas wrote such files
-    if not fixed and column.precision and len(str(abs(unscaled))) > column.precision:
+    # values of Parquet's fixed widths can have more digits than the column's type says: pandas wrote such files
+    exact = not fixed or column.physical == "INT128"
+    if exact and column.precision and len(str(abs(unscaled))) > column.precision:
         raise _Impossible(f"{type_name(column)} has {counted(column.precision, 'digit')}, too few for {text}")
     # the shortest two's complement form
     width = fixed or (unscaled.bit_length() if unscaled >= 0 else (-unscaled - 1).bit_length()) // 8 + 1
     try:
-        return unscaled.to_bytes(width, "little" if column.physical in {"INT32", "INT64"} else "big", signed=True)
+        return unscaled.to_bytes(width, "little" if column.physical in _INTEGERS else "big", signed=True)
     except OverflowError:
         raise _Impossible(f"{type_name(column)} in {counted(width, 'byte')} can't hold {text}") from None
 
@@ -434,7 +435,7 @@ def decode_bound(encoded: bytes, column: Column) -> Any:
     width = _fixed_width(column)
     if kind in {"INTERVAL", "INT96", "UNKNOWN", "VARIANT", *_GEOSPATIAL}:
         return None
-    if column.physical in {"INT32", "INT64", "INT128"}:
+    if column.physical in _INTEGERS:
         return int.from_bytes(encoded, "little", signed=column.signed) if len(encoded) == width else None
     if column.physical in {"FLOAT", "DOUBLE"} or kind == "FLOAT16":
         if len(encoded) != width or width not in _FLOATS:

@@ -271,6 +271,5 @@ def literal_column(mosaic: MosaicColumn) -> Column:
         utc = kind == "TIMESTAMP_LTZ"
         return replace(column, physical="INT64", logical=f"TIMESTAMP({mosaic.unit})", utc=utc)
     if kind == "DECIMAL":
-        physical = "INT64" if mosaic.width == 8 else "BYTE_ARRAY"
-        return replace(column, physical=physical, logical=f"DECIMAL({mosaic.precision},{mosaic.scale})")
+        return replace(column, physical="INT128", logical=f"DECIMAL({mosaic.precision},{mosaic.scale})")
     return replace(column, physical="BYTE_ARRAY", logical="STRING" if kind == "STRING" else None)

@@ -34,6 +34,9 @@ def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
     kind = column.family
     if kind in {"STRING", "BYTES"}:
         return bound
+    if kind == "DECIMAL":
+        number = int.from_bytes(bound, "big", signed=True)
+        return number.to_bytes(16, "little", signed=True) if number.bit_length() < 128 else None
     if kind in {"INT8", "INT16"}:  # literals are 32 bits wide
         return struct.pack("<i", int.from_bytes(bound, "big", signed=True))
     if column.width == 12:

@@ -162,7 +162,7 @@ def literal_column(orc: OrcType) -> Column:
         # 64-bit seconds and nanoseconds: no Parquet type has this range
         return replace(column, physical="INT128", logical="TIMESTAMP(NANOS)", unit="NANOS", utc=utc)
     if kind == "DECIMAL":
-        return replace(column, physical="BYTE_ARRAY", logical=f"DECIMAL({orc.precision},{orc.scale})")
+        return replace(column, physical="INT128", logical=f"DECIMAL({orc.precision},{orc.scale})")
     logical = "STRING" if kind in {"STRING", "CHAR", "VARCHAR"} else None
     logical = kind if kind in {"GEOMETRY", "GEOGRAPHY"} else logical
     return replace(column, physical="BYTE_ARRAY", logical=logical)

@@ -30,14 +30,14 @@ from bloomcli.formats.column_search import (
     is_nan,
 )
 from bloomcli.formats.orc import arrow_forms, hashes
-from bloomcli.formats.orc.arrow_forms import MOMENT, Numbered, RowForms, forms_of, forms_of_arrow, indexes_of
+from bloomcli.formats.orc.arrow_forms import Numbered, RowForms, forms_of, forms_of_arrow, indexes_of
 from bloomcli.formats.orc.bloom_filter import KINDS, Filters
 from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.records import Records
 from bloomcli.formats.orc.row_index import RowIndex, end_before
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.formats.orc.streams import Position
-from bloomcli.formats.orc.values import TIMESTAMPS, ValueReader
+from bloomcli.formats.orc.values import ValueReader
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal
@@ -248,7 +248,7 @@ class Search(ColumnSearch):
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
         """A value's bytes in the form of the column's values."""
-        return arrow_forms.forms_of_literal(literal, self._orc)
+        return [form.rstrip(b" ") for form in literal.encodings] if self._orc.kind == "CHAR" else literal.encodings
 
     def hashes_of(self, forms: pa.Array) -> bytes:
         """The hashes of forms in ORC's filters."""
@@ -262,9 +262,8 @@ class Search(ColumnSearch):
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield each row group with the values that it may have."""
-        self._ignores_filters = self._orc.kind in TIMESTAMPS and any(
-            hashes.is_hashed_otherwise(*MOMENT.unpack(form.as_py())) for form in wanted.forms
-        )
+        forms = (form.as_py() for form in wanted.forms)
+        self._ignores_filters = hashes.why_hashed_otherwise(forms, self._orc) is not None
         if scope.row_groups is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, scope.row_groups)
         return super().candidates(wanted, scope)

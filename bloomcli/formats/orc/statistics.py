@@ -109,7 +109,7 @@ def _unscaled(text: str, scale: int) -> bytes:
     value = Decimal(text).scaleb(scale, context=EXACT)
     if value != value.to_integral_value(context=EXACT):
         raise ValueError("more digits than the column's scale")
-    return int(value).to_bytes(33, "big", signed=True)
+    return int(value).to_bytes(16, "little", signed=True)
 
 
 def has_values(statistics: Any | None) -> bool:
