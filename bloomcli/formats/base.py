@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
     from bloomcli.storage.sources import ExtendedSource
     from bloomcli.values.literals import Literal
+    from bloomcli.values.wkb import Shapes
 
 
 class FooterEntry(NamedTuple):
@@ -68,6 +69,8 @@ class MeasuredColumn(NamedTuple):
     high: Key | None
     compared: bool = True
     """Whether `low` and `high` are those of all values."""
+    shapes: Shapes | None = None
+    """The measures of geometries, if they are compared with metadata."""
 
     def plus(self, other: MeasuredColumn) -> MeasuredColumn:
         """Both parts together."""
@@ -82,6 +85,7 @@ class MeasuredColumn(NamedTuple):
             min(lows, default=None),
             max(highs, default=None),
             self.compared and other.compared,
+            None if self.shapes is None or other.shapes is None else self.shapes.joined(other.shapes),
         )
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
+from bloomcli.formats.base import DeepCheck, FilterProblem, MeasuredColumn, Tick
 from bloomcli.formats.deep_check import FilterCheck, filter_finding, missing_bound_message, stray_bits_message
 from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.orc import hashes, proof, spec, statistics
@@ -27,7 +27,6 @@ from bloomcli.formats.orc.bloom_filter import (
 )
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.hashes import ColumnHasher
-from bloomcli.formats.orc.measured import Measured
 from bloomcli.formats.orc.measured import memory as measured_memory
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import FLOATS, Counted, ValueReader, Values, why_zone_unknown
@@ -123,7 +122,7 @@ def deep(
     check = _Check(filters, columns, filters.proven(columns), stop)
     stripes = (s for s in footer.stripes if units is None or s.ordinal in units)
     jobs = (job for s in stripes for job in check.jobs(footer.stripe_footer(s)))
-    measured: dict[int, list[Measured]] = {}
+    measured: dict[int, list[MeasuredColumn]] = {}
     misplaced: set[Finding] = set()
     for checked in in_order(jobs, threads, stop):
         for each in checked.checks:
@@ -136,7 +135,7 @@ def deep(
         tick(checked.read)
     for column, parts in measured.items():
         for part in parts:
-            yield DeepCheck(measured=part.of_column(footer.types[column]))
+            yield DeepCheck(measured=part)
         if len(parts) == sum(s.rows > 0 for s in footer.stripes):
             for finding in proof.of_file(footer, footer.types[column], parts):
                 yield DeepCheck(finding=finding)
@@ -168,7 +167,7 @@ class _Checked(NamedTuple):
     checks: Sequence[DeepCheck]
     read: int
     """Compressed bytes of its values."""
-    measured: Measured | None
+    measured: MeasuredColumn | None
     """What its statistics should say; None if its values weren't read."""
 
 
@@ -260,7 +259,7 @@ def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
 
 def _row_groups(
     check: _Check, streams: StripeFooter, usable: Sequence[LoadedStream], orc: OrcType, *, proven: bool
-) -> tuple[list[DeepCheck], Measured | None]:
+) -> tuple[list[DeepCheck], MeasuredColumn | None]:
     """Read a column of a stripe once, and compare it with its filters, and with its statistics if they are
     `proven`."""
     filters, footer = check.filters, check.filters.footer
