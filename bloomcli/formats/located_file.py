@@ -203,7 +203,7 @@ class LocatedFile(FilterFile):
     def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
         plan: Plan = self.part("plan").AddPlan(self.filters, columns, rule, replace=replace, missing=missing)
-        return plan.with_left_out(columns)
+        return plan
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         plan: Plan = self.part("plan").RemovePlan(self.filters, columns)

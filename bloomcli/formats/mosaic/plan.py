@@ -66,7 +66,7 @@ class Change(Plan):
         for point, group in layout.steps:
             yield from layout.before(point)
             yield from layout.add(point, group, self.changed(group))
-        yield from self.finish(layout, self.estimate, 0)
+        yield from self.finish(layout, self.planned, 0)
 
     def changed(self, group: RowGroup) -> Sequence[NewFilter]:
         """A row group's changed filters, which replace removed ones."""
@@ -110,14 +110,14 @@ class AddPlan(Change):
         self.bytes_to_decode = sum(map(self._bytes_of, self.footer.row_groups))
 
     @cached_property
-    def _estimated(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
+    def planned(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
         """Computed on first use, because it reads the dictionaries."""
         return tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self._todo[g.ordinal])
 
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]
         """Upper bound of the bytes of the new file that aren't copied."""
-        return self.bound([c.bitset_bytes or 0 for c in self._estimated])
+        return self.bound([c.bitset_bytes or 0 for c in self.planned])
 
     def _bytes_of(self, group: RowGroup) -> int:
         return self.filters.bytes_of(group, {c.index for c in self._todo[group.ordinal]})
@@ -226,7 +226,7 @@ class RemovePlan(Change):
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters, set(filters.locations(columns)))
         filters.source.will_read((p.offset, HEADER_BOUND) for p in filters.locations(columns))
-        self._estimated = tuple(
+        self.planned = tuple(
             FilterChange(
                 row_group=location.row_group,
                 column=column_name(filters.footer, location),
@@ -252,7 +252,7 @@ class FoldPlan(Change):
             for location in filters.locations(columns)
         ]
         super().__init__(filters, set(self._folding.sizes))
-        self._estimated = tuple(changes)
+        self.planned = tuple(changes)
         self.new_bytes_bound = self.bound(list(self._folding.sizes.values()))
 
     def changed(self, group: RowGroup) -> Sequence[NewFilter]:
