@@ -15,7 +15,7 @@ from bloomcli.formats.mosaic import describe, dictionary, schema, statistics, va
 from bloomcli.formats.mosaic.bloom_filter import Filters, unfilterable
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
-from bloomcli.model.file import Column, IndexEntry, PageFacts
+from bloomcli.model.file import Column
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
@@ -54,13 +54,6 @@ class MosaicFile(LocatedFile):
             for c in self.footer.columns
             if c.kind not in COMPOUND
         ]
-
-    def pages(self, column: Column) -> Iterator[PageFacts]:
-        return describe.buckets(self.footer, column.index)
-
-    def index(self, column: Column) -> Iterator[IndexEntry]:
-        """The statistics of each row group."""
-        return describe.index(self.footer, column.index)
 
     def literal_column(self, column: Column) -> Column:
         return schema.literal_column(self.footer.columns[column.index])
