@@ -59,6 +59,7 @@ _BASE64: Final = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9+/=])[A-Za-z0-9+/]{
 """Letters of both cases and digits: words in plain language rarely match."""
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _INT: Final = {4: "<i", 8: "<q"}
+_TRUTH: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
 _INTEGERS: Final = ("INT32", "INT64", "INT128")
 """Little-endian integers. INT128 isn't a type of Parquet: other formats' decimals, and nanoseconds beyond 64 bits."""
 
@@ -96,7 +97,9 @@ def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
         LiteralError: the text isn't a value of the column's type.
     """
     if column.physical == "BOOLEAN":
-        return Literal(text=text, unknowable="BOOLEAN columns have no meaningful filter")
+        encoding = _TRUTH.get(text.strip().lower())
+        encodings = () if encoding is None else (encoding,)
+        return Literal(text=text, encodings=encodings, unknowable="BOOLEAN columns have no meaningful filter")
     kind = kind_of(column)
     narrow = None if column.wide is None else _NARROW.get((column.wide, kind))
     number = _uuid_bytes(text) if is_binary(column) else None
@@ -121,6 +124,16 @@ def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
             hint=f"write it like {example}",
         ) from None
     return Literal(text=text, encodings=(encoded,), order_key=decode_bound(encoded, column))
+
+
+def not_boolean(literal: Literal, column: Column, path: str) -> LiteralError:
+    """The error about a literal of a BOOLEAN column without encodings, where the values are needed."""
+    return LiteralError(
+        f"{literal.text!r} is not a value of column {column.path}, BOOLEAN",
+        text=literal.text,
+        path=path,
+        hint="write it like true or false",
+    )
 
 
 def _integer(text: str, column: Column) -> bytes:

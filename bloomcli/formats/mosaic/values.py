@@ -37,11 +37,9 @@ from bloomcli.formats.mosaic.decoder import Decoder
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
-from bloomcli.values.literals import Literal
 from bloomcli.words import are, counted
 
 _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
-_BOOLEANS: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +75,6 @@ def zero_hashes(column: MosaicColumn) -> tuple[int, ...]:
     """The hashes of both zeros of a floating-point column."""
     form = _FLOATS.get(column.family)
     return () if form is None else tuple(kernels.xxh64(struct.pack(form, zero)) for zero in (0.0, -0.0))
-
-
-def literal_encodings(literal: Literal, column: MosaicColumn) -> tuple[bytes, ...]:
-    """The bytes that the draft hashes for a typed value; none if no filter can answer for it."""
-    if column.family == "BOOLEAN":
-        encoding = _BOOLEANS.get(literal.text.strip().lower())
-        return () if encoding is None else (encoding,)
-    width = WIDTHS.get(column.family)
-    return tuple(encoded[:width] for encoded in literal.encodings)
 
 
 class ColumnReader:
