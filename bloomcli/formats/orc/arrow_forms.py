@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels, limits
-from bloomcli.formats import arrays
 from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.streams import Bits
@@ -26,7 +25,6 @@ from bloomcli.formats.orc.values import (
     INTEGERS,
     REPEATED,
     SHOWN_BYTES,
-    TIMESTAMPS,
     Counted,
     LeafReader,
     Values,
@@ -83,6 +81,11 @@ class Numbered(Counted):
             first, last = bisect_right(starts, start) - 1, bisect_left(starts, start + count)
             clipped = [min(max(bound - start, 0), count) for bound in starts[first : last + 1]]
             yield type(self)(self.numbers[first:last].take(_parents(pa.array(clipped, pa.int64()), count)))
+
+    def of_member(self, tags: memoryview, member: int) -> Self:
+        """The rows whose union has its value in a member."""
+        chosen = pc.equal(_array(pa.int8(), tags, len(self)), pa.scalar(member, pa.int8()))
+        return type(self)(self.numbers.filter(chosen))
 
     def part(self, first: int, count: int) -> Self:
         """Some of them."""
@@ -156,14 +159,6 @@ def _nanos(moments: Any) -> Any:
     low = (moments["millis"] & _LOW) * _NANOS_PER_MILLI + moments["nanos"]
     high = (moments["millis"] >> 32) * _NANOS_PER_MILLI + (low >> 32)
     return np.column_stack((high << 32 | low & _LOW, high >> 32)).tobytes()
-
-
-def forms_of_arrow(array: pa.Array, orc: OrcType) -> pa.Array:
-    """The forms of values that pyarrow has decoded."""
-    if orc.kind in TIMESTAMPS:
-        nanos = array.cast(pa.timestamp("ns")).view(pa.int64()).to_pylist()
-        return pa.array([moment.to_bytes(16, "little", signed=True) for moment in nanos], pa.large_binary())
-    return trimmed(arrays.forms_of(array), orc)
 
 
 def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
