@@ -9,7 +9,7 @@ from functools import cached_property
 from bloomcli import kernels, limits
 from bloomcli.formats.answer import WRONG, Bits, Contents, Lookup, ReadBudget, UnitFacts
 from bloomcli.formats.base import FilterBounds, FilterProblem
-from bloomcli.formats.located_file import LocatedFile
+from bloomcli.formats.located_file import LocatedFile, delegated
 from bloomcli.formats.mosaic import describe, dictionary, schema, statistics
 from bloomcli.formats.mosaic.bloom_filter import Filters, unfilterable
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
@@ -104,9 +104,7 @@ class MosaicFile(LocatedFile):
     def row_group_rows(self) -> Sequence[int]:
         return [group.rows for group in self.footer.row_groups]
 
-    def indexed_column(self, column: Column) -> Column:
-        index_column: Column = self.part("index_input").column_of(self.footer.columns[column.index])
-        return index_column
+    indexed_column = delegated("index_input", "indexed_column", "footer")
 
     def _lookup(self, literal: Literal, column: MosaicColumn) -> Lookup:
         width = schema.WIDTHS.get(column.family)

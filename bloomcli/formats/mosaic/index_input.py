@@ -4,7 +4,6 @@ values."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from bloomcli.concurrency.threads import Stop
@@ -14,7 +13,7 @@ from bloomcli.formats.base import BitsSource, FilterProblem, RowGroupBits
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.mosaic import schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters
-from bloomcli.formats.mosaic.footer import RowGroup
+from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.model.file import Column
 
@@ -22,10 +21,9 @@ _SHARED_HASHES: Final = frozenset(("INT32", "INT64", "FLOAT", "DOUBLE", "DATE", 
 """Families whose filters have the same hashes as Parquet's. Small integers are hashed at their own width."""
 
 
-def column_of(mosaic: MosaicColumn) -> Column:
+def indexed_column(footer: Footer, column: Column) -> Column:
     """The column with the Parquet type by which an index hashes values."""
-    typed = schema.literal_column(mosaic)
-    return replace(index_bits.indexed_column(typed), index=mosaic.index)
+    return index_bits.indexed_column(schema.literal_column(footer.columns[column.index]))
 
 
 def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:

@@ -70,6 +70,7 @@ class OrcFile(LocatedFile):
         return {name: FooterEntry(value, self.footer.footer_at) for name, value in self.footer.user_metadata()}
 
     merged_filters = delegated("describe", "merged_filters")
+    indexed_column = delegated("index_input", "indexed_column", "footer")
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """Sum up the statistics and the stripes' footers by column."""
@@ -148,10 +149,6 @@ class OrcFile(LocatedFile):
     def unchangeable(self) -> UnsupportedError | None:
         """The error about an unknown version of the format, if the file has one."""
         return self.footer.version_error
-
-    def indexed_column(self, column: Column) -> Column:
-        index_column: Column = self.part("index_input").column_of(self.footer.types[column.index])
-        return index_column
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the row indexes that they are compared with."""

@@ -16,7 +16,7 @@ from bloomcli.formats.base import BitsSource, RowGroupBits
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.orc.arrow_forms import forms_of
 from bloomcli.formats.orc.bloom_filter import Filters
-from bloomcli.formats.orc.footer import Stream, StripeFooter
+from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import DIRECT, REPEATED, TEXTS, Counted, ValueReader, Values
 from bloomcli.model.file import Column
@@ -27,8 +27,9 @@ _VALUES: Final = ("PRESENT", "DATA", "LENGTH", "SECONDARY", "DICTIONARY_DATA")
 _ABOVE: Final = ("PRESENT", "LENGTH")
 
 
-def column_of(orc: OrcType) -> Column:
+def indexed_column(footer: Footer, column: Column) -> Column:
     """The column with the Parquet type whose hashes an index has. A CHAR's blanks at the end aren't hashed."""
+    orc = footer.types[column.index]
     typed = literal_column(orc)
     return replace(typed, logical="CHAR") if orc.kind == "CHAR" else index_bits.indexed_column(typed)
 
