@@ -84,7 +84,7 @@ class Numbered(Counted):
 
     def of_member(self, tags: memoryview, member: int) -> Self:
         """The rows whose union has its value in a member."""
-        chosen = pc.equal(_array(pa.int8(), tags, len(self)), pa.scalar(member, pa.int8()))
+        chosen = pc.equal(_array(pa.uint8(), tags, len(self)), pa.scalar(member, pa.uint8()))
         return type(self)(self.numbers.filter(chosen))
 
     def part(self, first: int, count: int) -> Self:

@@ -62,6 +62,7 @@ _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
 DECIMAL_BYTES: Final = 16
 _TOGETHER_BYTES: Final = 4 << 20
 """Maximum bytes of strings that are read together."""
+_TAG_MAX: Final = 255
 SHOWN_BYTES: Final = 1024
 """Maximum bytes of a string that reports show."""
 
@@ -403,7 +404,7 @@ class _Level:
         self._presence = streams.presence()
         self._lengths = streams.lengths() if streams.orc.kind in REPEATED else None
         self._tags = byte_runs(streams.open("DATA")) if streams.orc.kind == "UNION" else None
-        self._members, self._member = len(streams.orc.children), streams.orc.children.index(child.id)
+        self._members, self._child = streams.orc.children, child.id
         self._stream = streams.open("LENGTH" if self._tags is None else "DATA")
         self._stop = streams.stop
         parts = {"PRESENT": self._presence, "LENGTH": self._lengths, "DATA": self._tags}
@@ -414,10 +415,10 @@ class _Level:
         for chunk in chunks:
             present = chunk if self._presence is None else chunk.where(self._presence)
             if self._tags is not None:
-                tags = self._tags.take(len(present))
-                if max(bytes(tags), default=0) >= self._members:
-                    raise self._stream.fault("a union's value is in a member that the type doesn't have")
-                present = present.of_member(tags, self._member)
+                tags, member = self._tags.take(len(present)), self._members.index(self._child)
+                if max(bytes(tags), default=0) >= len(self._members) or member > _TAG_MAX:
+                    raise self._stream.fault("a union's value is in a member that the type can't have")
+                present = present.of_member(tags, member)
             if self._lengths is None:
                 count(len(present))
                 yield present
