@@ -18,7 +18,7 @@ from bloomcli.formats.answer import Answer
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import format_named
 from bloomcli.hints import Hint, removing
-from bloomcli.model.file import Column, FilterFacts, Presence, Severity
+from bloomcli.model.file import Column, FilterFacts, Presence, Severity, decimal_bytes
 from bloomcli.model.validate import Finding
 from bloomcli.rules.reader_table import (
     BY_PRECISION,
@@ -34,7 +34,7 @@ from bloomcli.rules.reader_table import (
     WIDENED,
     Reader,
 )
-from bloomcli.rules.readers import decimal_bytes, decimal_width, evidence_text, reads_double
+from bloomcli.rules.readers import decimal_width, evidence_text, reads_double
 from bloomcli.rules.readers import named as readers_named
 from bloomcli.values.literals import Literal, kind_of, type_name
 from bloomcli.words import counted
