@@ -32,10 +32,22 @@ def kind_of(column: Column) -> str:
     return (column.logical or column.physical).partition("(")[0]
 
 
-def as_integer(column: Column, bits: int) -> Column:
-    """The column with Parquet's type of signed integers of so many bits."""
-    physical = "INT64" if bits == 64 else "INT32"
-    return replace(column, physical=physical, logical=f"INTEGER({bits},signed)", bit_width=bits)
+def parquet_column(column: Column, kind: str, bits: int | None = None) -> Column:
+    """The column of another format with the Parquet type that holds the same values.
+
+    `bits`: the width of signed integers, whose `kind` doesn't matter. Other types have the same names as Parquet's
+    physical or logical types; those that Parquet doesn't have are byte arrays.
+    """
+    if bits is not None:
+        physical = "INT64" if bits == 64 else "INT32"
+        return replace(column, physical=physical, logical=f"INTEGER({bits},signed)", bit_width=bits)
+    if kind in {"FLOAT", "DOUBLE", "BOOLEAN"}:
+        return replace(column, physical=kind)
+    if kind == "DATE":
+        return replace(column, physical="INT32", logical="DATE")
+    if kind == "DECIMAL":
+        return replace(column, physical="INT128", logical=f"DECIMAL({column.precision},{column.scale})")
+    return replace(column, physical="BYTE_ARRAY", logical=kind if kind in _NAMED_BYTES else None)
 
 
 WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
@@ -45,6 +57,7 @@ WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOpe
 PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
 JULIAN_EPOCH: Final = 2440588
 """Julian day of 1970-01-01, which INT96 timestamps count from."""
+_NAMED_BYTES: Final = ("STRING", "GEOMETRY", "GEOGRAPHY")
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
 """Logical types whose values are text."""
 _GEOSPATIAL: Final = ("GEOMETRY", "GEOGRAPHY")
