@@ -18,7 +18,7 @@ from bloomcli.formats.answer import Answer
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import format_named
 from bloomcli.hints import Hint, removing
-from bloomcli.model.file import Column, FilterFacts, Presence, Severity
+from bloomcli.model.file import Column, FilterFacts, Presence, Severity, decimal_bytes
 from bloomcli.model.validate import Finding
 from bloomcli.rules.reader_table import (
     BY_PRECISION,
@@ -34,7 +34,7 @@ from bloomcli.rules.reader_table import (
     WIDENED,
     Reader,
 )
-from bloomcli.rules.readers import decimal_bytes, decimal_width, evidence_text, reads_double
+from bloomcli.rules.readers import decimal_width, evidence_text, reads_double
 from bloomcli.rules.readers import named as readers_named
 from bloomcli.values.literals import Literal, kind_of, type_name
 from bloomcli.words import counted
@@ -103,14 +103,21 @@ class TypeFaults:
             )
         wrong = self._readers[FLOAT16]
         if wrong and kind_of(column) == "FLOAT16":
-            yield Fault(
-                FLOAT16,
-                Severity.ERROR,
-                f"values are hashed at 2 bytes and {titles(wrong)} {look(wrong)} 4 up: every `=` and IN loses its"
-                " rows",
-                _remove(column, "FLOAT"),
-                tuple(wrong),
-            )
+            yield _looked_up(FLOAT16, column, wrong, "values are hashed at 2 bytes", "4 up", "FLOAT")
+
+
+def _looked_up(
+    rule: str,
+    column: Column,
+    wrong: Sequence[Reader],
+    hashed: str,
+    up: str,
+    better: str | None,
+    lost: str = "every `=` and IN loses its rows",
+) -> Fault:
+    """Readers that look values up unlike they are hashed. `better`: the type with which they don't."""
+    message = f"{hashed} and {titles(wrong)} {look(wrong)} {up}: {lost}"
+    return Fault(rule, Severity.ERROR, message, _remove(column, better), tuple(wrong))
 
 
 def _millis(column: Column, wrong: Sequence[Reader], wanted: TableType | None) -> Iterator[Fault]:
@@ -120,13 +127,8 @@ def _millis(column: Column, wrong: Sequence[Reader], wanted: TableType | None) -
         and column.unit == "MILLIS"
         and (wanted is None or wanted.name == "TIMESTAMP")
     ):
-        yield Fault(
-            MILLIS,
-            Severity.ERROR,
-            f"values are hashed as milliseconds and {titles(wrong)} {look(wrong)} microseconds up:"
-            " every `=` and IN loses its rows",
-            _remove(column, "TIMESTAMP(MICROS)"),
-            tuple(wrong),
+        yield _looked_up(
+            MILLIS, column, wrong, "values are hashed as milliseconds", "microseconds up", "TIMESTAMP(MICROS)"
         )
 
 
@@ -139,29 +141,17 @@ def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None)
     if not wrong:
         return
     sizes = " and ".join(map(str, sorted(set(widths.values()))))
-    as_double = ""
-    if any(reads_double(who, column) for who in wrong):
-        as_double = ", those of a DOUBLE"
-    elif stored is None:
+    as_double = any(reads_double(who, column) for who in wrong)
+    if stored is None and not as_double:
         # each value has its own number of bytes, so readers find values that fill the width
-        yield Fault(
-            DECIMAL_WIDTH,
-            Severity.WARNING,
-            f"decimals are hashed at the bytes that each has and {titles(wrong)} {look(wrong)} {sizes} up:"
-            f" `=` and IN lose the rows of shorter ones",
-            _remove(column, f"FIXED_LEN_BYTE_ARRAY({max(widths.values())})"),
-            wrong,
-        )
+        hashed, lost = "decimals are hashed at the bytes that each has", "`=` and IN lose the rows of shorter ones"
+        better = f"FIXED_LEN_BYTE_ARRAY({max(widths.values())})"
+        fault = _looked_up(DECIMAL_WIDTH, column, wrong, hashed, f"{sizes} up", better, lost)
+        yield fault._replace(severity=Severity.WARNING)
         return
-    at = "the bytes that each has" if stored is None else counted(stored, "byte")
-    yield Fault(
-        DECIMAL_WIDTH,
-        Severity.ERROR,
-        f"decimals are hashed at {at} and {titles(wrong)} {look(wrong)} {sizes} up{as_double}: every `=` and IN"
-        " loses its rows",
-        _remove(column, _better_decimal(column, wrong)),
-        wrong,
-    )
+    hashed = f"decimals are hashed at {'the bytes that each has' if stored is None else counted(stored, 'byte')}"
+    up = f"{sizes} up{', those of a DOUBLE' * as_double}"
+    yield _looked_up(DECIMAL_WIDTH, column, wrong, hashed, up, _better_decimal(column, wrong))
 
 
 def _better_decimal(column: Column, wrong: Sequence[Reader]) -> str | None:
@@ -180,14 +170,9 @@ def _widened(column: Column, named: Sequence[Reader], wanted: TableType | None) 
         return
     wrong = tuple(r for r in named if r.widths.get(wanted.name, column.physical) != column.physical)
     if wrong:
-        yield Fault(
-            WIDENED,
-            Severity.ERROR,
-            f"values are {type_name(column)}, hashed as {column.physical}, and {titles(wrong)} {look(wrong)}"
-            f" them up as the table's {wanted}: every `=` and IN loses its rows",
-            _remove(column, f"the table's type, {wanted}"),
-            wrong,
-        )
+        hashed = f"values are {type_name(column)}, hashed as {column.physical},"
+        up = f"them up as the table's {wanted}"
+        yield _looked_up(WIDENED, column, wrong, hashed, up, f"the table's type, {wanted}")
 
 
 def _remove(column: Column, to: str | None) -> str:

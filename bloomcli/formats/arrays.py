@@ -21,17 +21,12 @@ if TYPE_CHECKING:
     from bloomcli.storage.base import Source
 
 
-DECIMAL_BYTES: Final = 16
-
-
-def decimal_form(unscaled: int) -> bytes:
-    """A decimal as Arrow stores it: its unscaled value in 16 bytes, little-endian two's complement."""
-    return unscaled.to_bytes(DECIMAL_BYTES, "little", signed=True)
+_DECIMAL_BYTES: Final = 16
 
 
 def forms_of(values: pa.Array) -> pa.Array:
-    """Convert integers, dates and times to integers of their width, decimals to `decimal_form`, booleans to 0 and 1,
-    strings and binaries to large binaries. Floating point stays unchanged."""
+    """Convert integers, dates and times to integers of their width, decimals to integers of 128 bits as bytes,
+    booleans to 0 and 1, strings and binaries to large binaries. Floating point stays unchanged."""
     kind = values.type
     types = pa.types
     if types.is_floating(kind):
@@ -42,7 +37,7 @@ def forms_of(values: pa.Array) -> pa.Array:
         return values.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
     if types.is_decimal(kind):
         validity, data = values.cast(pa.decimal128(38, kind.scale)).buffers()
-        forms = pa.Array.from_buffers(pa.binary(DECIMAL_BYTES), len(values), [validity, data], offset=values.offset)
+        forms = pa.Array.from_buffers(pa.binary(_DECIMAL_BYTES), len(values), [validity, data], offset=values.offset)
         return forms.cast(pa.large_binary())
     if types.is_date32(kind) or types.is_time32(kind):
         return values.view(pa.int32())

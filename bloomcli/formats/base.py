@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
     from bloomcli.storage.sources import ExtendedSource
     from bloomcli.values.literals import Literal
+    from bloomcli.values.wkb import Shapes
 
 
 class FooterEntry(NamedTuple):
@@ -68,6 +69,8 @@ class MeasuredColumn(NamedTuple):
     high: Key | None
     compared: bool = True
     """Whether `low` and `high` are those of all values."""
+    shapes: Shapes | None = None
+    """The measures of geometries, if they are compared with metadata."""
 
     def plus(self, other: MeasuredColumn) -> MeasuredColumn:
         """Both parts together."""
@@ -82,6 +85,7 @@ class MeasuredColumn(NamedTuple):
             min(lows, default=None),
             max(highs, default=None),
             self.compared and other.compared,
+            None if self.shapes is None or other.shapes is None else self.shapes.joined(other.shapes),
         )
 
 
@@ -196,39 +200,18 @@ class Plan(ABC):
     remarks: tuple[str, ...] = ()
     structures: tuple[StructureChange, ...] = ()
     measured: Mapping[int, MeasuredColumn] = MappingProxyType({})
-    _estimated: tuple[FilterChange, ...]
-    """The planned changes, without the columns that globs left out. A format sets `estimate`, or overrides this with
-    a cached property if computing the sizes is costly."""
+    planned: tuple[FilterChange, ...]
+    """The planned changes; sizes are upper bounds. A cached property in a format that takes time to compute them."""
+    left_out: tuple[FilterChange, ...] = ()
+    """Further rows of the report, about columns that globs left out."""
     _queue: BuildQueue[Any] | None = None
     """What reads columns while the body is copied."""
     _result: ChangeResult | None = None
-    _left_out: tuple[FilterChange, ...] = ()
-
-    def with_left_out(self, columns: Sequence[Column]) -> Self:
-        """Also report the columns that globs left out."""
-        if isinstance(columns, ColumnSelection):
-            self._left_out = tuple(
-                FilterChange(
-                    row_group=None,
-                    column=column.path,
-                    action="keep",
-                    bitset_bytes=None,
-                    filters=0,
-                    reason=column.unfilterable,
-                )
-                for column in columns.left_out
-            )
-        return self
 
     @property
     def estimate(self) -> tuple[FilterChange, ...]:
-        """The planned changes; sizes are upper bounds."""
-        return self._estimated + self._left_out
-
-    @estimate.setter
-    def estimate(self, changes: tuple[FilterChange, ...]) -> None:
-        """Set the planned changes, without the columns that globs left out."""
-        self._estimated = changes
+        """The planned changes, and the columns that globs left out."""
+        return self.planned + self.left_out
 
     def reads(self) -> Iterable[tuple[int, int]]:
         """The offset and length of each range of column values that `pieces` reads. By default none."""
@@ -252,7 +235,7 @@ class Plan(ABC):
         """Return the result. Raises ValueError before all pieces are consumed."""
         if self._result is None:
             raise ValueError("the plan's pieces were not all taken")
-        return self._result._replace(changes=self._result.changes + self._left_out)
+        return self._result._replace(changes=self._result.changes + self.left_out)
 
 
 HINT_REPLACE: Final = replacing()

@@ -14,10 +14,10 @@ from bloomcli import limits
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats import wanted_values
-from bloomcli.model.file import Column
+from bloomcli.model.file import Column, decimal_bytes
 from bloomcli.values.literals import kind_of
 
-DECIMAL_BYTES: Final = 16
+_DECIMAL_BYTES: Final = 16
 _HELD_BYTES: Final = 32 << 20
 """Hashes that are held until the number of values is known. Beyond this limit, the filter gets the largest size that
 the values may need, and is folded at the end."""
@@ -37,15 +37,10 @@ def indexed_column(typed: Column) -> Column:
     if kind == "INTEGER" and typed.signed and typed.bit_width == _PLAIN_BITS.get(typed.physical):
         return replace(typed, logical=None, bit_width=0)
     if kind == "DECIMAL":
-        return replace(typed, physical="FIXED_LEN_BYTE_ARRAY", type_length=_decimal_bytes(typed.precision))
+        return replace(typed, physical="FIXED_LEN_BYTE_ARRAY", type_length=decimal_bytes(typed.precision))
     if kind == "TIMESTAMP":
         return replace(typed, logical=f"TIMESTAMP({typed.unit},{'UTC' if typed.utc else 'local'})")
     return typed
-
-
-def _decimal_bytes(precision: int) -> int:
-    """Bytes of a signed number with `precision` digits; 16 if the precision is unknown."""
-    return (10**precision - 1).bit_length() // 8 + 1 if precision else DECIMAL_BYTES
 
 
 def hashes_of(values: pa.Array, typed: Column) -> bytes:
@@ -55,7 +50,7 @@ def hashes_of(values: pa.Array, typed: Column) -> bytes:
         # digits beyond the precision are cut: such a value can't be looked up
         wide = pc.binary_reverse(values)
         return wanted_values.xxh64_of(
-            pc.binary_slice(wide, DECIMAL_BYTES - _decimal_bytes(typed.precision), DECIMAL_BYTES)
+            pc.binary_slice(wide, _DECIMAL_BYTES - decimal_bytes(typed.precision), _DECIMAL_BYTES)
         )
     return wanted_values.xxh64_of(wanted_values.comparable(values, typed))
 

@@ -1,44 +1,46 @@
 """A file whose metadata contain the location of each filter, and the operations that such formats share.
 
-They call modules that have the same functions in each format's folder, and are imported when they are needed:
+They call modules that have the same functions in each format's folder, and are imported when they are needed. Those
+that `LocatedFile` doesn't name itself:
 
     bloom_filter   Filters: columns, location, locations: which there are, and where; ranges, load: reads them;
                    deep_bytes: what `check.deep` reads
-    describe       ordinal, facts, problem_facts, raw: a filter's facts; column_facts
-    check          unusable, sound, overlaps, contradictions: faults by the metadata; deep: by the values
-    footer         schema_tree, footer_tree
-    index_input    row_groups, sources
-    plan           AddPlan, RemovePlan, and FoldPlan where filters can be folded
-    sampling       extents, unit_values
-    search         Search
-    splice         differs_only_in_filters
+    describe       ordinal, facts, problem_facts, raw: a filter's facts
+    check          unusable, sound, overlaps: faults by the metadata
+    plan           FoldPlan where filters can be folded
 
 Each format defines its own types of locations and loaded filters; the operations only pass them on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator
 from functools import cached_property
 from importlib import import_module
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.formats.base import BitsSource, DeepCheck, FilterFile, FilterProblem, Plan, RowGroupBits, Tick, Tree
+from bloomcli.formats.base import FilterFile, FilterProblem, Plan
 from bloomcli.formats.registry import format_named
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import NAME, adding
 from bloomcli.model.file import Column, FilterFacts
 
 if TYPE_CHECKING:
-    from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
-    from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.inspect import FilterDump
-    from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding
+
+
+def delegated(module: str, name: str, of: str = "filters") -> Callable[..., Any]:
+    """An operation that a function of a format's module carries out. It takes an attribute of the file, and then the
+    arguments of the method in `FilterFile`."""
+
+    def operation(self: LocatedFile, *arguments: Any, **options: Any) -> Any:
+        return getattr(self.part(module), name)(getattr(self, of), *arguments, **options)
+
+    return operation
 
 
 class LocatedFile(FilterFile):
@@ -139,9 +141,6 @@ class LocatedFile(FilterFile):
             yield from self.examine_one(check, location)
         yield from check.overlaps(self.filters, columns)
 
-    def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
-        yield from self.part("check").contradictions(self.filters, columns)
-
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of what `examine` reads."""
         yield from self.filters.ranges(columns)
@@ -159,11 +158,6 @@ class LocatedFile(FilterFile):
             yield from facts
             yield from check.sound(filters, location, loaded, facts)
 
-    def deep(
-        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
-    ) -> Iterator[DeepCheck]:
-        yield from self.part("check").deep(self.filters, columns, tick, units, threads)
-
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         return int(self.filters.deep_bytes(columns, units))
 
@@ -172,42 +166,23 @@ class LocatedFile(FilterFile):
             return False
         return bool(self.part("splice").differs_only_in_filters(self.footer, other.footer, columns))
 
-    def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
-        yield from self.describe.column_facts(self.footer, columns)
-
-    def schema_tree(self) -> Iterator[SchemaNode]:
-        yield from self.part("footer").schema_tree(self.footer)
-
-    def footer_tree(self) -> dict[str, Tree] | None:
-        tree: dict[str, Tree] = self.part("footer").footer_tree(self.footer)
-        return tree
-
-    def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        yield from self.part("index_input").row_groups(self.filters, column, fpp, stop)
-
-    def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        yield from self.part("index_input").sources(self.filters, column)
-
-    def extents(self, column: Column) -> Iterator[Extent]:
-        yield from self.part("sampling").extents(self.filters, column)
-
-    def unit_values(
-        self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
-    ) -> Iterator[UnitValues]:
-        yield from self.part("sampling").unit_values(self.filters, columns, unit, rates, least, stop)
+    contradictions = delegated("check", "contradictions")
+    deep = delegated("check", "deep")
+    column_facts = delegated("describe", "column_facts", "footer")
+    pages = delegated("describe", "pages", "footer")
+    index = delegated("describe", "index")
+    schema_tree = delegated("footer", "schema_tree", "footer")
+    footer_tree = delegated("footer", "footer_tree", "footer")
+    row_group_bits = delegated("index_input", "row_groups")
+    bits_sources = delegated("index_input", "sources")
+    extents = delegated("sampling", "extents")
+    unit_values = delegated("sampling", "unit_values")
+    plan_add = delegated("plan", "AddPlan")
+    plan_remove = delegated("plan", "RemovePlan")
 
     def search(self, column: Column) -> ColumnSearch:
         search: ColumnSearch = self.part("search").Search(self, column)
         return search
-
-    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
-        """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
-        plan: Plan = self.part("plan").AddPlan(self.filters, columns, rule, replace=replace, missing=missing)
-        return plan.with_left_out(columns)
-
-    def plan_remove(self, columns: set[int] | None) -> Plan:
-        plan: Plan = self.part("plan").RemovePlan(self.filters, columns)
-        return plan
 
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters. Raises UnsupportedError if the format's filters can't be folded."""

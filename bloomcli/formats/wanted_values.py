@@ -18,12 +18,11 @@ import pyarrow.compute as pc
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import LiteralError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import positions_in
 from bloomcli.formats.arrays import as_int64s, binaries, counting, int64s, numbers_of
 from bloomcli.model.file import Column
-from bloomcli.values.literals import Literal, kind_of, parse
+from bloomcli.values.literals import Literal, kind_of, not_boolean, parse
 
 FEW: Final = 256
 """Up to this number, values are looked up one by one, with the dictionary's answer; more are looked up in batches."""
@@ -40,7 +39,6 @@ _NUMBERS: Final = {
 }
 """Integer types of the same width as a physical type's PLAIN values, or as Arrow's bytes for booleans."""
 _SIGNED: Final = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
-_TRUE: Final = {"true": b"\1", "false": b"\0", "1": b"\1", "0": b"\0"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +211,9 @@ def wanted(
         if literal.unknowable is not None and literal.impossible is None and not boolean:
             nans.append(at)  # of all types but BOOLEAN only NaN is unknowable
             continue
-        every = [_boolean_form(literal, column, path)] if boolean else forms_of(literal)
-        entries += [(literal.order_key, form, at) for form in every]
+        if boolean and not literal.encodings:
+            raise not_boolean(literal, column, path)
+        entries += [(literal.order_key, form, at) for form in forms_of(literal)]
     ordered = all(key is not None for key, *_ in entries)
     entries.sort(key=None if ordered else itemgetter(1, 2))  # equal values stay in the order in which they were given
     number, every_form = _NUMBERS.get(column.physical), [form for _, form, _ in entries]
@@ -298,18 +297,6 @@ def _hex_made_negative(texts: pa.LargeBinaryArray, numbers: pa.Array) -> bool:
         pc.match_substring(texts.filter(pc.less(numbers, 0)), b"x", ignore_case=True)
     ).as_py()
     return bool(has_hex)
-
-
-def _boolean_form(literal: Literal, column: Column, path: str) -> bytes:
-    value = _TRUE.get(literal.text.strip().lower())
-    if value is None:
-        raise LiteralError(
-            f"{literal.text!r} is not a value of column {column.path}, BOOLEAN",
-            text=literal.text,
-            path=path,
-            hint="write it like true",
-        )
-    return value
 
 
 def comparable(values: pa.Array, column: Column) -> pa.Array:

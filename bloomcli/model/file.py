@@ -304,6 +304,12 @@ class Column:
         return self.variant_path or self.path
 
 
+def decimal_bytes(precision: int) -> int:
+    """Return the bytes of the shortest two's complement form of all decimals with `precision` digits; 16 if that is
+    unknown. Source: the Parquet format's LogicalTypes.md, DECIMAL."""
+    return int(10**precision - 1).bit_length() // 8 + 1 if precision else 16
+
+
 class ChunkKey(NamedTuple):
     """The place of a column chunk in its file."""
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.errors import UsageError, near_names
-from bloomcli.model.file import Column
+from bloomcli.model.file import Column, decimal_bytes
 from bloomcli.rules.reader_table import (
     ALP,
     BY_PRECISION,
@@ -103,12 +103,6 @@ def any_size_refusal(who: Reader, file_format: str) -> str | None:
     if file_format in who.probes and who.any_size is None:
         return f"it isn't known whether {who.title} takes such filters"
     return None
-
-
-def decimal_bytes(precision: int) -> int:
-    """Return the bytes of the shortest two's complement form of all decimals with `precision` digits. Source: the
-    Parquet format's LogicalTypes.md, DECIMAL."""
-    return int(10**precision - 1).bit_length() // 8 + 1
 
 
 def reads_double(who: Reader, column: Column) -> bool:

@@ -568,7 +568,7 @@ ROWS: Final = (
         ),
         detection=Detection.WRITER,
         created_by=_ORC_DECIMAL64,
-        columns=_decimal_in_bytes,
+        columns=lambda column: (column.logical or "").startswith("DECIMAL"),
         which="decimals",
     ),
     WriterFault(

@@ -32,10 +32,22 @@ def kind_of(column: Column) -> str:
     return (column.logical or column.physical).partition("(")[0]
 
 
-def as_integer(column: Column, bits: int) -> Column:
-    """The column with Parquet's type of signed integers of so many bits."""
-    physical = "INT64" if bits == 64 else "INT32"
-    return replace(column, physical=physical, logical=f"INTEGER({bits},signed)", bit_width=bits)
+def parquet_column(column: Column, kind: str, bits: int | None = None) -> Column:
+    """The column of another format with the Parquet type that holds the same values.
+
+    `bits`: the width of signed integers, whose `kind` doesn't matter. Other types have the same names as Parquet's
+    physical or logical types; those that Parquet doesn't have are byte arrays.
+    """
+    if bits is not None:
+        physical = "INT64" if bits == 64 else "INT32"
+        return replace(column, physical=physical, logical=f"INTEGER({bits},signed)", bit_width=bits)
+    if kind in {"FLOAT", "DOUBLE", "BOOLEAN"}:
+        return replace(column, physical=kind)
+    if kind == "DATE":
+        return replace(column, physical="INT32", logical="DATE")
+    if kind == "DECIMAL":
+        return replace(column, physical="INT128", logical=f"DECIMAL({column.precision},{column.scale})")
+    return replace(column, physical="BYTE_ARRAY", logical=kind if kind in _NAMED_BYTES else None)
 
 
 WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
@@ -45,6 +57,7 @@ WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOpe
 PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
 JULIAN_EPOCH: Final = 2440588
 """Julian day of 1970-01-01, which INT96 timestamps count from."""
+_NAMED_BYTES: Final = ("STRING", "GEOMETRY", "GEOGRAPHY")
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
 """Logical types whose values are text."""
 _GEOSPATIAL: Final = ("GEOMETRY", "GEOGRAPHY")
@@ -59,6 +72,9 @@ _BASE64: Final = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9+/=])[A-Za-z0-9+/]{
 """Letters of both cases and digits: words in plain language rarely match."""
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _INT: Final = {4: "<i", 8: "<q"}
+_TRUTH: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
+_INTEGERS: Final = ("INT32", "INT64", "INT128")
+"""Little-endian integers. INT128 isn't a type of Parquet: other formats' decimals, and nanoseconds beyond 64 bits."""
 
 
 class Literal(NamedTuple):
@@ -94,7 +110,9 @@ def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
         LiteralError: the text isn't a value of the column's type.
     """
     if column.physical == "BOOLEAN":
-        return Literal(text=text, unknowable="BOOLEAN columns have no meaningful filter")
+        encoding = _TRUTH.get(text.strip().lower())
+        encodings = () if encoding is None else (encoding,)
+        return Literal(text=text, encodings=encodings, unknowable="BOOLEAN columns have no meaningful filter")
     kind = kind_of(column)
     narrow = None if column.wide is None else _NARROW.get((column.wide, kind))
     number = _uuid_bytes(text) if is_binary(column) else None
@@ -121,6 +139,16 @@ def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
     return Literal(text=text, encodings=(encoded,), order_key=decode_bound(encoded, column))
 
 
+def not_boolean(literal: Literal, column: Column, path: str) -> LiteralError:
+    """The error about a literal of a BOOLEAN column without encodings, where the values are needed."""
+    return LiteralError(
+        f"{literal.text!r} is not a value of column {column.path}, BOOLEAN",
+        text=literal.text,
+        path=path,
+        hint="write it like true or false",
+    )
+
+
 def _integer(text: str, column: Column) -> bytes:
     match = _WHOLE.fullmatch(text)
     if match is not None:  # the usual case, which doesn't need `decimal`
@@ -141,8 +169,6 @@ def _integer(text: str, column: Column) -> bytes:
 
 
 def _decimal_text(text: str, column: Column, example: str) -> Decimal:
-    from decimal import Decimal, Inexact, InvalidOperation
-
     try:
         number = WIDE.create_decimal(text.strip())
     except InvalidOperation:
@@ -163,13 +189,14 @@ def _decimal(text: str, column: Column) -> bytes:
         raise _too_far(text, column)
     unscaled = int(scaled)
     fixed = _fixed_width(column)
-    # values of a fixed width can have more digits than the column's type says: pandas wrote such files
-    if not fixed and column.precision and len(str(abs(unscaled))) > column.precision:
+    # values of Parquet's fixed widths can have more digits than the column's type says: pandas wrote such files
+    exact = not fixed or column.physical == "INT128"
+    if exact and column.precision and len(str(abs(unscaled))) > column.precision:
         raise _Impossible(f"{type_name(column)} has {counted(column.precision, 'digit')}, too few for {text}")
     # the shortest two's complement form
     width = fixed or (unscaled.bit_length() if unscaled >= 0 else (-unscaled - 1).bit_length()) // 8 + 1
     try:
-        return unscaled.to_bytes(width, "little" if column.physical in {"INT32", "INT64"} else "big", signed=True)
+        return unscaled.to_bytes(width, "little" if column.physical in _INTEGERS else "big", signed=True)
     except OverflowError:
         raise _Impossible(f"{type_name(column)} in {counted(width, 'byte')} can't hold {text}") from None
 
@@ -434,7 +461,7 @@ def decode_bound(encoded: bytes, column: Column) -> Any:
     width = _fixed_width(column)
     if kind in {"INTERVAL", "INT96", "UNKNOWN", "VARIANT", *_GEOSPATIAL}:
         return None
-    if column.physical in {"INT32", "INT64", "INT128"}:
+    if column.physical in _INTEGERS:
         return int.from_bytes(encoded, "little", signed=column.signed) if len(encoded) == width else None
     if column.physical in {"FLOAT", "DOUBLE"} or kind == "FLOAT16":
         if len(encoded) != width or width not in _FLOATS:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from bloomcli.errors import UsageError
-from bloomcli.model.file import Column
+from bloomcli.model.file import Column, decimal_bytes
 from bloomcli.rules import RULES, Group, When
 from bloomcli.rules.reader_table import (
     BY_PRECISION,
@@ -26,7 +26,6 @@ from bloomcli.rules.reader_table import (
 from bloomcli.rules.readers import (
     READERS,
     any_size_refusal,
-    decimal_bytes,
     decimal_width,
     everyone,
     reader,

@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
-from bloomcli.formats.deep_check import FilterComparison, add_missing, missing_values_message, stray_bits_message
+from bloomcli.formats.deep_check import FilterCheck, filter_finding
 from bloomcli.formats.mosaic import proof, splice, values
 from bloomcli.formats.mosaic.bloom_filter import HINT_REPLACE, Filters, LoadedFilter
 from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.rules import RULES
 from bloomcli.words import are, counted
 
 
-def _finding(
-    filters: Filters,
-    location: FilterLocation,
-    id: str,  # noqa: A002  it is the finding's id
-    message: str,
-    *,
-    severity: Severity | None = None,
-    offset: int | None = None,
-    missing: Sequence[str] = (),
-) -> Finding:
-    """A finding about a filter. `severity`: None for the rule's usual one."""
-    return Finding(
-        id=id,
-        severity=severity or RULES[id].severity,
-        message=message,
-        row_group=location.row_group,
-        column=column_name(filters.footer, location),
-        offset=location.offset if offset is None else offset,
-        hint=HINT_REPLACE,
-        missing=tuple(missing),
+def _about(filters: Filters, location: FilterLocation) -> Callable[..., Finding]:
+    """What makes findings about a filter."""
+    column = column_name(filters.footer, location)
+    return partial(
+        filter_finding, row_group=location.row_group, column=column, offset=location.offset, hint=HINT_REPLACE
     )
 
 
 def unusable(filters: Filters, location: FilterLocation, problem: FilterProblem) -> Iterator[Finding]:
     """Yield the faults of an unusable filter."""
     yield from _duplicate(filters, location)
-    yield _finding(filters, location, problem.id, problem.reason, severity=Severity.ERROR, offset=problem.offset)
+    finding = partial(_about(filters, location), severity=Severity.ERROR)
+    yield finding(problem.id, problem.reason, offset=location.offset if problem.offset is None else problem.offset)
 
 
 def sound(
@@ -58,19 +42,19 @@ def sound(
     if loaded.trailing:
         more = counted(loaded.trailing, "byte")
         message = f"the index counts {more} to the filter that {are(loaded.trailing)} not part of it"
-        yield _finding(filters, location, "filter-trailing-bytes", message)
+        yield _about(filters, location)("filter-trailing-bytes", message)
     group = filters.footer.row_groups[location.row_group]
     count = group.non_null(location.column)
     if loaded.bits.set_bits == 0 and count > 0 and location.column in group.statistics:
         message = f"no bit is set, though the row group has {counted(count, 'value')}: a reader loses all of them"
-        yield _finding(filters, location, "filter-all-zero", message)
+        yield _about(filters, location)("filter-all-zero", message)
 
 
 def _duplicate(filters: Filters, location: FilterLocation) -> Iterator[Finding]:
     """The finding about a filter that isn't the first of its column and row group."""
     if filters.is_duplicate(location):
         message = "a second filter of the same column and row group: readers use the first"
-        yield _finding(filters, location, "filter-duplicate", message)
+        yield _about(filters, location)("filter-duplicate", message)
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
@@ -80,7 +64,7 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
         assert owner is not None  # noqa: S101  one of them is a filter
         if columns is None or owner.column in columns:
             message = f"{second.what} at {second.start} overlaps {first.what} at {first.start} to {first.end}"
-            yield _finding(filters, owner, "filter-overlap", message)
+            yield _about(filters, owner)("filter-overlap", message)
 
 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
@@ -100,7 +84,7 @@ def deep(
     footer = filters.footer
     filters.source.will_read(_ranges(filters, columns, units))
     for chosen, work in groupby(_work(filters, columns, units), key=lambda work: work.columns):
-        with closing(values.ColumnReader(footer, [footer.columns[c] for c in chosen])) as reader:
+        with values.ColumnReader(footer, [footer.columns[c] for c in chosen]) as reader:
             for group, _, loaded_filters, proven in work:
                 batch = reader.decoded(group)
                 yield from _deep_group(filters, batch, loaded_filters)
@@ -154,18 +138,8 @@ def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> li
 def _deep_group(filters: Filters, batch: Any, loaded_filters: list[LoadedFilter]) -> Iterator[DeepCheck]:
     """Compare filters of a row group with its values, an Arrow record batch."""
     for loaded in loaded_filters:
-        finding = partial(_finding, filters, loaded.location)
         column = filters.footer.columns[loaded.location.column]
         hashed = values.hash_column(batch.column(column.name), column)
-        again = FilterComparison(loaded.bits, values.zero_hashes(column))
-        again.insert(hashed.hashes, hashed.count, has_zero=hashed.has_zero)
-        if not again.has_missing_bits():
-            stray = again.stray_bits()
-            wrong = finding("filter-stray-bits", stray_bits_message(stray)) if stray else None
-        else:
-            flags = bytearray(hashed.count)
-            lost = loaded.bits.check_hashes(hashed.hashes, hashed.count, flags)
-            missing: list[str] = []
-            add_missing(missing, flags, hashed.value)
-            wrong = finding("value-missing", missing_values_message(lost, hashed.count), missing=missing)
-        yield DeepCheck(values=hashed.count, finding=wrong)
+        check = FilterCheck(loaded.bits, values.zero_hashes(column))
+        check.take(hashed.hashes, hashed.count, partial(partial, hashed.value), has_zero=hashed.has_zero)
+        yield check.result(_about(filters, loaded.location))

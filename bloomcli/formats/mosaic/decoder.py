@@ -60,10 +60,6 @@ class _Process:
         self._replies = cast("io.FileIO", self._process.stdout)
         self.replies: IO[bytes] = io.BufferedReader(self._replies)
 
-    def kill(self) -> None:
-        """End the process at once, and with it waiting reads. May be called from another thread."""
-        self._process.kill()
-
     def close(self, *, at_once: bool = False) -> int | None:
         """End the process, if it hasn't ended. Returns the number of the signal that ended it before, if any."""
         code = self._process.poll()
@@ -167,7 +163,7 @@ def check(path: str) -> None:
 
 
 class Decoder:
-    """Decodes chosen columns of one file, row group by row group. Only `stop` may be called from another thread."""
+    """Decodes chosen columns of one file, row group by row group, for one thread."""
 
     def __init__(self, path: str, read_at: ReadAt, size: int, columns: Sequence[str]) -> None:
         """Open the file for the package.
@@ -186,7 +182,6 @@ class Decoder:
         """
         self._read_at = read_at
         self._process: _Process | None = POOL.take(path)
-        self._busy = self._stopped = False
         self._request(b"O", json.dumps({"size": size, "columns": list(columns)}).encode())
 
     def row_group(self, ordinal: int) -> Any:
@@ -197,29 +192,16 @@ class Decoder:
         """All columns of the file as a record batch without rows. Raises as the constructor does."""
         return self._request(b"S", b"")
 
-    def stop(self) -> None:
-        """End a request in another thread; that thread's call raises UnreadableError."""
-        process = self._process
-        if process is not None and self._busy:
-            self._stopped = True  # the process must not be reused, whether `close` or `kill` comes first
-            process.kill()
-
     def close(self) -> None:
         """Keep the process for the next file."""
-        process = self._process
-        if process is None:
-            return
-        if self._stopped:
-            self._abandon(process)
-        else:
-            self._process = None
+        process, self._process = self._process, None
+        if process is not None:
             POOL.release(process, reusable=True)
 
     def _request(self, kind: bytes, data: bytes) -> Any:
         process = self._process
         if process is None:
             raise _ended_error(None)
-        self._busy = True
         try:
             send(process.requests, kind, data)
             return self._reply(process)
@@ -230,15 +212,10 @@ class Decoder:
         except _PackageError as error:
             raise CorruptFile(str(error)) from None
         except BaseException:  # the request has no reply
-            self._abandon(process)
+            self._process = None
+            POOL.release(process, reusable=False)
+            process.close(at_once=True)
             raise
-        finally:
-            self._busy = False
-
-    def _abandon(self, process: _Process) -> None:
-        self._process = None
-        POOL.release(process, reusable=False)
-        process.close(at_once=True)
 
     def _reply(self, process: _Process) -> Any:
         while True:

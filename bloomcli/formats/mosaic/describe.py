@@ -111,9 +111,9 @@ def _bucket(bucket: Bucket) -> str:
     )
 
 
-def buckets(footer: Footer, column: int) -> Iterator[PageFacts]:
+def pages(footer: Footer, column: Column) -> Iterator[PageFacts]:
     """Yield the column's bucket in each row group that has it. Several columns share a bucket."""
-    wanted = footer.columns[column].bucket
+    wanted = footer.columns[column.index].bucket
     for group in footer.row_groups:
         for bucket in group.buckets:
             if bucket.id == wanted:
@@ -128,12 +128,12 @@ def buckets(footer: Footer, column: int) -> Iterator[PageFacts]:
                 )
 
 
-def index(footer: Footer, column: int) -> Iterator[IndexEntry]:
+def index(filters: Filters, column: Column) -> Iterator[IndexEntry]:
     """Yield the column's statistics in each row group that has them."""
-    mosaic = footer.columns[column]
+    mosaic = filters.footer.columns[column.index]
     typed = None if mosaic.kind in COMPOUND else literal_column(mosaic)
-    for group in footer.row_groups:
-        stats = group.statistics.get(column)
+    for group in filters.footer.row_groups:
+        stats = group.statistics.get(column.index)
         if stats is not None:
             low, high = statistics.bounds(group, mosaic)
             yield IndexEntry(

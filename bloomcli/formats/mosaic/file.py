@@ -7,17 +7,16 @@ from dataclasses import replace
 from functools import cached_property
 
 from bloomcli import kernels, limits
-from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import WRONG, Bits, Contents, Lookup, ReadBudget, UnitFacts
 from bloomcli.formats.base import FilterBounds, FilterProblem
-from bloomcli.formats.located_file import LocatedFile
-from bloomcli.formats.mosaic import describe, dictionary, schema, statistics, values
+from bloomcli.formats.located_file import LocatedFile, delegated
+from bloomcli.formats.mosaic import describe, dictionary, schema, statistics
 from bloomcli.formats.mosaic.bloom_filter import Filters, unfilterable
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
-from bloomcli.model.file import Column, IndexEntry, PageFacts
+from bloomcli.model.file import Column
 from bloomcli.storage.base import Source
-from bloomcli.values.literals import Literal
+from bloomcli.values.literals import Literal, not_boolean
 
 
 class MosaicFile(LocatedFile):
@@ -54,13 +53,6 @@ class MosaicFile(LocatedFile):
             for c in self.footer.columns
             if c.kind not in COMPOUND
         ]
-
-    def pages(self, column: Column) -> Iterator[PageFacts]:
-        return describe.buckets(self.footer, column.index)
-
-    def index(self, column: Column) -> Iterator[IndexEntry]:
-        """The statistics of each row group."""
-        return describe.index(self.footer, column.index)
 
     def literal_column(self, column: Column) -> Column:
         return schema.literal_column(self.footer.columns[column.index])
@@ -112,19 +104,13 @@ class MosaicFile(LocatedFile):
     def row_group_rows(self) -> Sequence[int]:
         return [group.rows for group in self.footer.row_groups]
 
-    def indexed_column(self, column: Column) -> Column:
-        index_column: Column = self.part("index_input").column_of(self.footer.columns[column.index])
-        return index_column
+    indexed_column = delegated("index_input", "indexed_column", "footer")
 
     def _lookup(self, literal: Literal, column: MosaicColumn) -> Lookup:
-        encodings = values.literal_encodings(literal, column)
+        width = schema.WIDTHS.get(column.family)
+        encodings = tuple(encoded[:width] for encoded in literal.encodings)
         if column.family == "BOOLEAN" and not encodings:
-            raise LiteralError(
-                f"{literal.text!r} is not a value of column {column.name}, BOOLEAN",
-                text=literal.text,
-                path=self.source.path,
-                hint="write it like true or false",
-            )
+            raise not_boolean(literal, schema.column_of(column), self.source.path)
         unknowable = None if encodings else literal.unknowable  # filters of booleans answer
         return Lookup(literal.impossible, unknowable, encodings, tuple(map(kernels.xxh64, encodings)))
 

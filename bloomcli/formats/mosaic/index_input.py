@@ -4,8 +4,6 @@ values."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
-from dataclasses import replace
 from typing import Final
 
 from bloomcli.concurrency.threads import Stop
@@ -15,7 +13,7 @@ from bloomcli.formats.base import BitsSource, FilterProblem, RowGroupBits
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.mosaic import schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters
-from bloomcli.formats.mosaic.footer import RowGroup
+from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.model.file import Column
 
@@ -23,10 +21,9 @@ _SHARED_HASHES: Final = frozenset(("INT32", "INT64", "FLOAT", "DOUBLE", "DATE", 
 """Families whose filters have the same hashes as Parquet's. Small integers are hashed at their own width."""
 
 
-def column_of(mosaic: MosaicColumn) -> Column:
+def indexed_column(footer: Footer, column: Column) -> Column:
     """The column with the Parquet type by which an index hashes values."""
-    typed = schema.literal_column(mosaic)
-    return replace(index_bits.indexed_column(typed), index=mosaic.index)
+    return index_bits.indexed_column(schema.literal_column(footer.columns[column.index]))
 
 
 def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
@@ -43,9 +40,8 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
         Stopped: soon after `stop` is set.
     """
     mosaic = filters.footer.columns[column.index]
-    reader: values.ColumnReader | None = None
     filters.source.will_read(filters.ranges({column.index}))
-    with ExitStack() as stack:
+    with values.ColumnReader(filters.footer, [mosaic]) as reader:
         for group in filters.footer.row_groups:
             stop.check()
             none = RowGroupBits(group.ordinal, group.rows)
@@ -56,7 +52,6 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
             elif (bits := _usable(filters, group, mosaic)) is not None:
                 yield none._replace(bits=bits.folded_to(fpp).bitset)
             else:
-                reader = reader or stack.enter_context(closing(values.ColumnReader(filters.footer, [mosaic])))
                 filters.source.will_read(filters.value_ranges(group, {mosaic.index}))
                 yield _bits_from_values(reader, group, mosaic, fpp, none)
 

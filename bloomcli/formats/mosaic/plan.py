@@ -1,25 +1,22 @@
 """The plans that add filters to a Mosaic file, and that remove or fold them.
 
-While filters are added to one row group, other threads decode the next ones: one for each thread, but fewer if their
-filters and hashes would take more memory than the ceiling, and always at least one. The package decodes all chosen
-columns of a row group at once. To remove or fold filters, no column is read.
+The package decodes all chosen columns of a row group at once, in threads of its own, so that row groups are read one
+after the other. To remove or fold filters, no column is read.
 """
 
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final
 
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import LEAVE_OUT, ChangeResult, Plan, Tick
-from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.mosaic import decoder, dictionary, values
 from bloomcli.formats.mosaic.bloom_filter import HEADER_BOUND, Filters, unfilterable
 from bloomcli.formats.mosaic.describe import column_name
@@ -69,24 +66,17 @@ class Change(Plan):
         for point, group in layout.steps:
             yield from layout.before(point)
             yield from layout.add(point, group, self.changed(group))
-        yield from self.finish(layout, self.estimate, 0)
+        yield from self.finish(layout, self.planned, 0)
 
     def changed(self, group: RowGroup) -> Sequence[NewFilter]:
         """A row group's changed filters, which replace removed ones."""
         del group
         return ()
 
-    def finish(
-        self, layout: Layout, changes: Sequence[FilterChange], decoded: int, remarks: tuple[str, ...] = ()
-    ) -> Pieces:
+    def finish(self, layout: Layout, changes: Sequence[FilterChange], decoded: int) -> Pieces:
         """The last pieces; then sets the result."""
         yield from layout.tail()
-        self._result = ChangeResult(
-            changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify, remarks=remarks
-        )
-
-
-_Filters = list[tuple[NewFilter, FilterChange]]
+        self._result = ChangeResult(changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify)
 
 
 class AddPlan(Change):
@@ -112,9 +102,6 @@ class AddPlan(Change):
             )
         decoder.check(filters.source.path)
         super().__init__(filters, removed)
-        self._stopped = False
-        self._local = threading.local()
-        self._readers: list[values.ColumnReader] = []
         self._replaced = {(p.row_group, p.column): p for p in sorted(removed, key=lambda p: -p.position)}
         places = {(p.row_group, p.column) for p in existing - removed}
         self._todo = {
@@ -123,14 +110,14 @@ class AddPlan(Change):
         self.bytes_to_decode = sum(map(self._bytes_of, self.footer.row_groups))
 
     @cached_property
-    def _estimated(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
+    def planned(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
         """Computed on first use, because it reads the dictionaries."""
         return tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self._todo[g.ordinal])
 
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]
         """Upper bound of the bytes of the new file that aren't copied."""
-        return self.bound([c.bitset_bytes or 0 for c in self._estimated])
+        return self.bound([c.bitset_bytes or 0 for c in self.planned])
 
     def _bytes_of(self, group: RowGroup) -> int:
         return self.filters.bytes_of(group, {c.index for c in self._todo[group.ordinal]})
@@ -169,57 +156,22 @@ class AddPlan(Change):
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The new file, row group by row group: kept bytes, then the row group's filters."""
+        del threads
         self.filters.source.will_read(self.reads())
         layout = Layout(self.footer, self.removed)
         changes: dict[int, list[FilterChange]] = {}
-        jobs = (Job(self._memory(group), partial(self._build, group, tick)) for _, group in layout.steps)
-        try:
-            with BuildQueue(
-                jobs, threads, lambda built: sum(new.bits.nbytes for new, _ in built), max_jobs=threads
-            ) as queue:
-                self._queue = queue
-                try:
-                    for point, group in layout.steps:
-                        queue.start_jobs()
-                        yield from layout.before(point)
-                        built = queue.take()
-                        changes[group.ordinal] = [change for _, change in built]
-                        yield from layout.add(point, group, [new for new, _ in built])
-                        del built
-                finally:
-                    self._stopped = True
-                    for reader in list(self._readers):
-                        reader.stop()
-        finally:
-            for reader in self._readers:
-                reader.close()
+        with values.ColumnReader(self.footer, self.chosen) as reader:
+            for point, group in layout.steps:
+                yield from layout.before(point)
+                todo = self._todo[group.ordinal]
+                hashes = reader.row_group(group) if todo else {}
+                built = [self._build_one(group, column, hashes.pop(column.index)) for column in todo]
+                tick(self._bytes_of(group))
+                changes[group.ordinal] = [change for _, change in built]
+                yield from layout.add(point, group, [new for new, _ in built])
+                del built  # the next ones may be as large
         ordered = [change for ordinal in sorted(changes) for change in changes[ordinal]]
-        yield from self.finish(layout, ordered, self.bytes_to_decode, queue.remarks)
-
-    def _memory(self, group: RowGroup) -> int:
-        """Maximum bytes of memory for a row group's hashes and filters, and for the first fold of the largest
-        filter."""
-        todo = self._todo[group.ordinal]
-        sizes = [self._upper_bound(group, column) for column in todo]
-        return 8 * len(todo) * group.rows + sum(sizes) + max(sizes, default=0) // 2
-
-    def _reader(self) -> values.ColumnReader:
-        """This thread's reader."""
-        reader: values.ColumnReader | None = getattr(self._local, "reader", None)
-        if reader is None:
-            reader = values.ColumnReader(self.footer, self.chosen)
-            self._local.reader = reader
-            self._readers.append(reader)
-        return reader
-
-    def _build(self, group: RowGroup, tick: Tick) -> _Filters:
-        todo = self._todo[group.ordinal]
-        if self._stopped or not todo:
-            return []
-        hashes = self._reader().row_group(group)
-        built = [self._build_one(group, column, hashes.pop(column.index)) for column in todo]
-        tick(self._bytes_of(group))
-        return built
+        yield from self.finish(layout, ordered, self.bytes_to_decode)
 
     def _build_one(
         self, group: RowGroup, column: MosaicColumn, hashed: values.HashedColumn
@@ -274,7 +226,7 @@ class RemovePlan(Change):
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters, set(filters.locations(columns)))
         filters.source.will_read((p.offset, HEADER_BOUND) for p in filters.locations(columns))
-        self._estimated = tuple(
+        self.planned = tuple(
             FilterChange(
                 row_group=location.row_group,
                 column=column_name(filters.footer, location),
@@ -300,7 +252,7 @@ class FoldPlan(Change):
             for location in filters.locations(columns)
         ]
         super().__init__(filters, set(self._folding.sizes))
-        self._estimated = tuple(changes)
+        self.planned = tuple(changes)
         self.new_bytes_bound = self.bound(list(self._folding.sizes.values()))
 
     def changed(self, group: RowGroup) -> Sequence[NewFilter]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
 
 from bloomcli.concurrency.threads import Stop
@@ -47,7 +47,7 @@ def unit_values(
     group = filters.footer.row_groups[unit]
     chosen = [filters.footer.columns[c.index] for c in columns]
     filters.source.will_read(filters.value_ranges(group, {c.index for c in chosen}))
-    with closing(values.ColumnReader(filters.footer, chosen)) as reader:
+    with values.ColumnReader(filters.footer, chosen) as reader:
         decoded = reader.row_group(group)
     for column, mosaic in zip(columns, chosen, strict=True):
         hashed = decoded[mosaic.index]

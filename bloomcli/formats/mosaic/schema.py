@@ -17,7 +17,7 @@ from bloomcli import limits
 from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.spec import TYPES, Cursor
 from bloomcli.model.file import Column
-from bloomcli.values.literals import as_integer
+from bloomcli.values.literals import parquet_column
 from bloomcli.words import are, counted
 
 _TOKEN: Final = 0x80
@@ -259,18 +259,9 @@ def literal_column(mosaic: MosaicColumn) -> Column:
     """The column with the Parquet type that holds the same values, by which `literals` reads and compares them."""
     column = replace(column_of(mosaic), type_name=mosaic.type_name)
     kind = mosaic.family
-    if kind in _BITS:
-        return as_integer(column, _BITS[kind])
-    if kind in {"FLOAT", "DOUBLE", "BOOLEAN"}:
-        return replace(column, physical=kind)
-    if kind == "DATE":
-        return replace(column, physical="INT32", logical="DATE")
     if kind == "TIME":
         return replace(column, physical="INT32", logical="TIME(MILLIS)")
     if kind in {"TIMESTAMP", "TIMESTAMP_LTZ"}:
         utc = kind == "TIMESTAMP_LTZ"
         return replace(column, physical="INT64", logical=f"TIMESTAMP({mosaic.unit})", utc=utc)
-    if kind == "DECIMAL":
-        physical = "INT64" if mosaic.width == 8 else "BYTE_ARRAY"
-        return replace(column, physical=physical, logical=f"DECIMAL({mosaic.precision},{mosaic.scale})")
-    return replace(column, physical="BYTE_ARRAY", logical="STRING" if kind == "STRING" else None)
+    return parquet_column(column, kind, _BITS.get(kind))

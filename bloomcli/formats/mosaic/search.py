@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,7 +16,6 @@ from bloomcli.formats.mosaic import schema, values
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
-from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
     from bloomcli.formats.mosaic.file import MosaicFile
@@ -42,10 +39,7 @@ class Search(ColumnSearch):
     def __init__(self, file: MosaicFile, column: Column) -> None:
         self._footer = file.footer
         self._mosaic = self._footer.columns[column.index]
-        typed = schema.literal_column(self._mosaic)
-        if self._mosaic.kind == "DECIMAL":  # the same form for all precisions
-            typed = replace(typed, physical="BYTE_ARRAY")
-        super().__init__(file, column, typed)
+        super().__init__(file, column, schema.literal_column(self._mosaic))
         if self._mosaic.kind in COMPOUND:
             raise UsageError(
                 f"column {column.path} is a {self._mosaic.kind.lower()}, and has no values to find",
@@ -53,24 +47,14 @@ class Search(ColumnSearch):
                 hint="--column names a column that is neither a list nor a map",
             )
 
-    def forms_of(self, literal: Literal) -> Sequence[bytes]:
-        """A value's bytes in the form of `arrow_forms.forms_of`."""
-        if self._mosaic.kind == "DECIMAL":
-            return [arrays.decimal_form(int.from_bytes(form, "big", signed=True)) for form in literal.encodings]
-        return literal.encodings
-
     def hashes_of(self, forms: pa.Array) -> bytes:
         """The hashes of forms in Mosaic's filters, which hash integers at their own width."""
         narrow = {"INT8": pa.int8(), "INT16": pa.int16()}.get(self._mosaic.family)
         return wanted_values.xxh64_of(forms if narrow is None else forms.cast(narrow))
 
     def bounded_units(self, count: int) -> Iterator[UnitFacts]:
-        """The column's row groups. The bounds of small decimals are INT64s, and are compared like those of others."""
-        small = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None
-        for group in self._footer.row_groups:
-            facts = self._file.unit(group, self._mosaic, count)
-            low, high = (end if end is None or not small else end[::-1] for end in (facts.low, facts.high))
-            yield facts._replace(low=low, high=high)
+        """The column's row groups."""
+        return (self._file.unit(group, self._mosaic, count) for group in self._footer.row_groups)
 
     def matches_in(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates. The column is decoded as a whole."""
@@ -93,7 +77,7 @@ class Search(ColumnSearch):
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as paimon-mosaic reads them."""
-        with closing(values.ColumnReader(self._footer, self._in_order(columns))) as reader:
+        with values.ColumnReader(self._footer, self._in_order(columns)) as reader:
             return reader.no_rows()
 
     def _in_order(self, columns: Sequence[str] | None) -> list[MosaicColumn]:
@@ -111,5 +95,5 @@ class Search(ColumnSearch):
     def _decoded(self, ordinal: int, columns: Sequence[MosaicColumn]) -> pa.RecordBatch:
         group = self._footer.row_groups[ordinal]
         self._file.source.will_read(self._file.filters.value_ranges(group, {c.index for c in columns}))
-        with closing(values.ColumnReader(self._footer, columns)) as reader:
+        with values.ColumnReader(self._footer, columns) as reader:
             return reader.decoded(group)

@@ -6,11 +6,10 @@ import struct
 from collections.abc import Sequence
 
 from bloomcli import kernels
-from bloomcli.formats.deep_check import has_two_forms
 from bloomcli.formats.mosaic.footer import RowGroup
-from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
+from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn, literal_column
 from bloomcli.model.file import Column
-from bloomcli.values.literals import Literal, exclusions
+from bloomcli.values.literals import Literal, decode_bound, exclusions
 
 _NANOS_PER_MILLI = 1_000_000
 
@@ -24,7 +23,8 @@ def bound_hashes(group: RowGroup, column: MosaicColumn) -> list[int]:
     text, width = column.family == "STRING", WIDTHS.get(column.family)
     ends = [bound for bound in (stats.minimum, stats.maximum) if bound is not None]
     forms = ends if text else [bound[::-1] for bound in ends if len(bound) == width]
-    return [kernels.xxh64(form) for form in forms if text or not has_two_forms(form, column.family)]
+    exact = column.family not in {"FLOAT", "DOUBLE"}
+    return [kernels.xxh64(form) for form in forms if exact or decode_bound(form, literal_column(column))]
 
 
 def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
@@ -34,6 +34,9 @@ def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
     kind = column.family
     if kind in {"STRING", "BYTES"}:
         return bound
+    if kind == "DECIMAL":
+        number = int.from_bytes(bound, "big", signed=True)
+        return number.to_bytes(16, "little", signed=True) if number.bit_length() < 128 else None
     if kind in {"INT8", "INT16"}:  # literals are 32 bits wide
         return struct.pack("<i", int.from_bytes(bound, "big", signed=True))
     if column.width == 12:

@@ -25,8 +25,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile, UnreadableError, UnsupportedError
@@ -36,11 +37,9 @@ from bloomcli.formats.mosaic.decoder import Decoder
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import WIDTHS, MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
-from bloomcli.values.literals import Literal
 from bloomcli.words import are, counted
 
 _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
-_BOOLEANS: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,21 +77,16 @@ def zero_hashes(column: MosaicColumn) -> tuple[int, ...]:
     return () if form is None else tuple(kernels.xxh64(struct.pack(form, zero)) for zero in (0.0, -0.0))
 
 
-def literal_encodings(literal: Literal, column: MosaicColumn) -> tuple[bytes, ...]:
-    """The bytes that the draft hashes for a typed value; none if no filter can answer for it."""
-    if column.family == "BOOLEAN":
-        encoding = _BOOLEANS.get(literal.text.strip().lower())
-        return () if encoding is None else (encoding,)
-    width = WIDTHS.get(column.family)
-    return tuple(encoded[:width] for encoded in literal.encodings)
-
-
 class ColumnReader:
-    """Decodes row groups of chosen columns, for one thread. Raises UnsupportedError, UnreadableError."""
+    """Decodes row groups of chosen columns. Opens the file on first use. Raises UnsupportedError, UnreadableError."""
 
     def __init__(self, footer: Footer, columns: Sequence[MosaicColumn]) -> None:
         self._footer = footer
         self._columns = columns
+
+    @cached_property
+    def _decoder(self) -> Decoder:
+        footer = self._footer
         cells = len(footer.row_groups) * footer.schema.buckets
         if cells > mosaic_limits.CELLS_MAX:
             raise UnsupportedError(
@@ -102,17 +96,16 @@ class ColumnReader:
                 hint="write fewer and larger row groups",
             )
         try:
-            self._decoder = Decoder(footer.path, *released_view(footer), [c.name for c in columns])
+            return Decoder(footer.path, *released_view(footer), [c.name for c in self._columns])
         except UnreadableError as error:
             raise self._fault("the file", error, None) from None
 
-    def close(self) -> None:
-        """Release the decoder."""
-        self._decoder.close()
+    def __enter__(self) -> Self:
+        return self
 
-    def stop(self) -> None:
-        """End a call of `row_group` in another thread."""
-        self._decoder.stop()
+    def __exit__(self, *_: object) -> None:
+        if "_decoder" in self.__dict__:
+            self._decoder.close()
 
     def _fault(self, what: str, error: BloomError, group: RowGroup | None) -> BloomError:
         if error.path is not None:  # an error about reading the file, which says more

@@ -1,23 +1,21 @@
 """Values as Arrow arrays, in the forms that `find` compares (`wanted_values.WantedValues.forms`) and an index has:
-integers, floating point unchanged, strings without the blanks that a CHAR ends with, decimals as 16 bytes
-(little-endian, in the column's scale), timestamps as 12 (milliseconds on the writer's wall clock and the nanoseconds
-above them). Samples have values as PLAIN bytes, and reports as text: both are made of these forms.
+the PLAIN bytes of `schema.literal_column`, as integers where Arrow has these; strings without the blanks that a CHAR
+ends with; timestamps on the writer's wall clock. Reports and samples have values as text and bytes made of these.
 """
 
 from __future__ import annotations
 
-import struct
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from functools import cache, lru_cache, partial
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels, limits
-from bloomcli.formats import arrays
 from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.streams import Bits
@@ -27,19 +25,19 @@ from bloomcli.formats.orc.values import (
     INTEGERS,
     REPEATED,
     SHOWN_BYTES,
-    TIMESTAMPS,
     Counted,
     LeafReader,
     Values,
 )
 from bloomcli.formats.wanted_values import without_blanks
 from bloomcli.model.file import Column
-from bloomcli.values.literals import Literal, render
+from bloomcli.values.literals import render
 from bloomcli.words import counted
 
-MOMENT: Final = struct.Struct("<qi")
-"""A timestamp's form."""
+_MOMENT: Final = np.dtype([("millis", "<i8"), ("nanos", "<i4")])
+"""A timestamp as `kernels.orc_moments` writes it: milliseconds, and the nanoseconds above them."""
 _NANOS_PER_MILLI: Final = 1_000_000
+_LOW: Final = (1 << 32) - 1
 _HASH_BYTES: Final = 8
 _FLOATS: Final = {"FLOAT": pa.float32(), "DOUBLE": pa.float64()}
 _KEPT_BYTES: Final = 1 << 16
@@ -84,6 +82,11 @@ class Numbered(Counted):
             clipped = [min(max(bound - start, 0), count) for bound in starts[first : last + 1]]
             yield type(self)(self.numbers[first:last].take(_parents(pa.array(clipped, pa.int64()), count)))
 
+    def of_member(self, tags: memoryview, member: int) -> Self:
+        """The rows whose union has its value in a member."""
+        chosen = pc.equal(_array(pa.uint8(), tags, len(self)), pa.scalar(member, pa.uint8()))
+        return type(self)(self.numbers.filter(chosen))
+
     def part(self, first: int, count: int) -> Self:
         """Some of them."""
         return type(self)(self.numbers[first : first + count])
@@ -121,12 +124,12 @@ def forms_of(values: Values, leaf: LeafReader) -> pa.Array:
     if orc.kind in FLOATS:
         return _array(_FLOATS[orc.kind], values.data, count)
     if values.nanos is not None and leaf.zone is not None:
-        out = bytearray(count * MOMENT.size)
+        out = bytearray(count * _MOMENT.itemsize)
         try:
             kernels.orc_moments(values.data, values.nanos, count, leaf.zone, out)
         except kernels.RunError as error:
             raise leaf.fault(str(error), "SECONDARY") from None
-        return _array(pa.binary(MOMENT.size), out, count).cast(pa.large_binary())
+        return _array(pa.binary(16), _nanos(np.frombuffer(out, _MOMENT)), count).cast(pa.large_binary())
     if orc.kind == "DECIMAL":
         return _array(pa.binary(DECIMAL_BYTES), values.data, count).cast(pa.large_binary())
     if values.cut:
@@ -151,30 +154,11 @@ def trimmed(forms: pa.Array, orc: OrcType) -> pa.Array:
     return without_blanks(forms) if orc.kind == "CHAR" else forms
 
 
-def forms_of_literal(literal: Literal, orc: OrcType) -> Sequence[bytes]:
-    """A value's bytes in the form that `forms_of` returns."""
-    if orc.kind in TIMESTAMPS:
-        return [_moment(int.from_bytes(form, "little", signed=True)) for form in literal.encodings]
-    if orc.kind == "DECIMAL":
-        numbers = [int.from_bytes(form, "big", signed=True) for form in literal.encodings]
-        return [arrays.decimal_form(number) for number in numbers]
-    if orc.kind == "CHAR":
-        return [form.rstrip(b" ") for form in literal.encodings]
-    return literal.encodings
-
-
-def forms_of_arrow(array: pa.Array, orc: OrcType) -> pa.Array:
-    """The forms of values that pyarrow has decoded."""
-    if orc.kind in TIMESTAMPS:
-        nanos = array.cast(pa.timestamp("ns")).view(pa.int64()).to_pylist()
-        return pa.array(list(map(_moment, nanos)), pa.large_binary())
-    return trimmed(arrays.forms_of(array), orc)
-
-
-def _moment(nanos: int) -> bytes:
-    """A timestamp's bytes as `kernels.orc_moments` writes them."""
-    millis, rest = divmod(nanos, _NANOS_PER_MILLI)
-    return (millis & (1 << 64) - 1).to_bytes(8, "little") + rest.to_bytes(MOMENT.size - 8, "little")
+def _nanos(moments: Any) -> Any:
+    """Moments as nanoseconds of 128 bits, computed in units of 32 so that no product overflows."""
+    low = (moments["millis"] & _LOW) * _NANOS_PER_MILLI + moments["nanos"]
+    high = (moments["millis"] >> 32) * _NANOS_PER_MILLI + (low >> 32)
+    return np.column_stack((high << 32 | low & _LOW, high >> 32)).tobytes()
 
 
 def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
@@ -191,19 +175,7 @@ def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
         else:
             kernels.orc_hash_long(data, width, forms.offset, count, out)
         return bytes(out)
-    return array("Q", (hashes.encoded_hash(_plain(form, orc), orc, typed) for form in forms.to_pylist())).tobytes()
-
-
-def _plain(form: bytes, orc: OrcType) -> bytes:
-    """The PLAIN bytes of a form in the literal's column."""
-    if orc.kind in TIMESTAMPS:
-        millis, rest = MOMENT.unpack(form)
-        nanos: int = millis * _NANOS_PER_MILLI + rest
-        return nanos.to_bytes(16, "little", signed=True)
-    if orc.kind == "DECIMAL":
-        number = int.from_bytes(form, "little", signed=True)
-        return number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
-    return form
+    return array("Q", (hashes.encoded_hash(form, orc, typed) for form in forms.to_pylist())).tobytes()
 
 
 class PlainValues:
@@ -235,7 +207,7 @@ class PlainValues:
             return bytes(self._values.data), memoryview(self._values.lengths or b"").cast("q")[0]
         forms = self._forms()
         if pa.types.is_large_binary(forms.type):
-            value = _plain(forms[at].as_py(), self._orc)
+            value = forms[at].as_py()
         else:
             width = forms.type.bit_width // 8
             value = bytes(memoryview(forms.buffers()[1])[at * width : (at + 1) * width])

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
-from itertools import compress
 from typing import Final, NamedTuple
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.base import HINT_REPLACE, DeepCheck, FilterProblem, Tick
-from bloomcli.formats.deep_check import (
-    NEGATIVE_ZERO,
-    FilterComparison,
-    add_missing,
-    missing_bound_message,
-    missing_values_message,
-    stray_bits_message,
-)
+from bloomcli.formats.base import DeepCheck, FilterProblem, MeasuredColumn, Tick
+from bloomcli.formats.deep_check import FilterCheck, filter_finding, missing_bound_message, stray_bits_message
 from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.orc import hashes, proof, spec, statistics
 from bloomcli.formats.orc import limits as orc_limits
@@ -34,63 +26,15 @@ from bloomcli.formats.orc.bloom_filter import (
     holds_lengths,
 )
 from bloomcli.formats.orc.footer import StripeFooter
-from bloomcli.formats.orc.hashes import ColumnHasher, HashBatch
-from bloomcli.formats.orc.measured import Measured
+from bloomcli.formats.orc.hashes import ColumnHasher
 from bloomcli.formats.orc.measured import memory as measured_memory
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import FLOATS, Counted, ValueReader, Values, why_zone_unknown
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.rules import RULES
 from bloomcli.values.literals import render
 from bloomcli.words import are, counted
 
-Texts = Callable[[Values], Callable[[int], str]]
-"""Returns, for values, the function that returns a value's text."""
-
-
-class _FilterCheck:
-    """Compares one filter with the values of its row group.
-
-    Attributes:
-        count: the values.
-        lost: values that no reader finds: neither their own hashes nor those of other readers are in the filter.
-        missing: the texts of the first lost values.
-        comparison: the filter, and one of the values that it holds.
-    """
-
-    def __init__(self, bits: KirschMitzenmacherFilter, zeros: Sequence[int], texts: Callable[[], Texts]) -> None:
-        self._bits, self._texts = bits, texts
-        self.comparison = FilterComparison(bits, zeros)
-        self.count = self.lost = 0
-        self.missing: list[str] = []
-
-    def take(self, batch: HashBatch) -> None:
-        """Check the next values."""
-        self.count += batch.count
-        # comparing the bits is faster than looking each value up, unless the filter is large for the values
-        together = not batch.other_hashes and len(self._bits.bitset) <= _COMPARED_BYTES * batch.count
-        if together:
-            self.comparison.insert(batch.hashes, batch.count, has_zero=batch.has_zero)
-            if not self.comparison.has_missing_bits():
-                return
-        flags = bytearray(batch.count)
-        self._bits.check_hashes(batch.hashes, batch.count, flags)
-        if not together:
-            present_hashes = array("Q", compress(memoryview(batch.hashes).cast("Q"), flags))
-            self.comparison.insert(bytearray(present_hashes.tobytes()), len(present_hashes), has_zero=batch.has_zero)
-            self.comparison.allow(batch.other_hashes)
-            held = bytearray(len(batch.other_hashes) // 8)
-            self._bits.check_hashes(batch.other_hashes, len(held), held)
-            for owner in compress(memoryview(batch.owners).cast("q"), held):
-                flags[owner] = 1
-        if lost := flags.count(0):
-            self.lost += lost
-            add_missing(self.missing, flags, self._texts()(batch.values))
-
-
-_COMPARED_BYTES: Final = 8
-"""Bytes of a filter for each value that is looked up, up to which comparing the filter's bits is faster."""
 _COPIES: Final = 3
 """The number of copies of a filter stream's bytes in memory: the stream, its filters, and the rebuilt filters."""
 _ALL_LOST: Final = "a reader loses all of them"
@@ -98,35 +42,16 @@ _NOT_LOOKED_UP: Final = "ORC C++ omits them for batches without nulls, and no re
 """The reason about lengths of lists and maps, and tags of unions."""
 
 
-def _finding(
-    filters: Filters,
-    location: Location,
-    id: str,  # noqa: A002  it is the finding's id
-    message: str,
-    *,
-    severity: Severity | None = None,
-    row_group: int | None = None,
-    hint: str | None = HINT_REPLACE,
-    missing: Sequence[str] = (),
-) -> Finding:
-    """A finding about filters. `severity`: None for the rule's usual one."""
+def _about(filters: Filters, location: Location) -> Callable[..., Finding]:
+    """What makes findings about filters."""
     types, stream = filters.footer.types, location.stream
-    return Finding(
-        id=id,
-        severity=severity or RULES[id].severity,
-        message=message,
-        stripe=location.streams.stripe.ordinal,
-        row_group=row_group,
-        column=types[stream.column].label if stream.column < len(types) else f"column {stream.column}",
-        offset=stream.offset,
-        hint=hint,
-        missing=tuple(missing),
-    )
+    column = types[stream.column].label if stream.column < len(types) else f"column {stream.column}"
+    return partial(filter_finding, stripe=location.streams.stripe.ordinal, column=column, offset=stream.offset)
 
 
 def unusable(filters: Filters, location: Location, problem: FilterProblem) -> Iterator[Finding]:
     """The finding about filters that can't be used."""
-    yield _finding(filters, location, problem.id, problem.reason, severity=Severity.ERROR, hint=problem.hint)
+    yield _about(filters, location)(problem.id, problem.reason, severity=Severity.ERROR, hint=problem.hint)
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
@@ -140,7 +65,7 @@ def sound(
 ) -> Iterator[Finding]:
     """Yield the faults of readable filters: their trust, encoding, row index and bits."""
     del facts
-    orc, finding = filters.footer.types[loaded.stream.column], partial(_finding, filters, location)
+    orc, finding = filters.footer.types[loaded.stream.column], _about(filters, location)
     if loaded.untrusted is not None and not holds_lengths(filters.footer, orc):  # no reader uses those of lengths
         message = f"readers must not use these filters, and those that do lose rows: {loaded.untrusted}"
         yield finding("filter-untrusted", message)
@@ -163,7 +88,7 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
     typed = literal_column(orc)
     index = filters.statistics(location.streams, orc.id)
     for group, (bits, stats) in enumerate(zip(loaded.filters, index, strict=False)):  # no filters without a stride
-        finding = partial(_finding, filters, location, row_group=group)
+        finding = partial(_about(filters, location), row_group=group)
         count = stats.number_of_values if stats is not None else 0
         if bits.set_bits == 0 and count > 0:
             message = f"no bit is set, though the row group has {counted(count, 'value')}:"
@@ -197,7 +122,7 @@ def deep(
     check = _Check(filters, columns, filters.proven(columns), stop)
     stripes = (s for s in footer.stripes if units is None or s.ordinal in units)
     jobs = (job for s in stripes for job in check.jobs(footer.stripe_footer(s)))
-    measured: dict[int, list[Measured]] = {}
+    measured: dict[int, list[MeasuredColumn]] = {}
     misplaced: set[Finding] = set()
     for checked in in_order(jobs, threads, stop):
         for each in checked.checks:
@@ -210,7 +135,7 @@ def deep(
         tick(checked.read)
     for column, parts in measured.items():
         for part in parts:
-            yield DeepCheck(measured=part.of_column(footer.types[column]))
+            yield DeepCheck(measured=part)
         if len(parts) == sum(s.rows > 0 for s in footer.stripes):
             for finding in proof.of_file(footer, footer.types[column], parts):
                 yield DeepCheck(finding=finding)
@@ -242,7 +167,7 @@ class _Checked(NamedTuple):
     checks: Sequence[DeepCheck]
     read: int
     """Compressed bytes of its values."""
-    measured: Measured | None
+    measured: MeasuredColumn | None
     """What its statistics should say; None if its values weren't read."""
 
 
@@ -310,7 +235,7 @@ def _usable(
             usable.append(loaded)
         elif orc.kind != "BOOLEAN":  # no reader uses the filters of booleans
             message = f"the values of the column are not looked up: {why}"
-            checks.append(DeepCheck(finding=_finding(filters, location, "filter-not-checked", message, hint=None)))
+            checks.append(DeepCheck(finding=_about(filters, location)("filter-not-checked", message, hint=None)))
     return checks, usable
 
 
@@ -329,12 +254,12 @@ def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
     for group, bits in enumerate(loaded.filters):
         if bits.set_bits:
             message = stray_bits_message(bits.set_bits)
-            yield DeepCheck(finding=_finding(filters, location, "filter-stray-bits", message, row_group=group))
+            yield DeepCheck(finding=_about(filters, location)("filter-stray-bits", message, row_group=group))
 
 
 def _row_groups(
     check: _Check, streams: StripeFooter, usable: Sequence[LoadedStream], orc: OrcType, *, proven: bool
-) -> tuple[list[DeepCheck], Measured | None]:
+) -> tuple[list[DeepCheck], MeasuredColumn | None]:
     """Read a column of a stripe once, and compare it with its filters, and with its statistics if they are
     `proven`."""
     filters, footer = check.filters, check.filters.footer
@@ -349,18 +274,28 @@ def _row_groups(
         deque(column.entries() or (), maxlen=0)
 
     @cache
-    def texts() -> Texts:
+    def texts() -> Callable[[Values], Callable[[int], str]]:
         from bloomcli.formats.orc.arrow_forms import texts_of
 
         return texts_of(reader.leaf)
 
+    def texts_in(values: Values) -> Callable[[int], str]:
+        return texts()(values)
+
     for group, rows in enumerate(footer.units(streams.stripe)):
         if column is not None:
             checks += (DeepCheck(finding=finding) for finding in column.begin(group))
-        compared = [_FilterCheck(loaded.filters[group], zeros, texts) for loaded in usable]
+        compared = [FilterCheck(loaded.filters[group], zeros) for loaded in usable]
         for batch in hasher.take(rows) if hasher is not None else ():
             for filter_check in compared:
-                filter_check.take(batch)
+                filter_check.take(
+                    batch.hashes,
+                    batch.count,
+                    partial(texts_in, batch.values),
+                    has_zero=batch.has_zero,
+                    others=batch.other_hashes,
+                    owners=batch.owners,
+                )
             if column is not None:
                 column.take(batch.values)
         for values, _ in reader.take(rows) if hasher is None else ():
@@ -376,20 +311,13 @@ def _row_groups(
     return checks, column.measured
 
 
-def _result(filters: Filters, orc: OrcType, location: Location, group: int, check: _FilterCheck) -> DeepCheck:
+def _result(
+    filters: Filters, orc: OrcType, location: Location, group: int, check: FilterCheck[KirschMitzenmacherFilter]
+) -> DeepCheck:
     """The result of comparing a filter with the values of its row group."""
-    finding = partial(_finding, filters, location, row_group=group)
-    if check.lost and holds_lengths(filters.footer, orc):
-        message = f"{check.lost} of {counted(check.count, 'length')} {are(check.lost)} not in their filter"
-        message = f"{message}: {_NOT_LOOKED_UP}"
-        missed = finding("value-missing", message, severity=Severity.NOTE, missing=check.missing)
-    elif check.lost:
-        missed = finding("value-missing", missing_values_message(check.lost, check.count), missing=check.missing)
-    else:
-        stray, zero = check.comparison.stray_bits(), check.comparison.negative_zero
-        return DeepCheck(
-            values=check.count,
-            finding=finding("filter-stray-bits", stray_bits_message(stray)) if stray else None,
-            negative_zero=finding("reader-negative-zero", NEGATIVE_ZERO) if zero else None,
-        )
-    return DeepCheck(values=check.count, finding=missed)
+    result = check.result(partial(_about(filters, location), row_group=group))
+    if result.finding is None or not check.lost or not holds_lengths(filters.footer, orc):
+        return result
+    message = f"{check.lost} of {counted(check.count, 'length')} {are(check.lost)} not in their filter"
+    message = f"{message}: {_NOT_LOOKED_UP}"
+    return result._replace(finding=replace(result.finding, severity=Severity.NOTE, message=message))

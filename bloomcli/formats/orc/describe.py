@@ -22,7 +22,7 @@ from bloomcli.formats.orc.row_index import RowIndex
 from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
 from bloomcli.formats.orc.statistics import missing_bounds
 from bloomcli.formats.orc.values import STRINGS, TEXTS, TIMESTAMPS
-from bloomcli.model.file import FilterFacts, IndexEntry, MergedFilter, PageFacts
+from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.model.inspect import FilterSummary
 from bloomcli.rules.writer_table import Part
 from bloomcli.values.literals import bound_text
@@ -124,10 +124,10 @@ def _same(values: Sequence[T]) -> T | None:
     return values[0] if values and all(v == values[0] for v in values) else None
 
 
-def merged_filters(filters: Filters, column: int) -> Iterator[MergedFilter]:
+def merged_filters(filters: Filters, column: Column) -> Iterator[MergedFilter]:
     """Yield each stripe's filters merged, as orc-core's FileDump does with --rowindex."""
-    filters.source.will_read(filters.ranges({column}))
-    for location in filters.locations({column}):
+    filters.source.will_read(filters.ranges({column.index}))
+    for location in filters.locations({column.index}):
         try:
             loaded = filters.load(location)
         except FilterProblem as error:
@@ -165,7 +165,7 @@ def _merged(location: Location, loaded: LoadedStream) -> MergedFilter:
     )
 
 
-def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
+def pages(footer: Footer, column: Column) -> Iterator[PageFacts]:
     """Yield the column's streams, stripe by stripe; a row with a problem for a stripe that can't be read."""
     footer.will_read_stripes()
     for stripe in footer.stripes:
@@ -174,8 +174,8 @@ def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
         except BloomError as error:
             yield PageFacts(row_group=0, stripe=stripe.ordinal, kind="?", offset=stripe.offset, problem=error.reason)
             continue
-        encoding = stripe_footer.encoding(column)
-        for stream in stripe_footer.of_column(column):
+        encoding = stripe_footer.encoding(column.index)
+        for stream in stripe_footer.of_column(column.index):
             yield PageFacts(
                 row_group=0,
                 stripe=stripe.ordinal,
@@ -183,19 +183,19 @@ def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
                 offset=stream.offset,
                 compressed_bytes=stream.length,
                 encoding=None if encoding is None else encoding.name,
-                problem=ENCRYPTED if column in footer.encrypted_columns else None,
+                problem=ENCRYPTED if column.index in footer.encrypted_columns else None,
             )
 
 
-def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
+def index(filters: Filters, column: Column) -> Iterator[IndexEntry]:
     """Yield the entries of the column's row index, stripe by stripe.
 
     Bounds that the row group's filter contradicts aren't shown.
     """
     footer = filters.footer
-    orc = footer.types[column]
+    orc = footer.types[column.index]
     listed = 0
-    filters.source.will_read(_index_ranges(filters, column))
+    filters.source.will_read(_index_ranges(filters, column.index))
     for stripe in footer.stripes:
         try:
             for entry in _index_entries(filters, stripe, orc):

@@ -11,13 +11,13 @@ from bloomcli import limits
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, ReadBudget, UnitFacts
 from bloomcli.formats.base import FilterBounds, FooterEntry
-from bloomcli.formats.located_file import LocatedFile
+from bloomcli.formats.located_file import LocatedFile, delegated
 from bloomcli.formats.orc import describe, dictionary, hashes, statistics
 from bloomcli.formats.orc.bloom_filter import PROBED, Filters, LoadedStream, Location, kinds_of_option
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.schema import COMPOUND, column_of, literal_column
 from bloomcli.formats.orc.table_columns import types_of_table
-from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
+from bloomcli.model.file import Column, FilterFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
 
@@ -69,14 +69,8 @@ class OrcFile(LocatedFile):
         """The user metadata. Raises CorruptFile."""
         return {name: FooterEntry(value, self.footer.footer_at) for name, value in self.footer.user_metadata()}
 
-    def pages(self, column: Column) -> Iterator[PageFacts]:
-        return describe.streams(self.footer, column.index)
-
-    def index(self, column: Column) -> Iterator[IndexEntry]:
-        return describe.index(self.filters, column.index)
-
-    def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
-        return describe.merged_filters(self.filters, column.index)
+    merged_filters = delegated("describe", "merged_filters")
+    indexed_column = delegated("index_input", "indexed_column", "footer")
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """Sum up the statistics and the stripes' footers by column."""
@@ -155,10 +149,6 @@ class OrcFile(LocatedFile):
     def unchangeable(self) -> UnsupportedError | None:
         """The error about an unknown version of the format, if the file has one."""
         return self.footer.version_error
-
-    def indexed_column(self, column: Column) -> Column:
-        index_column: Column = self.part("index_input").column_of(self.footer.types[column.index])
-        return index_column
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the row indexes that they are compared with."""

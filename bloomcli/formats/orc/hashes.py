@@ -28,7 +28,7 @@ TreeReaderFactory.TimestampTreeReader.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,7 +38,6 @@ from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.values import (
-    DECIMAL_BYTES,
     FLOATS,
     INTEGERS,
     REPEATED,
@@ -79,8 +78,7 @@ def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
         millis = int.from_bytes(encoded, "little", signed=True) // _NANOS_PER_MILLI
         kernels.orc_hash_long((millis & _LONG).to_bytes(8, "little"), 8, 0, 1, out)
     elif orc.kind == "DECIMAL":
-        unscaled = int.from_bytes(encoded, "big", signed=True)
-        kernels.orc_hash_decimals(unscaled.to_bytes(DECIMAL_BYTES, "little", signed=True), 1, typed.scale, out)
+        kernels.orc_hash_decimals(encoded, 1, typed.scale, out)
     elif orc.kind == "CHAR":
         text = encoded.decode("utf-8", "surrogateescape").rstrip(" ")  # no meaning: readers cut, then pad
         padded = text.ljust(orc.maximum_length)
@@ -92,17 +90,15 @@ def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
     return int.from_bytes(out, "little")
 
 
-def is_hashed_otherwise(millis: int, nanos: int) -> bool:
-    """Whether ORC C++ may hash a timestamp as another one: before 1970, with a part of a millisecond, as a
-    millisecond later; in the first second of 1970, as a second earlier, because ORC stores both alike."""
-    return bool(millis < 0 and nanos) or 0 < millis < 1000
-
-
-def why_hashed_otherwise(encoded: Sequence[bytes], orc: OrcType) -> str | None:
-    """Why filters don't answer for a value of these PLAIN bytes; None if all writers hash it alike."""
-    moments = (int.from_bytes(form, "little", signed=True) for form in encoded if orc.kind in TIMESTAMPS)
-    unlike = any(is_hashed_otherwise(*divmod(moment, _NANOS_PER_MILLI)) for moment in moments)
-    return "writers hash such timestamps about 1970 differently" if unlike else None
+def why_hashed_otherwise(encoded: Iterable[bytes], orc: OrcType) -> str | None:
+    """Why filters don't answer for values of these PLAIN bytes; None if all writers hash them alike. ORC C++ may hash
+    a timestamp before 1970, with a part of a millisecond, as a millisecond later; one in the first second of 1970 as
+    a second earlier, because ORC stores both alike."""
+    for form in encoded if orc.kind in TIMESTAMPS else ():
+        millis, nanos = divmod(int.from_bytes(form, "little", signed=True), _NANOS_PER_MILLI)
+        if (millis < 0 and nanos) or 0 < millis < 1000:
+            return "writers hash such timestamps about 1970 differently"
+    return None
 
 
 def _hashes_of(values: Values, orc: OrcType) -> bytearray:

@@ -10,32 +10,26 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-import pyarrow as pa
-
 from bloomcli.concurrency.threads import Stop
-from bloomcli.formats import index_bits, wanted_values
+from bloomcli.formats import index_bits
 from bloomcli.formats.base import BitsSource, RowGroupBits
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.orc.arrow_forms import forms_of
 from bloomcli.formats.orc.bloom_filter import Filters
-from bloomcli.formats.orc.footer import Stream, StripeFooter
+from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
-from bloomcli.formats.orc.values import DIRECT, REPEATED, TEXTS, TIMESTAMPS, Counted, ValueReader, Values
+from bloomcli.formats.orc.values import DIRECT, REPEATED, TEXTS, Counted, ValueReader, Values
 from bloomcli.model.file import Column
 
 _LONGEST: Final = 64 << 20
 """Maximum bytes of a string that is read. A stripe with a longer string may have any value."""
 _VALUES: Final = ("PRESENT", "DATA", "LENGTH", "SECONDARY", "DICTIONARY_DATA")
 _ABOVE: Final = ("PRESENT", "LENGTH")
-_MOMENT: Final = np.dtype([("millis", "<i8"), ("nanos", "<i4")])
-"""A timestamp as in `arrow_forms`: milliseconds, and the nanoseconds above them."""
-_NANOS: Final = 1_000_000
-_LOW: Final = (1 << 32) - 1
 
 
-def column_of(orc: OrcType) -> Column:
+def indexed_column(footer: Footer, column: Column) -> Column:
     """The column with the Parquet type whose hashes an index has. A CHAR's blanks at the end aren't hashed."""
+    orc = footer.types[column.index]
     typed = literal_column(orc)
     return replace(typed, logical="CHAR") if orc.kind == "CHAR" else index_bits.indexed_column(typed)
 
@@ -94,7 +88,7 @@ def _stripe(
         stop.check()
         if values.cut:  # a string is longer than what is read
             return none._replace(possible=True)
-        maker.add(_hashes(forms_of(values, reader.leaf), orc, typed))
+        maker.add(index_bits.hashes_of(forms_of(values, reader.leaf), typed))
     if not maker.count:
         return none
     return none._replace(bits=maker.bits(), decoded=sum(s.length for s in _streams(filters, streams, orc)))
@@ -123,16 +117,3 @@ def _streams(filters: Filters, streams: StripeFooter, orc: OrcType) -> list[Stre
         named += [(kind, orc.id) for kind in _VALUES]
     candidates = (streams.find(kind, column) for kind, column in named)
     return [stream for stream in candidates if stream is not None]
-
-
-def _hashes(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
-    if orc.kind not in TIMESTAMPS:
-        return index_bits.hashes_of(forms, typed)
-    if not len(forms):
-        return b""
-    moments = np.frombuffer(forms.buffers()[2], _MOMENT, len(forms), forms.offset * _MOMENT.itemsize)
-    millis = moments["millis"]
-    low = (millis & _LOW) * _NANOS + moments["nanos"]  # of 128 bits in units of 32, so that no product overflows
-    high = (millis >> 32) * _NANOS + (low >> 32)
-    wide = np.column_stack((high << 32 | low & _LOW, high >> 32))
-    return wanted_values.xxh64_of(pa.Array.from_buffers(pa.binary(16), len(forms), [None, pa.py_buffer(wide)]))

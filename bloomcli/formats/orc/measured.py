@@ -17,7 +17,6 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
@@ -33,7 +32,6 @@ from bloomcli.formats.orc.values import BINARIES, DECIMAL_BYTES, FLOATS, REPEATE
 from bloomcli.model.table_statistics import Key
 from bloomcli.values import calendar
 from bloomcli.values.literals import WIDE
-from bloomcli.values.wkb import Shapes
 
 Extremes = tuple[Any, Any]
 """The least and the greatest value, None if none is compared."""
@@ -44,45 +42,7 @@ _ENTRIES_KEPT: Final = 64
 """Row groups of one stripe often have the same extremes."""
 
 
-@dataclass(slots=True)
-class Measured:
-    """The counts and the extremes of some rows' values."""
-
-    values: int = 0
-    nulls: int = 0
-    nans: int = 0
-    low: Any = None
-    high: Any = None
-    complete: bool = True
-    """Whether all values were compared."""
-    shapes: Shapes | None = None
-    """The measures of geometries, if they are wanted."""
-
-    def add(self, other: Measured) -> None:
-        """Add other rows."""
-        self.values += other.values
-        self.nulls += other.nulls
-        self.nans += other.nans
-        self.complete = self.complete and other.complete
-        if other.shapes is not None:
-            self.shapes = other.shapes if self.shapes is None else self.shapes.joined(other.shapes)
-        self.extend(other.low, other.high)
-
-    def of_column(self, orc: OrcType) -> MeasuredColumn:
-        """The measures that all formats have."""
-        low, high = (None if end is None else key_of(end, orc) for end in (self.low, self.high))
-        values = self.values + self.nulls
-        return MeasuredColumn(orc.id, values, self.nulls, self.nans, low, high, compared=self.complete)
-
-    def extend(self, low: Any, high: Any) -> None:
-        """Include other extremes."""
-        if low is not None and (self.low is None or low < self.low):
-            self.low = low
-        if high is not None and (self.high is None or high > self.high):
-            self.high = high
-
-
-def key_of(value: Any, orc: OrcType) -> Key:
+def _key_of(value: Any, orc: OrcType) -> Key:
     """A compared value as a `Key`."""
     if orc.kind == "DECIMAL":
         return Decimal(value).scaleb(-orc.scale, context=WIDE)
@@ -173,31 +133,41 @@ class Measuring:
         self.entries = None if leaf.entries is None else Entries(leaf)
         self._leaf = leaf
         self._extremes = self._comparison()
-        self._measured = self._nothing()
         self.differ = False
         """Whether timestamps weren't compared that may be extremes, because readers read them differently."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._values = self._nans = 0
+        self._low: Any = None
+        self._high: Any = None
+        self._compared = True
+        self._shapes = None if self._claims is None else self._claims.shapes()
 
     def take(self, values: Values) -> None:
         """Measure the next values."""
-        self._measured.values += values.count
+        self._values += values.count
         if not values.count:
             return
         if self.entries is not None and not self.entries.fits:
-            self._measured.complete = False
-        elif self._measured.shapes is not None:
+            self._compared = False
+        elif self._shapes is not None:
             ends = list(accumulate(memoryview(values.lengths or b"").cast("q")[: values.count], initial=0))
             for start, end in pairwise(ends):
-                self._measured.shapes.add(b"" if values.cut else bytes(values.data[start:end]))
+                self._shapes.add(b"" if values.cut else bytes(values.data[start:end]))
         elif self._extremes is not None:
-            self._measured.extend(*self._extremes(values))
+            low, high = self._extremes(values)
+            if low is not None and (self._low is None or low < self._low):
+                self._low = low
+            if high is not None and (self._high is None or high > self._high):
+                self._high = high
 
-    def _nothing(self) -> Measured:
-        return Measured(shapes=None if self._claims is None else self._claims.shapes())
-
-    def finish(self, rows: int) -> Measured:
+    def finish(self, rows: int) -> MeasuredColumn:
         """The result for the values since the last call. `rows`: their number, with nulls."""
-        measured, self._measured = self._measured, self._nothing()
-        measured.nulls = rows - measured.values
+        orc, nulls = self._leaf.orc, rows - self._values
+        low, high = (None if end is None else _key_of(end, orc) for end in (self._low, self._high))
+        measured = MeasuredColumn(orc.id, rows, nulls, self._nans, low, high, self._compared, self._shapes)
+        self._begin()
         return measured
 
     def _comparison(self) -> Callable[[Values], Extremes] | None:
@@ -224,7 +194,7 @@ class Measuring:
     def _floats(self, values: Values) -> Extremes:
         width = FLOATS[self._leaf.orc.kind]
         least, greatest, nans = kernels.orc_float_extremes(values.data, width, values.count)
-        self._measured.nans += nans
+        self._nans += nans
         if least < 0:
             return _NOTHING
         form = "<f" if width == 4 else "<d"

@@ -227,7 +227,7 @@ class AddPlan(Change):
         todo = [(s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ())]
         self._planned = {(s.ordinal, c.id): self._estimate(s, c) for s, c in todo}
         self._dropped = self._drop_from_empty_stripes() + (self._drop_untrusted() if bad and todo else [])
-        self._estimated = (*self._planned.values(), *self._dropped)
+        self.planned = (*self._planned.values(), *self._dropped)
         self._count()
         groups = sum(self.footer.row_groups(s) for s in self.footer.stripes)
         streams = 2 if rule.choice("kind") == "both" else 1
@@ -405,6 +405,6 @@ class RemovePlan(Change):
         left = set[int]() if columns is None else filters.columns() - columns
         if (unmarked := _MARK.sub("", marked)) != marked and not any(badly_hashed(unmarked, types[c]) for c in left):
             self.new_version = _MARK.sub("", spec.text(self.footer.message.software_version))
-        self._estimated = tuple(self._dropped)
+        self.planned = tuple(self._dropped)
         self._count()
         self.new_bytes_bound = self._metadata_bound(1)

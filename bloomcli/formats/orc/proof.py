@@ -16,15 +16,16 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Final
 
 from bloomcli.errors import CorruptFile
+from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.geospatial import BOX, Claims
 from bloomcli.formats.orc import spec, statistics, zones
 from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import Footer, StripeFooter
-from bloomcli.formats.orc.measured import Extremes, Measured, Measuring, key_of
+from bloomcli.formats.orc.measured import Measuring
 from bloomcli.formats.orc.row_index import RowIndex
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import (
@@ -46,6 +47,7 @@ from bloomcli.model.file import Severity
 from bloomcli.model.table_statistics import Kind
 from bloomcli.model.validate import Finding
 from bloomcli.values import keys
+from bloomcli.values.calendar import DAY_NANOS
 from bloomcli.words import counted
 
 BOUNDS: Final = "statistics-bounds"
@@ -61,22 +63,14 @@ _ZONE_MARGIN: Final = 86_400
 """Seconds around an instant in which a zone's offset may change."""
 
 
-_PARTS: Final = {
-    **dict.fromkeys((*INTEGERS, "BYTE"), "int_statistics"),
-    **dict.fromkeys(FLOATS, "double_statistics"),
-    **dict.fromkeys(TEXTS, "string_statistics"),
-    **dict.fromkeys(TIMESTAMPS, "timestamp_statistics"),
-    "DATE": "date_statistics",
-    "DECIMAL": "decimal_statistics",
-    "BOOLEAN": "bucket_statistics",
-}
-"""The field of statistics with the bounds of each kind."""
 _OTHER_MINIMA: Final = {
     **dict.fromkeys(TEXTS, "lower_bound"),
     **dict.fromkeys(TIMESTAMPS, "minimum_utc"),
 }
 """The other field that a minimum can be in. Of these kinds, and of decimals, orc-core reads row groups without a
 maximum."""
+Bounds = tuple[Any, Any]
+"""The least and the greatest value as a `Key`; None for one that is unknown."""
 Offsets = Callable[[int], Sequence[int]]
 """Returns the offsets from UTC around a second since 1970."""
 
@@ -114,13 +108,9 @@ def not_checked(orc: OrcType, why: str, stripe: int) -> Finding:
 
 def _typed(stats: Any, orc: OrcType) -> Any | None:
     """The part of statistics that has a column's bounds; None if there is none, or readers don't use it."""
-    kind = orc.kind
-    name = _PARTS.get(kind)
-    if name is None or orc.fault is not None or not stats.HasField(name):
-        return None
-    part = getattr(stats, name)
+    part = None if orc.fault is not None else statistics.part_of(stats, orc)
     # readers don't use bounds beside a sum that isn't a number, because some value isn't
-    return None if kind in FLOATS and math.isnan(part.sum) else part
+    return None if part is None or (orc.kind in FLOATS and math.isnan(part.sum)) else part
 
 
 def lacks(stats: Any, orc: OrcType) -> str | None:
@@ -136,9 +126,8 @@ def lacks(stats: Any, orc: OrcType) -> str | None:
     return "maximum" if orc.kind not in _OTHER_MINIMA and orc.kind != "DECIMAL" and not has("maximum") else None
 
 
-def stored_bounds(stats: Any, orc: OrcType, offsets: Offsets | None, *, group: bool) -> Extremes:
-    """The bounds by which readers skip, in the form of `measured`; None for one that is absent or that readers don't
-    use.
+def stored_bounds(stats: Any, orc: OrcType, offsets: Offsets | None, *, group: bool) -> Bounds:
+    """The bounds by which readers skip; None for one that is absent or that readers don't use.
 
     Args:
         stats: the statistics.
@@ -165,12 +154,12 @@ def stored_bounds(stats: Any, orc: OrcType, offsets: Offsets | None, *, group: b
     if kind in FLOATS:  # a minimum that is NaN excludes a row group for orc-core; a maximum, nothing for anyone
         nan = low is not None and math.isnan(low)
         return None if nan and not group else low, None if high is None or math.isnan(high) else high
-    if kind == "DECIMAL":
-        low, high = (None if b is None else _digits(b, orc.scale) for b in (low, high))
+    if kind in {"DECIMAL", "DATE"}:
+        low, high = (b if b is None else _decimal(b) if kind == "DECIMAL" else b * DAY_NANOS for b in (low, high))
     return low, high
 
 
-def _digits(text: str | bytes, scale: int) -> Decimal:
+def _decimal(text: str | bytes) -> Decimal:
     try:
         number = Decimal(spec.text(text))
     except InvalidOperation:
@@ -181,10 +170,10 @@ def _digits(text: str | bytes, scale: int) -> Decimal:
         or abs(number.adjusted()) > 1000
     ):
         raise ValueError(f"{spec.text(text)!r} isn't a decimal")
-    return number.scaleb(scale, statistics.EXACT)
+    return number
 
 
-def _moments(part: Any, offsets: Offsets | None) -> Extremes:
+def _moments(part: Any, offsets: Offsets | None) -> Bounds:
     """Nanoseconds below a millisecond are stored plus 1. Without them, a bound is the whole millisecond; with
     negative ones, which Arrow writes before 1970, readers compare the milliseconds first. Bounds of writers before
     ORC-135 are instants."""
@@ -224,30 +213,33 @@ def offsets_of(streams: Sequence[StripeFooter], orc: OrcType) -> Offsets | None:
     return offsets
 
 
-def text_of(value: Any, orc: OrcType) -> str:
+def text_of(key: Any, orc: OrcType) -> str:
     """A bound or a value, as text."""
-    key = key_of(value[:SHOWN_BYTES] if isinstance(value, bytes) else value, orc)
+    key = key[:SHOWN_BYTES] if isinstance(key, bytes) else key
     return keys.text_of(key, Kind.TEXT if orc.kind in STRINGS else keys.kind_of_column(literal_column(orc)))
 
 
-def faults(measured: Measured, stats: Any, orc: OrcType, whose: str, offsets: Offsets | None) -> Iterator[Finding]:
+def faults(
+    measured: MeasuredColumn, stats: Any, orc: OrcType, whose: str, offsets: Offsets | None
+) -> Iterator[Finding]:
     """Compare statistics with the values that they are about. `whose`: `GROUP`, `STRIPE` or `FILE`."""
     claimed, group = stats.number_of_values, whose == GROUP
-    if not claimed and measured.values:
-        message = f"{whose} statistics count no value, and there are {measured.values:,}"
+    count = measured.values - measured.nulls
+    if not claimed and count:
+        message = f"{whose} statistics count no value, and there are {count:,}"
         if group or stats.has_null:
             yield _fault(COUNTS, Severity.ERROR, f"{message}: readers take all for nulls")
         else:  # no reader takes it for more than a value that is absent
             yield _fault(COUNTS, Severity.NOTE, message)
         return
-    if claimed != measured.values:
-        message = f"{whose} statistics count {counted(claimed, 'value')}, and there are {measured.values:,}"
+    if claimed != count:
+        message = f"{whose} statistics count {counted(claimed, 'value')}, and there are {count:,}"
         yield _fault(COUNTS, Severity.NOTE, message)
     if measured.nulls and stats.HasField("has_null") and not stats.has_null:
         message = f"{whose} statistics say that there is no null, and there are {measured.nulls:,}"
         yield _fault(COUNTS, Severity.ERROR, message)
     yield from _shape_faults(measured, stats, orc, whose)
-    if group and measured.values and (absent := lacks(stats, orc)) is not None:
+    if group and count and (absent := lacks(stats, orc)) is not None:
         yield _lacking(absent, whose)
         return
     try:
@@ -258,9 +250,10 @@ def faults(measured: Measured, stats: Any, orc: OrcType, whose: str, offsets: Of
     if measured.nans and (low is not None or high is not None):
         message = f"the sum of {whose} statistics isn't NaN, and {counted(measured.nans, 'value')} are: readers trust"
         yield _fault(BOUNDS, Severity.ERROR, f"{message} bounds that leave NaN out")
-    if measured.low is None:
+    least: Any = measured.low
+    greatest: Any = measured.high
+    if least is None:
         return
-    least, greatest = measured.low, measured.high
     if orc.kind == "CHAR":
         least, greatest = least.rstrip(b" "), greatest.rstrip(b" ")
     if low is not None and not least >= low and not _cut(least, low):
@@ -278,7 +271,7 @@ def claims(stats: Any | None, orc: OrcType) -> Claims | None:
     return Claims(box, part.geospatial_types, geographic=orc.kind == "GEOGRAPHY")
 
 
-def _shape_faults(measured: Measured, stats: Any, orc: OrcType, whose: str) -> Iterator[Finding]:
+def _shape_faults(measured: MeasuredColumn, stats: Any, orc: OrcType, whose: str) -> Iterator[Finding]:
     """Faults of boxes and types of geometries, by which no reader skips."""
     claimed, shapes = claims(stats, orc), measured.shapes
     if claimed is None or shapes is None:
@@ -495,7 +488,11 @@ def uncounted_nulls(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
     footer = filters.footer
     orc = footer.types[column]
     above = footer.ancestors(orc)
-    if orc.id in footer.encrypted_columns or orc.kind not in _PARTS or any(each.kind != "STRUCT" for each in above):
+    if (
+        orc.id in footer.encrypted_columns
+        or orc.kind not in statistics.PARTS
+        or any(each.kind != "STRUCT" for each in above)
+    ):
         return
     above = [each for each in above if (stats := footer.statistics(each.id)) is None or stats.has_null]
     for stripe in footer.stripes if above else ():
@@ -539,7 +536,8 @@ class ColumnProof:
             for each, own in zip(types, reader.parts, strict=True)
             if own or each is orc
         ]
-        self.measured = Measured()
+        shapes = None if claimed is None else claimed.shapes()
+        self.measured = MeasuredColumn(orc.id, 0, 0, 0, None, None, shapes=shapes)
         """The row groups so far."""
 
     def entries(self) -> Iterator[Values] | None:
@@ -565,14 +563,14 @@ class ColumnProof:
         if stats is not None:
             for fault in faults(measured, stats, self._orc, GROUP, self._offsets):
                 yield _of_index(index, fault, group)
-        self.measured.add(measured)
+        self.measured = self.measured.plus(measured)
 
     def of_stripe(self) -> Iterator[Finding]:
         """Findings about the row index as a whole, and about the stripe's statistics."""
         index = self._levels[-1][0]
         yield from _unusable(index)
         stripe = self._streams.stripe
-        if not self.measured.complete:
+        if not self.measured.compared:
             message = "the statistics' bounds aren't compared with the values: the dictionary is too large"
             yield _of_index(index, _fault(BOUNDS, Severity.NOTE, message))
         if self._measuring.differ:
@@ -583,11 +581,9 @@ class ColumnProof:
                 yield _located(fault, self._footer, self._orc, stripe.ordinal)
 
 
-def of_file(footer: Footer, orc: OrcType, stripes: Sequence[Measured]) -> Iterator[Finding]:
+def of_file(footer: Footer, orc: OrcType, stripes: Sequence[MeasuredColumn]) -> Iterator[Finding]:
     """Findings about the file's statistics of a column that was measured in all stripes."""
-    measured = Measured()
-    for stripe in stripes:
-        measured.add(stripe)
+    measured = reduce(MeasuredColumn.plus, stripes)
     stats = footer.statistics(orc.id)
     if stats is not None:
         offsets = offsets_of([footer.stripe_footer(s) for s in footer.stripes], orc)

@@ -15,7 +15,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.arrays import SourceStream
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.arrow_forms import MOMENT, Numbered, forms_of
+from bloomcli.formats.orc.arrow_forms import Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import file_end
@@ -102,7 +102,7 @@ class Records:
         for values, numbered in reader.take(stripe.rows):
             moments = forms_of(values, reader.leaf).to_pylist()
             try:
-                micros = [millis * 1000 + rest // 1000 for millis, rest in map(MOMENT.unpack, moments)]
+                micros = [int.from_bytes(moment, "little", signed=True) // 1000 for moment in moments]
                 chunks.append(pa.array(micros, pa.int64()))
             except OverflowError:
                 raise self._fault(stripe, f"a timestamp of column {orc.label} is out of range") from None

@@ -38,6 +38,7 @@ _STREAMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     "BOOLEAN": (("DATA", _BITS),),
     "DECIMAL": (("DATA", _RAW), ("SECONDARY", _RUNS)),
     "STRUCT": (),
+    "UNION": (("DATA", _RUNS),),
 }
 _PAST_BYTES: Final = 8 << 10
 """Bytes after the next row group's start into which the last run of an uncompressed stream can reach."""

@@ -15,11 +15,13 @@ from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.model.file import Column
-from bloomcli.values.literals import as_integer
+from bloomcli.values.literals import parquet_column
 from bloomcli.words import counted
 
 _NAMES: Final = {"BYTE": "tinyint", "SHORT": "smallint", "LONG": "bigint", "TIMESTAMP_INSTANT": "timestamp with tz"}
-_INTEGER_BITS: Final = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}
+_LENGTHS: Final = dict.fromkeys(("LIST", "MAP", "UNION"), 64)
+"""The filters of these types hold lengths, or a union's tags."""
+_INTEGER_BITS: Final = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64, **_LENGTHS}
 _CHILDREN: Final = {"LIST": ("_elem",), "MAP": ("_key", "_value")}
 SHORT_DIGITS: Final = 18
 """Maximum digits of a decimal that readers hold in 64 bits."""
@@ -149,20 +151,8 @@ def literal_column(orc: OrcType) -> Column:
     """The column with the Parquet type that holds the same values, by which `literals` reads and compares them."""
     column = replace(column_of(orc), type_name=orc.name)
     kind = orc.kind
-    if kind in _INTEGER_BITS:
-        return as_integer(column, _INTEGER_BITS[kind])
-    if kind in {"LIST", "MAP", "UNION"}:  # their filters hold lengths, or a union's tags
-        return as_integer(column, 64)
-    if kind in {"FLOAT", "DOUBLE", "BOOLEAN"}:
-        return replace(column, physical=kind)
-    if kind == "DATE":
-        return replace(column, physical="INT32", logical="DATE")
     if kind in {"TIMESTAMP", "TIMESTAMP_INSTANT"}:
         utc = kind == "TIMESTAMP_INSTANT"
         # 64-bit seconds and nanoseconds: no Parquet type has this range
         return replace(column, physical="INT128", logical="TIMESTAMP(NANOS)", unit="NANOS", utc=utc)
-    if kind == "DECIMAL":
-        return replace(column, physical="BYTE_ARRAY", logical=f"DECIMAL({orc.precision},{orc.scale})")
-    logical = "STRING" if kind in {"STRING", "CHAR", "VARCHAR"} else None
-    logical = kind if kind in {"GEOMETRY", "GEOGRAPHY"} else logical
-    return replace(column, physical="BYTE_ARRAY", logical=logical)
+    return parquet_column(column, "STRING" if kind in {"CHAR", "VARCHAR"} else kind, _INTEGER_BITS.get(kind))

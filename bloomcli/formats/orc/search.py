@@ -1,16 +1,15 @@
 """Finds the rows of an ORC file that have values of a column.
 
-A column is read stripe by stripe, and row group by row group. Columns within unions aren't read from their streams:
-pyarrow decodes the stripe's top-level column, and their values and rows are extracted from it.
+A column is read stripe by stripe, and row group by row group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
-from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,50 +29,20 @@ from bloomcli.formats.column_search import (
     is_nan,
 )
 from bloomcli.formats.orc import arrow_forms, hashes
-from bloomcli.formats.orc.arrow_forms import MOMENT, Numbered, RowForms, forms_of, forms_of_arrow, indexes_of
+from bloomcli.formats.orc.arrow_forms import Numbered, RowForms, forms_of, indexes_of
 from bloomcli.formats.orc.bloom_filter import KINDS, Filters
 from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.records import Records
 from bloomcli.formats.orc.row_index import RowIndex, end_before
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.formats.orc.streams import Position
-from bloomcli.formats.orc.values import TIMESTAMPS, ValueReader
+from bloomcli.formats.orc.values import ValueReader
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
     from bloomcli.formats.orc.file import OrcFile
-
-
-def _union_values(top: pa.Array, path: Sequence[OrcType]) -> RowForms:
-    """The values of a column within a union, and the row of each.
-
-    Args:
-        top: the top-level column that contains it, with all rows of a stripe.
-        path: the types from that column's down to its own.
-    """
-    array, rows = top, pa.array(range(len(top)), pa.int64())
-    for orc, child in pairwise(path):
-        at = orc.children.index(child.id)
-        if orc.kind == "UNION":
-            chosen = pc.equal(array.type_codes, pa.scalar(at, pa.int8()))
-            array, rows = array.field(at).filter(chosen), rows.filter(chosen)
-            continue
-        valid = array.is_valid()
-        array, rows = array.filter(valid), rows.filter(valid)
-        if orc.kind == "STRUCT":
-            array = array.field(child.steps[-1])  # pyarrow leaves other fields out
-        else:
-            lists = array if orc.kind == "LIST" else pa.ListArray.from_arrays(array.offsets, _entries(array, at))
-            rows = rows.take(pc.list_parent_indices(lists))
-            array = lists.flatten()
-    valid = array.is_valid()
-    return RowForms(forms_of_arrow(array.filter(valid), path[-1]), rows.filter(valid))
-
-
-def _entries(maps: pa.MapArray, at: int) -> pa.Array:
-    return maps.items if at else maps.keys
 
 
 class StripeColumn:
@@ -83,12 +52,10 @@ class StripeColumn:
     and of the types above it have usable positions, or decodes all rows before.
     """
 
-    def __init__(
-        self, filters: Filters, stripe: StripeFooter, orc: OrcType, typed: Column, wanted: WantedValues
-    ) -> None:
+    def __init__(self, filters: Filters, stripe: StripeFooter, orc: OrcType, wanted: WantedValues) -> None:
         self.ordinal = stripe.stripe.ordinal
         self.wanted = wanted
-        self._filters, self._stripe, self._orc, self._typed = filters, stripe, orc, typed
+        self._filters, self._stripe, self._orc = filters, stripe, orc
         self._types = [*filters.footer.ancestors(orc), orc]
         self._units = filters.footer.units(stripe.stripe)
         self._trusts_positions = True
@@ -242,13 +209,12 @@ class Search(ColumnSearch):
                 hint="--column names the column to search",
             )
         self._stripe: StripeColumn | None = None
-        self._within_union = any(t.kind == "UNION" for t in filters.footer.ancestors(self._orc))
         self._ignores_filters = False
         """Whether filters are ignored, because writers hash some of the values differently."""
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
         """A value's bytes in the form of the column's values."""
-        return arrow_forms.forms_of_literal(literal, self._orc)
+        return [form.rstrip(b" ") for form in literal.encodings] if self._orc.kind == "CHAR" else literal.encodings
 
     def hashes_of(self, forms: pa.Array) -> bytes:
         """The hashes of forms in ORC's filters."""
@@ -262,9 +228,8 @@ class Search(ColumnSearch):
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield each row group with the values that it may have."""
-        self._ignores_filters = self._orc.kind in TIMESTAMPS and any(
-            hashes.is_hashed_otherwise(*MOMENT.unpack(form.as_py())) for form in wanted.forms
-        )
+        forms = (form.as_py() for form in wanted.forms)
+        self._ignores_filters = hashes.why_hashed_otherwise(forms, self._orc) is not None
         if scope.row_groups is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, scope.row_groups)
         return super().candidates(wanted, scope)
@@ -300,13 +265,11 @@ class Search(ColumnSearch):
         """Yield the rows of a row group that have one of the candidates. Reads only the row group's part of the
         streams."""
         chosen = wanted.forms.take(candidates.forms)
-        stripe = (
-            self._in_union(candidates) if self._within_union else self._stripe_column(wanted, candidates.stripe or 0)
-        )
+        stripe = self._stripe_column(wanted, candidates.stripe or 0)
         waiting: Matches | None = None
         repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.ancestors(self._orc))
         for part in stripe.row_group(candidates.row_group, candidates.rows):
-            if isinstance(stripe, _StripeValues) or stripe.dictionary is None:
+            if stripe.dictionary is None:
                 at = pc.index_in(wanted_values.comparable(part.forms, self._typed), value_set=chosen)
             else:
                 at = pc.index_in(part.forms, value_set=candidates.forms)
@@ -360,42 +323,13 @@ class Search(ColumnSearch):
         """The column in a stripe. The last one stays in memory."""
         if self._stripe is None or self._stripe.ordinal != ordinal or self._stripe.wanted is not wanted:
             self._stripe = None
-            self._refuse_unreadable()
             footer = self._filters.footer
-            self._stripe = StripeColumn(
-                self._filters, footer.stripe_footer(footer.stripes[ordinal]), self._orc, self._typed, wanted
-            )
+            if self._orc.id in footer.encrypted_columns:
+                raise UnsupportedError(
+                    f"column {self._orc.label} is encrypted",
+                    path=self._file.source.path,
+                    hint="bloom has no keys; decrypt the file with the engine that wrote it",
+                )
+            streams = footer.stripe_footer(footer.stripes[ordinal])
+            self._stripe = StripeColumn(self._filters, streams, self._orc, wanted)
         return self._stripe
-
-    def _in_union(self, candidates: Candidates) -> _StripeValues:
-        """The column in a stripe, decoded by pyarrow with the top-level column that contains it."""
-        self._refuse_unreadable()
-        footer = self._filters.footer
-        above = [*footer.ancestors(self._orc), self._orc][1:]
-        stripe = footer.stripes[candidates.stripe or 0]
-        whole = self._records.stripe(stripe, frozenset({self._orc.id}))
-        at = footer.types[0].children.index(above[0].id) if whole.num_columns > 1 else 0
-        read = partial(_union_values, whole.column(at), above)
-        return _StripeValues(self._records.guarded(stripe, read), footer.stride)
-
-    def _refuse_unreadable(self) -> None:
-        """Raise UnsupportedError where values can't be read."""
-        if self._orc.id in self._filters.footer.encrypted_columns:
-            raise UnsupportedError(
-                f"column {self._orc.label} is encrypted",
-                path=self._file.source.path,
-                hint="bloom has no keys; decrypt the file with the engine that wrote it",
-            )
-
-
-class _StripeValues(NamedTuple):
-    """All values of a column of a stripe."""
-
-    values: RowForms
-    stride: int
-
-    def row_group(self, group: int, rows: int) -> Iterator[RowForms]:
-        """The values of a row group."""
-        first = group * self.stride
-        inside = pc.and_(pc.greater_equal(self.values.rows, first), pc.less(self.values.rows, first + rows))
-        yield RowForms(self.values.forms.filter(inside), pc.subtract(self.values.rows.filter(inside), first))

@@ -12,13 +12,12 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final
 
 from bloomcli.formats.answer import HashLookup
-from bloomcli.formats.deep_check import has_two_forms
 from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import FLOATS, TEXTS, TIMESTAMPS
 from bloomcli.model.file import Column
 from bloomcli.rules.writer_table import Part, fault_of
-from bloomcli.values.literals import Literal, exclusions
+from bloomcli.values.literals import Literal, decode_bound, exclusions
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
 _NANOS_PER_MILLI: Final = 1_000_000
@@ -26,10 +25,16 @@ _BYTE_MAX: Final = 127
 EXACT: Final = Context(prec=100, traps=[InvalidOperation, Inexact])
 """More digits than any decimal has: nothing is rounded."""
 
-_BOUNDED: Final = tuple(
-    f"{kind}_statistics" for kind in ("int", "double", "string", "date", "decimal", "timestamp", "binary", "bucket")
-)
-"""The fields with the statistics of a type."""
+PARTS: Final = {
+    **dict.fromkeys(_INTEGERS, "int_statistics"),
+    **dict.fromkeys(FLOATS, "double_statistics"),
+    **dict.fromkeys(TEXTS, "string_statistics"),
+    **dict.fromkeys(TIMESTAMPS, "timestamp_statistics"),
+    "DATE": "date_statistics",
+    "DECIMAL": "decimal_statistics",
+    "BOOLEAN": "bucket_statistics",
+}
+"""The field of statistics with the bounds of each kind."""
 _BLANK: Final = b" "
 
 Bounds = tuple[bytes | None, bytes | None]
@@ -48,7 +53,7 @@ def believe(statistics: Iterable[Any], orc: OrcType, created_by: str, part: Part
         if empty and (not stats.has_null or bounds(stats, orc) != (None, None)):
             stats.ClearField("number_of_values")
         if wrong:
-            for field in _BOUNDED:
+            for field in {*PARTS.values(), "binary_statistics"}:
                 stats.ClearField(field)
 
 
@@ -60,39 +65,40 @@ def bounds(statistics: Any, orc: OrcType) -> Bounds:
         return None, None
 
 
+def part_of(statistics: Any, orc: OrcType) -> Any | None:
+    """The part of statistics that has a column's bounds; None if there is none."""
+    name = PARTS.get(orc.kind)
+    return getattr(statistics, name) if name is not None and statistics.HasField(name) else None
+
+
 def _bounds(statistics: Any, orc: OrcType) -> Bounds:
-    if orc.kind in _INTEGERS and statistics.HasField("int_statistics"):
-        part = statistics.int_statistics
-        form = "<q" if orc.kind == "LONG" else "<i"
-        low, high = _pair(part, lambda v: struct.pack(form, v))
+    part = part_of(statistics, orc)
+    if part is None or orc.kind == "BOOLEAN":
+        return None, None
+    if orc.kind in _INTEGERS:
         if orc.kind == "BYTE" and max(part.minimum, part.maximum) > _BYTE_MAX:  # compared unsigned, ORC-1725
             return None, None
-        return low, high
-    if orc.kind in FLOATS and statistics.HasField("double_statistics"):
-        form = "<f" if orc.kind == "FLOAT" else "<d"
-        part = statistics.double_statistics
+        return _pair(part, struct.Struct("<q" if orc.kind == "LONG" else "<i").pack)
+    if orc.kind in FLOATS:
         if math.isnan(part.minimum) or math.isnan(part.maximum):  # the other one may leave values out
             return None, None
-        return _pair(part, lambda v: struct.pack(form, v))
-    if orc.kind in TEXTS and statistics.HasField("string_statistics"):
-        part = statistics.string_statistics
+        return _pair(part, struct.Struct("<f" if orc.kind == "FLOAT" else "<d").pack)
+    if orc.kind in TEXTS:
         low, high = _pair(part, utf8)
         if low is None and part.HasField("lower_bound"):
             low = utf8(part.lower_bound)
         if high is None and part.HasField("upper_bound"):
             high = utf8(part.upper_bound)
         return low, high
-    if orc.kind == "DECIMAL" and statistics.HasField("decimal_statistics"):
-        return _pair(statistics.decimal_statistics, lambda v: _unscaled(v, orc.scale))
-    if orc.kind == "DATE" and statistics.HasField("date_statistics"):
-        return _pair(statistics.date_statistics, lambda v: struct.pack("<i", v))
-    if orc.kind in TIMESTAMPS and statistics.HasField("timestamp_statistics"):
-        part = statistics.timestamp_statistics
-        if part.HasField("minimum_utc") and part.HasField("maximum_utc"):  # the others are local time
-            low_nanos = part.minimum_utc * _NANOS_PER_MILLI
-            high_nanos = part.maximum_utc * _NANOS_PER_MILLI + _NANOS_PER_MILLI - 1
-            return low_nanos.to_bytes(16, "little", signed=True), high_nanos.to_bytes(16, "little", signed=True)
-    return None, None
+    if orc.kind == "DECIMAL":
+        return _pair(part, lambda v: _unscaled(v, orc.scale))
+    if orc.kind == "DATE":
+        return _pair(part, struct.Struct("<i").pack)
+    if not part.HasField("minimum_utc") or not part.HasField("maximum_utc"):  # the others are local time
+        return None, None
+    low_nanos = part.minimum_utc * _NANOS_PER_MILLI
+    high_nanos = part.maximum_utc * _NANOS_PER_MILLI + _NANOS_PER_MILLI - 1
+    return low_nanos.to_bytes(16, "little", signed=True), high_nanos.to_bytes(16, "little", signed=True)
 
 
 def utf8(value: str | bytes) -> bytes:
@@ -110,7 +116,7 @@ def _unscaled(text: str, scale: int) -> bytes:
     value = Decimal(text).scaleb(scale, context=EXACT)
     if value != value.to_integral_value(context=EXACT):
         raise ValueError("more digits than the column's scale")
-    return int(value).to_bytes(33, "big", signed=True)
+    return int(value).to_bytes(16, "little", signed=True)
 
 
 def has_values(statistics: Any | None) -> bool:
@@ -180,7 +186,7 @@ def missing_bounds(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) ->
         low = low if part.HasField("minimum") else None
         high = high if part.HasField("maximum") else None
     for which, bound in (("minimum", low), ("maximum", high)):
-        if bound is None or has_two_forms(bound, orc.kind):
-            continue
+        if bound is None or (orc.kind in FLOATS and not decode_bound(bound, typed)):
+            continue  # a zero has either sign
         if not bits.check(hashes.encoded_hash(bound, orc, typed)):
             yield which, bound

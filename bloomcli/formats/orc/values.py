@@ -11,8 +11,9 @@ values here.
     DATA, SECONDARY             seconds, nanoseconds               timestamps (see `hashes`)
     DATA, SECONDARY             varints, scales                    decimals
     LENGTH                      numbers of elements                lists and maps
+    DATA                        numbers of members, a byte each    unions
 
-Nulls have no bytes. Columns within a union aren't read. Values are read in batches: at most a batch of numbers, or
+Nulls have no bytes. Values are read in batches: at most a batch of numbers, or
 4 MiB of strings, is in memory.
 
 Source: the Apache ORC specification (ORC v1), Column Encodings.
@@ -24,7 +25,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final, Generic, Self, TypeVar
 
 from bloomcli import kernels, limits
@@ -61,6 +62,7 @@ _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
 DECIMAL_BYTES: Final = 16
 _TOGETHER_BYTES: Final = 4 << 20
 """Maximum bytes of strings that are read together."""
+_TAG_MAX: Final = 255
 SHOWN_BYTES: Final = 1024
 """Maximum bytes of a string that reports show."""
 
@@ -382,6 +384,10 @@ class Counted:
         del lengths
         return self.batches(total)
 
+    def of_member(self, tags: memoryview, member: int) -> Self:
+        """The rows whose union has its value in a member. `tags` has the number of the member for each row."""
+        return type(self)(bytes(tags).count(member))
+
     def part(self, first: int, count: int) -> Self:
         """Some of them."""
         del first
@@ -392,23 +398,27 @@ R = TypeVar("R", bound=Counted)
 
 
 class _Level:
-    """Maps the rows of a struct, list or map above the column to its children's."""
+    """Maps the rows of a struct, list, map or union above the column to those of one of its children."""
 
-    def __init__(self, streams: ColumnStreams) -> None:
+    def __init__(self, streams: ColumnStreams, child: OrcType) -> None:
         self._presence = streams.presence()
         self._lengths = streams.lengths() if streams.orc.kind in REPEATED else None
-        self._stream = streams.open("LENGTH")
+        self._tags = byte_runs(streams.open("DATA")) if streams.orc.kind == "UNION" else None
+        self._members, self._child = streams.orc.children, child.id
+        self._stream = streams.open("LENGTH" if self._tags is None else "DATA")
         self._stop = streams.stop
-        self.parts: dict[str, SeekableStream] = {}
-        if self._presence is not None:
-            self.parts["PRESENT"] = self._presence
-        if self._lengths is not None:
-            self.parts["LENGTH"] = self._lengths
+        parts = {"PRESENT": self._presence, "LENGTH": self._lengths, "DATA": self._tags}
+        self.parts: dict[str, SeekableStream] = {kind: part for kind, part in parts.items() if part is not None}
 
     def children(self, chunks: Iterator[R], count: Callable[[int], None]) -> Iterator[R]:
         """The children of each chunk's rows. `count` is called with their number before they are given."""
         for chunk in chunks:
             present = chunk if self._presence is None else chunk.where(self._presence)
+            if self._tags is not None:
+                tags, member = self._tags.take(len(present)), self._members.index(self._child)
+                if max(bytes(tags), default=0) >= len(self._members) or member > _TAG_MAX:
+                    raise self._stream.fault("a union's value is in a member that the type can't have")
+                present = present.of_member(tags, member)
             if self._lengths is None:
                 count(len(present))
                 yield present
@@ -439,7 +449,8 @@ class ValueReader(Generic[R]):
         self, footer: Footer, stripe: StripeFooter, orc: OrcType, rows: type[R], stop: Stop, longest: int = 0
     ) -> None:
         self._footer, self._stripe, self._rows = footer, stripe.stripe, rows
-        self._levels = [_Level(ColumnStreams(footer, stripe, t, stop)) for t in footer.ancestors(orc)]
+        path = pairwise([*footer.ancestors(orc), orc])
+        self._levels = [_Level(ColumnStreams(footer, stripe, above, stop), child) for above, child in path]
         streams = ColumnStreams(footer, stripe, orc, stop)
         self._presence = streams.presence()
         self.leaf = LeafReader(streams, longest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, groupby
@@ -15,14 +15,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import HINT_REPLACE, DeepCheck, FilterProblem, Tick
-from bloomcli.formats.deep_check import (
-    NEGATIVE_ZERO,
-    FilterComparison,
-    add_missing,
-    missing_bound_message,
-    missing_values_message,
-    stray_bits_message,
-)
+from bloomcli.formats.deep_check import FilterCheck, filter_finding, missing_bound_message
 from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.parquet import page_index, proof, statistics, values
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, Filters, LoadedFilter, is_usual
@@ -33,7 +26,6 @@ from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.hints import removing, repairing
 from bloomcli.model.file import UNVERIFIED, Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.rules import RULES
 from bloomcli.values.literals import render
 from bloomcli.words import counted
 
@@ -42,39 +34,21 @@ _NO_FILTER: Final = -1
 _DAMAGED: Final = "the column's pages are damaged; get the file from its source again"
 
 
-def _finding(
-    chunk: ColumnChunk,
-    id: str,  # noqa: A002  it is the rule's id
-    message: str,
-    *,
-    offset: int | None,
-    hint: str | None = HINT_REPLACE,
-    severity: Severity | None = None,
-    missing: tuple[str, ...] = (),
-) -> Finding:
-    """A finding about a chunk, by default with the severity of its rule."""
-    return Finding(
-        id=id,
-        severity=severity or RULES[id].severity,
-        message=message,
-        row_group=chunk.row_group,
-        column=chunk.column.path,
-        offset=offset,
-        hint=hint,
-        missing=missing,
-    )
+def _about(chunk: ColumnChunk, offset: int | None) -> Callable[..., Finding]:
+    """What makes findings about a chunk."""
+    return partial(filter_finding, row_group=chunk.row_group, column=chunk.column.path, offset=offset)
 
 
 def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> Iterator[Finding]:
     """The finding about a filter that can't be used."""
     del filters
-    yield _finding(chunk, problem.id, problem.reason, offset=problem.offset, hint=problem.hint)
+    yield _about(chunk, problem.offset)(problem.id, problem.reason, hint=problem.hint)
 
 
 def page_headers(filters: Filters, chunk: ColumnChunk) -> Finding | None:
     """The finding about first page headers that contradict the chunk's metadata; None if they agree."""
     fault = first_headers(filters.source, chunk, filters.footer.start)
-    return None if fault is None else _finding(chunk, "page-header", fault.reason, offset=fault.offset, hint=_DAMAGED)
+    return None if fault is None else _about(chunk, fault.offset)("page-header", fault.reason, hint=_DAMAGED)
 
 
 def without_location(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iterator[Finding]:
@@ -88,14 +62,14 @@ def without_location(chunk: ColumnChunk, offset: int | None, length: int | None)
     with_offset = "without a bloom_filter_offset" if offset is None else f"with a bloom_filter_offset of {offset}"
     size = f"a bloom_filter_length of {length} " if length else "a chunk "
     message = f"{size}{with_offset}: there was a filter, which readers can no longer find"
-    yield _finding(chunk, "filter-offset", message, offset=None)
+    yield _about(chunk, None)("filter-offset", message)
 
 
 def sound(
     filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter, facts: Sequence[FilterFacts]
 ) -> Iterator[Finding]:
     """Yield findings about a readable filter: its bits, header and size, and its length in the metadata."""
-    finding = partial(_finding, chunk, offset=loaded.offset)
+    finding = _about(chunk, loaded.offset)
     if loaded.bits.set_bits == 0 and filters.footer.counts_values(chunk):
         values = counted(non_null_values(chunk), "value")
         yield finding(
@@ -296,7 +270,7 @@ def _deep_one(filters: Filters, chunk: ColumnChunk, stop: Stop, orders: dict[int
             count = sum(page.count for page in values_of(filters, chunk, measure, stop))
             check = check._replace(values=count)
     except BadChecksum as error:
-        damaged = _finding(chunk, "page-checksum", error.reason, offset=error.offset or 0, hint=_DAMAGED)
+        damaged = _about(chunk, error.offset or 0)("page-checksum", error.reason, hint=_DAMAGED)
         return check._replace(proof=(damaged,))
     except UnsupportedError as error:
         if loaded is not None:
@@ -317,40 +291,35 @@ def _deep_one(filters: Filters, chunk: ColumnChunk, stop: Stop, orders: dict[int
 def _unread(chunk: ColumnChunk, why: str, *faults: proof.Fault) -> DeepCheck:
     """The note about a chunk whose values can't be read, and the faults that are known without them."""
     message = f"the values can't be compared with the statistics: {why}"
-    note = _finding(chunk, "statistics-not-checked", message, offset=chunk.data_offset or None, hint=None)
+    note = _about(chunk, chunk.data_offset or None)("statistics-not-checked", message, hint=None)
     return DeepCheck(values=0, proof=(note, *(fault.finding(chunk) for fault in faults)))
 
 
 def _compared(work: _ChunkCheck, measure: Measure) -> DeepCheck:
     """Compare a filter with its chunk's values, which are measured. Raises BadChecksum."""
     _, chunk, loaded, _ = work
-    finding = partial(_finding, chunk, offset=loaded.offset)
     # if the filter contains every dictionary entry, it doesn't matter which of them the pages refer to
-    rebuilt = _rebuild(work, values_of(work.filters, chunk, measure, work.stop))
-    doubtful = rebuilt.has_missing_bits() or rebuilt.negative_zero
+    check = _rebuilt(work, values_of(work.filters, chunk, measure, work.stop))
+    doubtful = check.has_missing_bits() or check.negative_zero
     if doubtful:
-        rebuilt = _rebuild(work, work.pages())
-    if rebuilt.has_missing_bits():
-        absent, missing = _missing(work)
-        message = missing_values_message(absent, rebuilt.count)
-        missed = finding("value-missing", message, missing=tuple(missing))
-        return DeepCheck(values=rebuilt.count, finding=missed)
-    zero = finding("reader-negative-zero", NEGATIVE_ZERO) if rebuilt.negative_zero else None
-    stray = rebuilt.stray_bits()
+        check = _rebuilt(work, ())
+        for page in work.pages():
+            texts = partial(partial, _text, page, chunk.column)
+            check.take(work.hashes(page), page.count, texts, has_zero=page.has_zero)
+    stray = 0 if check.lost else check.stray_bits()
     if stray and doubtful:
-        stray = rebuilt.stray_bits(_entries(work))
+        stray = check.stray_bits(_entries(work))
     if stray and values.is_interval(chunk.column):
-        stray = rebuilt.stray_bits(_normal_forms(work))
+        stray = check.stray_bits(_normal_forms(work))
     if stray and loaded.bits.nbytes & (loaded.bits.nbytes - 1):
-        stray = _stray_but_folded(work, rebuilt)
-    stray_bits = finding("filter-stray-bits", stray_bits_message(stray)) if stray else None
-    return DeepCheck(values=rebuilt.count, finding=stray_bits, negative_zero=zero)
+        stray = _stray_but_folded(work, check)
+    return check.result(_about(chunk, loaded.offset), stray)
 
 
 def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     """Check a BOOLEAN column's filter by the minimum and maximum; reads no page."""
     hint = removing(chunk.column.path, after=" takes it out: no reader uses it")
-    finding = partial(_finding, chunk, offset=loaded.offset, hint=hint)
+    finding = partial(_about(chunk, loaded.offset), hint=hint)
     for which, bound in statistics.lost(chunk, loaded.bits) if loaded.bits.set_bits else ():
         text = render(bound, chunk.column)
         return DeepCheck(values=0, finding=finding("value-missing", missing_bound_message(which), missing=(text,)))
@@ -360,15 +329,14 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     return DeepCheck(values=0, finding=finding("filter-not-checked", message))
 
 
-def _rebuild(work: _ChunkCheck, pages: Iterable[values.HashedPage]) -> FilterComparison[SplitBlockFilter]:
-    zeros = values.zero_hashes(work.chunk.column, draft=work.loaded.header.draft)
-    rebuilt = FilterComparison(work.loaded.bits, zeros)
+def _rebuilt(work: _ChunkCheck, pages: Iterable[values.HashedPage]) -> FilterCheck[SplitBlockFilter]:
+    check = FilterCheck(work.loaded.bits, values.zero_hashes(work.chunk.column, draft=work.loaded.header.draft))
     for page in pages:
-        rebuilt.insert(work.hashes(page), page.count, has_zero=page.has_zero)
-    return rebuilt
+        check.insert(work.hashes(page), page.count, has_zero=page.has_zero)
+    return check
 
 
-def _stray_but_folded(work: _ChunkCheck, rebuilt: FilterComparison[SplitBlockFilter]) -> int:
+def _stray_but_folded(work: _ChunkCheck, check: FilterCheck[SplitBlockFilter]) -> int:
     """The number of stray bits, without those that `fold --size tight` puts into a neighbouring block."""
     import numpy as np  # few filters have stray bits
 
@@ -376,8 +344,8 @@ def _stray_but_folded(work: _ChunkCheck, rebuilt: FilterComparison[SplitBlockFil
     for page in work.pages(unreferenced=True):
         hashes = np.frombuffer(page.hashes, np.uint64)
         for shifted in (hashes + block, hashes - block):
-            rebuilt.allow(shifted.tobytes())
-    return rebuilt.stray_bits()
+            check.allow(shifted.tobytes())
+    return check.stray_bits()
 
 
 def _entries(work: _ChunkCheck) -> bytearray:
@@ -404,16 +372,3 @@ def without_normal_forms(filters: Filters, column: Column) -> Iterator[int]:
         count = len(hashes) // 8
         if not loaded.header.draft and loaded.bits.check_hashes(hashes, count, bytearray(count)):
             yield chunk.row_group
-
-
-def _missing(work: _ChunkCheck) -> tuple[int, list[str]]:
-    """Return the number of values missing from their filter, and the first of them. Reads the chunk again."""
-    absent = 0
-    missing: list[str] = []
-    for page in work.pages():
-        flags = bytearray(page.count)
-        lost = work.loaded.bits.check_hashes(work.hashes(page), page.count, flags)
-        absent += lost
-        if lost:
-            add_missing(missing, flags, partial(_text, page, work.chunk.column))
-    return absent, missing

@@ -381,9 +381,7 @@ class ParquetFile(LocatedFile):
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
         from bloomcli.formats.parquet.plan import AddPlan
 
-        return AddPlan(
-            self.filters, columns, rule, replace=replace, missing=missing, appends=self.appends_only
-        ).with_left_out(columns)
+        return AddPlan(self.filters, columns, rule, replace=replace, missing=missing, appends=self.appends_only)
 
     def differs_only_in_structures(self, other: FilterFile) -> bool:
         """Whether another file's metadata equal this file's except for statistics and page indexes."""

@@ -385,7 +385,7 @@ class AddPlan(Change):
         self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks))
 
     @cached_property
-    def _estimated(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
+    def planned(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
         """Computed on demand, because it reads the headers of dictionaries."""
         self.filters.source.will_read(
             (chunk.data_offset, HEADER_WINDOW) for chunk in self.chunks if self._is_of_dictionary(chunk)
@@ -395,7 +395,7 @@ class AddPlan(Change):
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]
         """The upper bound of the new file's bytes that aren't copied."""
-        return self.bound([c.bitset_bytes or 0 for c in self._estimated], len(self.chunks))
+        return self.bound([c.bitset_bytes or 0 for c in self.planned], len(self.chunks))
 
     def _is_of_dictionary(self, chunk: ColumnChunk) -> bool:
         """Whether a filter has at most as many values as the chunk's dictionary has entries, which is usually far
@@ -667,7 +667,7 @@ class RemovePlan(Change):
         filters.source.will_read(filters.headers(columns))
         self.give_back()
         chunks = (filters.footer.chunk(key) for key in sorted(self.removed))
-        self._estimated = tuple(
+        self.planned = tuple(
             FilterChange(
                 row_group=chunk.row_group,
                 column=chunk.column.path,
@@ -684,7 +684,7 @@ class RemovePlan(Change):
         """The file without the filters. No column is read."""
         del threads, tick
         yield from self.kept()
-        yield from self.finish(self.estimate, 0)
+        yield from self.finish(self.planned, 0)
 
 
 class FoldPlan(Change):
@@ -703,7 +703,7 @@ class FoldPlan(Change):
             changes.append(folding.fold(key, loaded.bits, chunk.row_group, chunk.column.path, foldable=foldable))
             del loaded  # the next one may be as large
         super().__init__(filters, set(folding.sizes), puts=bool(folding.sizes))
-        self._estimated = tuple(changes)
+        self.planned = tuple(changes)
         self.bytes_to_decode = 0
         self.new_bytes_bound = self.bound(folding.sizes.values(), len(folding.sizes))
 
@@ -715,4 +715,4 @@ class FoldPlan(Change):
             bits = self._folding.take(key)
             yield from self.put_filter(key, bits)
             del bits  # the next one may be as large
-        yield from self.finish(self.estimate, 0)
+        yield from self.finish(self.planned, 0)

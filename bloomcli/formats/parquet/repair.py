@@ -533,7 +533,7 @@ class RepairPlan(Change):
         super().__init__(filters, set(), puts=bool(self._work), appends=appends, indexes=gone)
         if self._work:
             self.remarks = extension_remarks(filters.footer, "page indexes")
-        self._estimated = ()
+        self.planned = ()
         self.bytes_to_decode = sum(maker.bytes_to_decode for maker in self._work)  # to mend, they were read already
 
     def _choose(self) -> Iterator[Maker]:

@@ -166,35 +166,6 @@ def test_a_pipe_that_is_closed_with_an_error_leaves_no_other_open_after_a_fork(p
     opened.close()
 
 
-def test_stop_ends_what_another_thread_waits_for(plain: Path) -> None:
-    data = plain.read_bytes()
-    waiting, go = threading.Event(), threading.Event()
-    opened = open_decoder(plain, ["text"])
-    failed: list[BaseException] = []
-
-    def slow(offset: int, length: int) -> bytes:
-        waiting.set()
-        go.wait(600)
-        return data[offset : offset + length]
-
-    opened._read_at = slow
-
-    def decode() -> None:
-        try:
-            opened.row_group(0)
-        except UnreadableError as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=decode)
-    thread.start()
-    assert waiting.wait(600)
-    opened.stop()
-    go.set()
-    thread.join(600)
-    assert "was ended by SIGKILL" in str(failed[0])
-    opened.close()
-
-
 def test_ctrl_c_ends_a_decoding_at_once_and_leaves_no_process(plain: Path) -> None:
     script = (
         "import sys, time; from bloomcli.formats.mosaic import values; from bloomcli.cli import run\n"

@@ -101,8 +101,8 @@ def test_every_type_has_its_name_and_the_type_that_literals_take() -> None:
     typed = {c.name: (literal_column(c).physical, literal_column(c).logical) for c in columns}
     assert typed["tiny"] == ("INT32", "INTEGER(8,signed)")
     assert typed["zoned"] == ("INT64", "TIMESTAMP(MICROS)")
-    assert typed["cents"] == ("INT64", "DECIMAL(9,2)")
-    assert typed["money"] == ("BYTE_ARRAY", "DECIMAL(38,4)")
+    assert typed["cents"] == ("INT128", "DECIMAL(9,2)")
+    assert typed["money"] == ("INT128", "DECIMAL(38,4)")
     assert typed["blob"] == ("BYTE_ARRAY", None)
 
 

@@ -18,6 +18,7 @@ from bloomcli.formats.orc import limits as orc_limits
 ROWS = 40
 PRESENT, DATA, LENGTH, DICTIONARY_DATA, SECONDARY = 0, 1, 2, 3, 5
 DICTIONARY, DIRECT_V2, DICTIONARY_V2 = 1, 2, 3
+PYORC = Path(__file__).parents[3] / "fixtures" / "orc" / "pyorc_types.orc"
 IDS = {"i": 1, "b": 2, "d": 3, "t": 4, "k": 5, "li": 6, "li._elem": 7, "n": 8, "m": 9, "ts": 10}
 
 
@@ -182,3 +183,13 @@ def test_values_that_are_missing_are_shown_without_decoding_what_was_never_read(
     found = {f.column: f.missing for f in bloomcli.validate(path.with_name("bad"), deep=True).findings if f.missing}
     assert found["b"] == ("-56",)
     assert found["t"] == ("t", "e", "x", " ", "0")
+
+
+@pytest.mark.parametrize("tag", [2, 255])
+def test_a_value_of_a_union_in_a_member_that_its_type_lacks_is_refused(tmp_path: Path, tag: int) -> None:
+    union = 4  # its two members follow
+    tags = orcruns.byte_run(tag, 100) * 25
+    path = orcfiles.edited(PYORC, tmp_path / "f", lambda file: file.put(DATA, union, tags))
+    matches = bloomcli.find(path, ["1"], column="either.0")
+    assert list(matches) == []
+    assert "a union's value is in a member that the type can't have" in str(matches.report.errors)

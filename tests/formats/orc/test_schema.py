@@ -77,7 +77,7 @@ def test_a_file_names_its_columns_by_path(tmp_path: Path) -> None:
         ("FLOAT", {}, "FLOAT", None, "float"),
         ("DATE", {}, "INT32", "DATE", "date"),
         ("TIMESTAMP", {}, "INT128", "TIMESTAMP(NANOS)", "timestamp"),
-        ("DECIMAL", {"precision": 12, "scale": 3}, "BYTE_ARRAY", "DECIMAL(12,3)", "decimal(12,3)"),
+        ("DECIMAL", {"precision": 12, "scale": 3}, "INT128", "DECIMAL(12,3)", "decimal(12,3)"),
         ("CHAR", {"maximum_length": 7}, "BYTE_ARRAY", "STRING", "char(7)"),
         ("VARCHAR", {"maximum_length": 9}, "BYTE_ARRAY", "STRING", "varchar(9)"),
         ("BINARY", {}, "BYTE_ARRAY", None, "binary"),

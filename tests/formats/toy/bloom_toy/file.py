@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bloom_toy import spec
@@ -13,7 +14,7 @@ from bloomcli.errors import UsageError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, Plan, Tick
-from bloomcli.formats.deep_check import FilterComparison, add_missing, missing_values_message, stray_bits_message
+from bloomcli.formats.deep_check import FilterCheck
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
@@ -179,21 +180,12 @@ class ToyFile(FilterFile):
         for key in self.keys(columns):
             bits = self.load(key)
             if (units is None or key[0] in units) and isinstance(bits, SplitBlockFilter):
-                hashes = self.hashes(key)
-                yield DeepCheck(values=len(hashes), finding=self._deep_finding(key, bits, hashes))
+                hashes, check = self.hashes(key), FilterCheck(bits)
+                stored = spec.values(self.source, self.footer, *key)
+                texts = [text.decode("utf-8", "backslashreplace") for text in stored]
+                check.take(hashes.tobytes(), len(hashes), partial(partial, texts.__getitem__))
+                yield check.result(partial(self._finding, self.facts_of(key)))
                 tick(self.footer.chunks[key[0]][key[1]][1])
-
-    def _deep_finding(self, key: spec.Key, bits: SplitBlockFilter, hashes: array[int]) -> Finding | None:
-        again, fact, raw = FilterComparison(bits), self.facts_of(key), bytearray(hashes.tobytes())
-        again.insert(raw, len(hashes), has_zero=False)
-        if not again.has_missing_bits():
-            stray = again.stray_bits()
-            return self._finding(fact, "filter-stray-bits", stray_bits_message(stray)) if stray else None
-        flags, missing = bytearray(len(hashes)), list[str]()
-        lost = bits.check_hashes(raw, len(hashes), flags)
-        found = list(spec.values(self.source, self.footer, *key))
-        add_missing(missing, flags, lambda at: found[at].decode("utf-8", "backslashreplace"))
-        return self._finding(fact, "value-missing", missing_values_message(lost, len(hashes)), missing)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Bytes of the chunks that have filters."""

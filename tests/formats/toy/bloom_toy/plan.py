@@ -99,9 +99,9 @@ def adding(file: ToyFile, columns: Sequence[Column], rule: SizeRule, *, replace:
 
     read = sum(file.footer.chunks[group][column][1] for group, column in todo)
     plan = Change(file, set(todo) & there, {key: lambda key=key: build(key) for key in todo}, read)  # type: ignore[misc]
-    plan.estimate = tuple(change(key, None) for key in todo)
-    plan.new_bytes_bound = _bound(file, plan.estimate)
-    return plan.with_left_out(columns)
+    plan.planned = tuple(change(key, None) for key in todo)
+    plan.new_bytes_bound = _bound(file, plan.planned)
+    return plan
 
 
 def _bound(file: ToyFile, changes: Sequence[FilterChange]) -> int:
@@ -112,7 +112,7 @@ def _bound(file: ToyFile, changes: Sequence[FilterChange]) -> int:
 def removing(file: ToyFile, gone: set[spec.Key]) -> Change:
     """Filters taken out."""
     plan = Change(file, gone, {})
-    plan.removed = plan.estimate = tuple(
+    plan.removed = plan.planned = tuple(
         FilterChange(
             row_group=group,
             column=file.columns[column].path,
@@ -150,6 +150,6 @@ def folding(file: ToyFile, columns: set[int] | None, rule: SizeRule) -> Change:
             new[key] = lambda folded=folded, change=change: (folded, change)  # type: ignore[misc]
     plan = Change(file, set(new), new)
     plan.removed = tuple(change for change in changes if change.action == "keep")
-    plan.estimate = tuple(changes)
+    plan.planned = tuple(changes)
     plan.new_bytes_bound = _bound(file, changes)
     return plan
