@@ -288,18 +288,6 @@ cdef class Indices:
         return pos
 
 
-def keep_marked(unsigned char[::1] hashes not None, const unsigned char[::1] seen not None):
-    """Move the hashes whose byte in `seen` isn't 0 to the front, in order. Return their number."""
-    cdef uint64_t* values = _room(hashes, seen.shape[0])
-    cdef Py_ssize_t i, n = 0
-    with nogil:
-        for i in range(seen.shape[0]):
-            if seen[i]:
-                values[n] = values[i]
-                n += 1
-    return n
-
-
 cdef inline Py_ssize_t _hash_words(const unsigned char* p, Py_ssize_t count, Py_ssize_t width, bint every,
                                    uint64_t* hashes) noexcept nogil:
     """Hash values of 8 or 4 bytes as `hash_plain_fixed` does. The width is a constant where this is called."""
@@ -415,13 +403,3 @@ def plain_at(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t width, Py
     if index or size > end - pos:
         raise PageError("the page's values end before this one")
     return pos, size
-
-
-def narrow_int32(const unsigned char[::1] values, Py_ssize_t count, unsigned char[::1] out):
-    """Write the low 32 bits of `count` int64s, which are the values of a delta-encoded INT32 column."""
-    cdef Py_ssize_t i
-    if count < 0 or values.shape[0] // 8 < count or out.shape[0] // 4 < count:
-        raise ValueError("the buffers have no room for the values")
-    with nogil:
-        for i in range(count):
-            memcpy(&out[i * 4], &values[i * 8], 4)

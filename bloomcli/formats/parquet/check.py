@@ -26,6 +26,7 @@ from bloomcli.formats.deep_check import (
 from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.parquet import page_index, proof, statistics, values
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, Filters, LoadedFilter, is_usual
+from bloomcli.formats.parquet.encodings import Slice
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, OFFSET_INDEX, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
@@ -242,9 +243,9 @@ def _sorted_together(filters: Filters, chunks: Iterable[ColumnChunk]) -> Iterato
             yield sorted(together, key=lambda chunk: chunk.column.index == by[0])
 
 
-def _text(page: values.HashedPage, column: Column, index: int) -> str:
-    value = page.value(index)
-    return f"(a value of {value} bytes)" if isinstance(value, int) else render(value, column)
+def _text(part: Slice, index: int) -> str:
+    value = part.value(index)
+    return f"(a value of {value} bytes)" if isinstance(value, int) else render(value, part.column)
 
 
 class _ChunkCheck(NamedTuple):
@@ -255,15 +256,15 @@ class _ChunkCheck(NamedTuple):
     loaded: LoadedFilter
     stop: Stop
 
-    def pages(self, *, unreferenced: bool = False) -> Iterator[values.HashedPage]:
+    def pages(self, *, unreferenced: bool = False) -> Iterator[Slice]:
         """The chunk's hashed values."""
         return values.hashed_pages(
             self.filters.source, self.chunk, self.filters.footer.start, unreferenced=unreferenced, stop=self.stop
         )
 
-    def hashes(self, page: values.HashedPage) -> bytearray:
+    def hashes(self, page: Slice) -> bytearray:
         """The hashes of a page's values that the filter must contain."""
-        return page.draft_hashes() if self.loaded.header.draft else page.hashes
+        return values.draft_hashes(page) if self.loaded.header.draft else page.hashes
 
 
 def _deep_some(filters: Filters, chunks: Sequence[ColumnChunk], stop: Stop) -> tuple[Sequence[DeepCheck], int]:
@@ -360,11 +361,11 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     return DeepCheck(values=0, finding=finding("filter-not-checked", message))
 
 
-def _rebuild(work: _ChunkCheck, pages: Iterable[values.HashedPage]) -> FilterComparison[SplitBlockFilter]:
+def _rebuild(work: _ChunkCheck, pages: Iterable[Slice]) -> FilterComparison[SplitBlockFilter]:
     zeros = values.zero_hashes(work.chunk.column, draft=work.loaded.header.draft)
     rebuilt = FilterComparison(work.loaded.bits, zeros)
     for page in pages:
-        rebuilt.insert(work.hashes(page), page.count, has_zero=page.has_zero)
+        rebuilt.insert(work.hashes(page), page.count, has_zero=values.has_zero(page))
     return rebuilt
 
 
@@ -389,7 +390,7 @@ def _normal_forms(work: _ChunkCheck) -> bytes:
     """The hashes of the normal forms of a chunk's intervals, which DuckDB also inserts."""
     hashes: set[int] = set()
     for page in work.pages():
-        hashes.update(memoryview(page.interval_hashes()).cast("Q"))
+        hashes.update(memoryview(values.interval_hashes(page)).cast("Q"))
     return array("Q", hashes).tobytes()
 
 
@@ -415,5 +416,5 @@ def _missing(work: _ChunkCheck) -> tuple[int, list[str]]:
         lost = work.loaded.bits.check_hashes(work.hashes(page), page.count, flags)
         absent += lost
         if lost:
-            add_missing(missing, flags, partial(_text, page, work.chunk.column))
+            add_missing(missing, flags, partial(_text, page))
     return absent, missing

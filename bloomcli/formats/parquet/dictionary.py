@@ -16,7 +16,7 @@ from bloomcli.formats.answer import DictionaryEntries, DictionaryLookup, Lookup,
 from bloomcli.formats.parquet import statistics
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page, read_pages
-from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, is_interval, zero_hashes
+from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, has_zero, is_interval, zero_hashes
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
@@ -70,9 +70,7 @@ def _entries(source: Source, chunk: ColumnChunk, data_end: int, budget: ReadBudg
     if page is None or not (chunk.only_dictionary_encoded or _all_encoded(source, chunk, data_end)):
         return None
     dictionary = ChunkHasher(chunk, Stop()).dictionary(page)
-    return DictionaryEntries(
-        dictionary.hashes[: dictionary.count * 8], zero_hashes(chunk.column) if dictionary.has_zero else ()
-    )
+    return DictionaryEntries(dictionary.hashes, zero_hashes(chunk.column) if has_zero(dictionary) else ())
 
 
 def _all_encoded(source: Source, chunk: ColumnChunk, data_end: int) -> bool:

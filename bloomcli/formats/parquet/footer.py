@@ -15,6 +15,7 @@ out, the bytes after them move.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -255,10 +256,10 @@ class Footer:
 
     def check_signed(self) -> None:
         """Raise CorruptFile if a chunk of the first row group is encrypted, and the footer isn't signed."""
-        chunks = self.row_group(0).chunks if self.row_group_count else ()
-        at = kernels.first_encrypted(self.raw, chunks, parquet_limits.THRIFT_MAX_DEPTH)
-        if at >= 0 and not self.signed:
-            raise self._unsigned(ChunkKey(0, at))
+        for at, start in enumerate(self.row_group(0).chunks if self.row_group_count else ()):
+            with suppress(kernels.CompactError):  # what reads the chunk reports it
+                if ChunkMetadata(self.raw, start, parquet_limits.THRIFT_MAX_DEPTH).encrypted:
+                    raise self._unsigned(ChunkKey(0, at))
 
     def _unsigned(self, key: ChunkKey) -> CorruptFile:
         return CorruptFile(

@@ -90,7 +90,7 @@ def _build(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tupl
     filters.source.will_read([(chunk.data_offset, chunk.compressed_bytes)])
     for page in values.hashed_pages(filters.source, chunk, filters.footer.start, stop=stop):
         bits.insert_hashes(page.hashes, page.count)
-        zero, end = zero or page.has_zero, max(end, page.end)
+        zero, end = zero or values.has_zero(page), max(end, page.end)
     if zero:
         for value in values.zero_hashes(chunk.column):
             bits.insert(value)

@@ -399,7 +399,7 @@ def _plain(stored: StoredPage) -> RawPage:
         b"" if levels is None else bytes(memoryview(levels.body.whole())[levels.start : levels.end])
         for levels in (page.repetition, page.levels)
     )
-    values = [part.fixed or b"" for part in slices(page, column)]
+    values = [part.data for part in slices(page, column)]
     data = b"".join([repetition, definition, *values])
     head = {
         "num_values": page.num_values,

@@ -579,15 +579,15 @@ class AddPlan(Change):
                 only = chunk.only_dictionary_encoded and self.rule.ndv is None
                 bound = self._bytes_for(chunk, page.count << normal_forms) if only else self._upper_bound(chunk)
                 bits = self._filters.empty(size or bound)
-            hashes = page.hashes if current else page.draft_hashes()
+            hashes = page.hashes if current else values.draft_hashes(page)
             bits.insert_hashes(hashes, page.count)
             kept.insert_hashes(hashes, page.count)
             if normal_forms:
-                more = page.interval_hashes()
+                more = values.interval_hashes(page)
                 bits.insert_hashes(more, len(more) // 8)
                 kept.insert_hashes(more, len(more) // 8)
             count += page.count
-            zero = zero or page.has_zero
+            zero = zero or values.has_zero(page)
             decoded = page.end - chunk.data_offset
         if bits is None:
             smallest = self._bytes_for(chunk, 0) if self.rule.ndv is None else self._upper_bound(chunk)
