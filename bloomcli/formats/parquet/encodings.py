@@ -16,7 +16,7 @@ from typing import Any, Final
 from bloomcli import kernels, limits
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.codecs import AnyBody, Buffer, Feed
+from bloomcli.formats.parquet.codecs import Body, Buffer, Feed
 from bloomcli.formats.parquet.pages import Page
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import Column
@@ -164,14 +164,14 @@ def slices(page: Page, column: Column, bounds: _Bounds = None) -> Iterator[Slice
         raise page.location.fault(f"the page's values can't be read: {error.reason}", 0) from None
 
 
-def _check_room(page: Page, body: AnyBody, least: int) -> None:
+def _check_room(page: Page, body: Body, least: int) -> None:
     """Raise PageError if a page has too few bytes for values of at least `least` bytes each."""
     room = (body.size - page.start) // least
     if page.non_null > room:
         raise kernels.PageError(f"its header says {page.non_null}, its bytes can hold {room}")
 
 
-def _plain(page: Page, body: AnyBody, column: Column, bounds: _Bounds) -> Iterator[Slice]:
+def _plain(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
     width = width_of(column)
     _check_room(page, body, width or _PREFIX)
     feed = body.open(page.start)
@@ -262,7 +262,7 @@ def _long(page: Page, feed: Feed, size: int, column: Column, bounds: _Bounds) ->
 class _Numbers:
     """The `count` DELTA_BINARY_PACKED numbers of a page from a position on."""
 
-    def __init__(self, body: AnyBody, at: int, count: int) -> None:
+    def __init__(self, body: Body, at: int, count: int) -> None:
         self._feed = body.open(at)
         self._count = count
         self.deltas = kernels.Deltas()
@@ -292,7 +292,7 @@ class _Numbers:
         return self._feed.at
 
 
-def _delta(page: Page, body: AnyBody, column: Column, bounds: _Bounds) -> Iterator[Slice]:
+def _delta(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
     numbers = _Numbers(body, page.start, page.non_null)
     numbers.deltas.every = bounds is not None and bounds.tracked
     width = width_of(column) or 0
@@ -308,7 +308,7 @@ def _delta(page: Page, body: AnyBody, column: Column, bounds: _Bounds) -> Iterat
             numbers.more()
 
 
-def _delta_length(page: Page, body: AnyBody, column: Column, bounds: _Bounds) -> Iterator[Slice]:
+def _delta_length(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
     feed = body.open(_Numbers(body, page.start, page.non_null).end())
     lengths = _Numbers(body, page.start, page.non_null)
     limit = min(page.non_null, limits.ROWS_PER_BATCH)
@@ -330,7 +330,7 @@ def _delta_length(page: Page, body: AnyBody, column: Column, bounds: _Bounds) ->
             feed.more(max(lengths.deltas.length() - feed.left, 1))
 
 
-def _delta_byte_array(page: Page, body: AnyBody, column: Column, bounds: _Bounds) -> Iterator[Slice]:
+def _delta_byte_array(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
     middle = _Numbers(body, page.start, page.non_null).end()
     feed = body.open(_Numbers(body, middle, page.non_null).end())
     prefixes, suffixes = _Numbers(body, page.start, page.non_null), _Numbers(body, middle, page.non_null)
@@ -366,7 +366,7 @@ def _beyond(page: Page, what: str) -> UnsupportedError:
     return page.location.unsupported(f"{what}, the most that are read", "rewrite the file with another encoding")
 
 
-def _split(page: Page, body: AnyBody, column: Column, bounds: _Bounds) -> Iterator[Slice]:
+def _split(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
     width = width_of(column)
     assert width is not None  # noqa: S101  all types of this encoding have a fixed width
     _check_room(page, body, width)
@@ -380,7 +380,7 @@ def _split(page: Page, body: AnyBody, column: Column, bounds: _Bounds) -> Iterat
         yield _fixed(page, column, values, count, bounds)
 
 
-def _alp(page: Page, body: AnyBody, column: Column, bounds: _Bounds) -> Iterator[Slice]:
+def _alp(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
     width = width_of(column)
     assert width is not None  # noqa: S101  as above
     vectors = kernels.Alp(body.whole(), page.start, page.non_null, width)

@@ -215,7 +215,8 @@ class Measure:
         else:
             raise unread(page.encoding, page.location)
         self._marks, self._unseen = bytearray(2), 2
-        self.indices(page._replace(body=Body(b"".join((b"\1", run, data)), stop), start=0), stop)
+        indices = b"".join((b"\1", run, data))
+        self.indices(page._replace(body=Body(indices, len(indices), page.location, stop), start=0), stop)
 
     def start_page(self, page: Page) -> None:
         """Begin with a data page. Raises CorruptFile."""
