@@ -36,7 +36,7 @@ from bloomcli.formats.parquet.footer import Footer, extension_of, first_page, re
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.parquet.pages import header_ranges
-from bloomcli.formats.parquet.schema import schema_tree
+from bloomcli.formats.parquet.schema import columns_of_table, schema_tree
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, IndexEntry, PageFacts, Severity
@@ -79,9 +79,7 @@ class ParquetFile(LocatedFile):
 
     def use_names(self, names: ColumnNames) -> None:
         """Replace the paths of the leaf columns by the table's."""
-        from bloomcli.formats.parquet.table_columns import columns_of_table
-
-        self.footer.columns, self.missing_columns = columns_of_table(self.footer, names)
+        self.footer.columns, self.missing_columns = columns_of_table(self.footer.top, self.footer.columns, names)
 
     def companion(self, output: str) -> tuple[str, str] | None:
         """The key material that parquet-java stored in a file of its own."""
@@ -148,9 +146,7 @@ class ParquetFile(LocatedFile):
 
     def footer_tree(self) -> dict[str, Tree]:
         """The whole footer."""
-        from bloomcli.formats.parquet.thrift_tree import footer_tree
-
-        return footer_tree(self.footer)
+        return self.footer.tree()
 
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
         """`facts`, each with the ordinal of its column."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError
+from bloomcli.formats.base import Tree
 from bloomcli.formats.keys import key_hint
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, statistics
@@ -149,6 +150,23 @@ class Footer:
     def key_values(self) -> Iterator[Struct]:
         """The writer's own keys and values, walked. Raises CorruptFile."""
         return key_values(self.top)
+
+    def tree(self) -> dict[str, Tree]:
+        """The whole footer, decoded. Raises CorruptFile, UnsupportedError."""
+        if len(self.raw) > parquet_limits.DUMP_MAX_BYTES:
+            raise UnsupportedError(
+                f"a footer of {words.counted(len(self.raw), 'byte')}; at most {parquet_limits.DUMP_MAX_BYTES} are"
+                " written",
+                path=self.path,
+                offset=self.start,
+                hint="`bloom inspect` without --footer sums it up",
+            )
+        return {
+            "offset": self.start,
+            "length": len(self.raw),
+            "magic": spec.MAGIC.decode(),
+            "FileMetaData": spec.tree_of("FileMetaData", self.raw, self.location),
+        }
 
     @property
     def signed(self) -> bool:

@@ -23,7 +23,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import LEAVE_OUT, ChangeResult, Plan, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import sealing, splice, values
+from bloomcli.formats.parquet import splice, values
 from bloomcli.formats.parquet.bloom_filter import (
     CURRENT,
     Filters,
@@ -162,7 +162,7 @@ class Change(Plan):
         """The upper bound of the bytes of the new footer without new fields, and of what the encryption of `chunks`
         new parts adds."""
         footer = self.filters.footer
-        return len(footer.raw) + FOOTER_TAIL_BYTES + sealing.overhead(footer, chunks)
+        return len(footer.raw) + FOOTER_TAIL_BYTES + splice.overhead(footer, chunks)
 
     def outline(self) -> Iterator[KeptRange | int]:
         """Yield the ranges that are kept, then the maximum size of new parts and footer."""
@@ -201,7 +201,7 @@ class Change(Plan):
     def put(self, part: Part, plaintext: Sequence[bytes | bytearray], *, early: bool = False) -> Pieces:
         """Yield the next part: a filter's header and bits, or a page index. With `early`, the body isn't complete
         yet, and the part is placed after it."""
-        stored = sealing.sealed(self.filters.footer, part, plaintext)
+        stored = splice.sealed(self.filters.footer, part, plaintext)
         at = self.bytes_to_copy + self._new_bytes
         self._new[part] = _Digest(sum(map(len, stored)), kernels.xxh64(plaintext[-1]))
         self._new_bytes += self._new[part].bytes
@@ -233,15 +233,15 @@ class Change(Plan):
             plan = plan._replace(keep=tuple(self.keep), unreclaimed=0)
         moved = not self.appends and (len(plan.keep) > 1 or plan.copied_bytes != footer.start)
         splice.check(footer, plan.footer, plan.changed, moved)
-        tail = plan.tail if footer.encryption is None else sealing.tail(self.filters.source, footer, plan.footer)
+        tail = plan.tail if footer.encryption is None else splice.tail(self.filters.source, footer, plan.footer)
         size = plan.copied_bytes + plan.new_bytes + len(tail)
 
         def verify(written: Source) -> None:
             if written.size != size:
                 raise WriteError(f"{counted(written.size, 'byte')} {were(written.size)} written, {size} were planned")
-            again, view = sealing.reopened(written, footer)
+            again, view = splice.reopened(written, footer)
             filters = Filters(view, again)
-            if not sealing.same(again, plan.footer):
+            if not splice.same(again, plan.footer):
                 raise WriteError("the footer that was written isn't the one that was planned")
             written.will_read((offset, new[part].bytes) for part, offset in plan.offsets.items())
             for part, offset in plan.offsets.items():
@@ -249,7 +249,7 @@ class Change(Plan):
                 if part.kind != FILTER:
                     where = (part.kind, offset, new[part].bytes)
                     match = where in again.index_extents(key, again.metadata(key))
-                    if not match or sealing.digest(footer, part, written.read_at(*where[1:])) != new[part].digest:
+                    if not match or splice.digest(footer, part, written.read_at(*where[1:])) != new[part].digest:
                         raise WriteError(
                             f"the {part.kind.replace('_', ' ')} at {offset} isn't the one that was built"
                         )

@@ -29,7 +29,7 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import MeasuredColumn, Repair, Tick, of_columns
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.parquet import page_index, sealing
+from bloomcli.formats.parquet import page_index, splice
 from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, extension_remarks
@@ -196,7 +196,7 @@ class Maker:
         self._stop = stop
         self._column = chunk.column
         self._key_of = key_of(self._column, orders.of(self._column))
-        self._lists_all = sealing.cipher_of(filters.footer, self.key) is not None
+        self._lists_all = splice.cipher_of(filters.footer, self.key) is not None
         """Whether indexes have the pages without values, too: readers number a chunk's encrypted pages by them."""
         self.decodes = structures != {OFFSET_INDEX}
         self.changes: list[StructureChange] = []

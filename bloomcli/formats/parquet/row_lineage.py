@@ -28,9 +28,8 @@ from bloomcli.formats.parquet.encryption import Cipher, Encryption, Kind
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.page_index import ASCENDING, IndexedPage, encoded_column_index, encoded_offset_index
 from bloomcli.formats.parquet.schema import leaf_columns
-from bloomcli.formats.parquet.sealing import encrypted_tail
 from bloomcli.formats.parquet.spec import STRUCT, Struct, encoded, list_header, varint, zigzag
-from bloomcli.formats.parquet.splice import Edit, apply_edits, set_fields
+from bloomcli.formats.parquet.splice import Edit, apply_edits, encrypted_tail, set_fields
 from bloomcli.model.schema import RowLineage
 from bloomcli.storage.base import Source
 from bloomcli.storage.sources import ExtendedSource
