@@ -259,22 +259,34 @@ def _places(source: Source, footer: Footer, chunk: ColumnChunk) -> list[PagePlac
     numbers = None if index is None else index.page_locations
     if not numbers:
         return None
-    before, end = numbers[0][0] - chunk.data_offset, chunk.data_offset + chunk.compressed_bytes
-    if before < 0 or numbers[0][2] != 0 or (chunk.dictionary_bytes or before) != before:
+    rows, before = footer.row_group(chunk.row_group).rows, numbers[0][0] - chunk.data_offset
+    if fault_in_locations(numbers, chunk, rows) is not None or (chunk.dictionary_bytes or before) != before:
         return None
-    ends = [first for _, _, first in numbers[1:]] + [footer.row_group(chunk.row_group).rows]
+    ends = [first for _, _, first in numbers[1:]] + [rows]
     places = [
         PagePlace(offset, length, first, last - first, before)
         for (offset, length, first), last in zip(numbers, ends, strict=True)
     ]
-    at = chunk.data_offset + before
-    for place in places:
-        if place.offset != at or place.length <= 0 or place.rows <= 0:
-            return None
-        at += place.length
-    if at != end or (not source.request_bytes and not agree(source, chunk, footer.start, places[-1:])):
+    empty = any(place.rows <= 0 for place in places)
+    if empty or (not source.request_bytes and not agree(source, chunk, footer.start, places[-1:])):
         return None
     return places
+
+
+def fault_in_locations(locations: Sequence[tuple[int, int, int]], chunk: ColumnChunk, rows: int) -> str | None:
+    """Why the locations of pages contradict each other, the chunk or its row group's rows; None if they don't."""
+    firsts = [first for _, _, first in locations]
+    if not locations:
+        return "it lists no page" if chunk.num_values else None
+    if firsts[0] != 0 or firsts != sorted(firsts) or firsts[-1] > rows:
+        return f"the pages' first rows don't ascend from 0 to {rows}"
+    at = locations[0][0]
+    for number, (offset, size, _) in enumerate(locations):
+        if offset != at or size <= 0:
+            return f"page {number} doesn't begin where the page before it ends"
+        at += size
+    fills = locations[0][0] >= chunk.data_offset and at == chunk.data_offset + chunk.compressed_bytes
+    return None if fills else "the pages don't fill the chunk"
 
 
 class PageBounds:
@@ -348,9 +360,8 @@ class PageBounds:
         bounds = [pair for pair, null in zip(self.bounds, self.only_nulls, strict=True) if not null]
         if any(low is not None and high is not None and low > high for low, high in bounds):
             return "a page's minimum is above its maximum"
-        for ends in zip(*bounds, strict=True):
-            if (order == ASCENDING and _falls(ends)) or (order == _DESCENDING and _falls(reversed(ends))):
-                return "the pages' bounds don't have the order that the index states"
+        if any(out_of_order(ends, order) for ends in zip(*bounds, strict=True)):
+            return "the pages' bounds don't have the order that the index states"
         if not bounds or chunk.encrypted:
             return None
         written = [pair for pair, null in zip(stored, self.only_nulls, strict=True) if not null]
@@ -378,9 +389,10 @@ def _decoded(low: bytes | None, high: bytes | None, column: Column) -> tuple[Any
     return (None if low is None else decode_bound(low, column), None if high is None else decode_bound(high, column))
 
 
-def _falls(bounds: Iterable[Any]) -> bool:
-    """Whether a known bound is below an earlier one."""
-    return any(after < before for before, after in pairwise(bound for bound in bounds if bound is not None))
+def out_of_order(bounds: Iterable[Any], order: int | None) -> bool:
+    """Whether bounds, those that are known, contradict the boundary order of their index."""
+    ends = [bound for bound in bounds if bound is not None]
+    return order in {ASCENDING, _DESCENDING} and ends != sorted(ends, reverse=order == _DESCENDING)
 
 
 def _begins(bound: bytes, shorter: Any) -> bool:
