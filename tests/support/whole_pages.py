@@ -15,4 +15,4 @@ def pages_of(path: Path, column: int = 0) -> list[Slice]:
     with open_source(path) as source:
         footer = read_footer(source)
         keys = footer.chunk_keys({column})
-        return [page for key in keys for page in hashed_pages(source, footer.chunk(key), footer.start)]
+        return [page for key in keys for page in hashed_pages(source, footer.chunk(key))]

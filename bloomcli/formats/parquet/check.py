@@ -74,7 +74,7 @@ def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> It
 
 def page_headers(filters: Filters, chunk: ColumnChunk) -> Finding | None:
     """The finding about first page headers that contradict the chunk's metadata; None if they agree."""
-    fault = first_headers(filters.source, chunk, filters.footer.start)
+    fault = first_headers(filters.source, chunk)
     return None if fault is None else _finding(chunk, "page-header", fault.reason, offset=fault.offset, hint=_DAMAGED)
 
 
@@ -258,9 +258,7 @@ class _ChunkCheck(NamedTuple):
 
     def pages(self, *, unreferenced: bool = False) -> Iterator[Slice]:
         """The chunk's hashed values."""
-        return values.hashed_pages(
-            self.filters.source, self.chunk, self.filters.footer.start, unreferenced=unreferenced, stop=self.stop
-        )
+        return values.hashed_pages(self.filters.source, self.chunk, unreferenced=unreferenced, stop=self.stop)
 
     def hashes(self, page: Slice) -> bytearray:
         """The hashes of a page's values that the filter must contain."""

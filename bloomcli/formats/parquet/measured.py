@@ -286,7 +286,7 @@ def values_of(filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop
         return
     stop = stop or Stop()
     hasher = ChunkHasher(chunk, stop)
-    for page in read_pages(filters.source, chunk, filters.footer.start, stop=stop, checked=True, whole=True):
+    for page in read_pages(filters.source, chunk, stop=stop, checked=True, whole=True):
         if page.dictionary:
             hashed_page = hasher.dictionary(page)
             measure.dictionary(hashed_page)

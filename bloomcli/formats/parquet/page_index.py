@@ -161,14 +161,14 @@ def pages_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Sequence[Pag
 
 
 def pages_in(
-    source: Source, chunk: ColumnChunk, data_end: int, stop: Stop | None = None, *, empty: bool = False
+    source: Source, chunk: ColumnChunk, stop: Stop | None = None, *, empty: bool = False
 ) -> tuple[Sequence[PagePlace], int | None]:
     """The data pages of a chunk that have values (`empty`: all), by their headers, and the number of their rows; None
     if one begins within a row. Of repeated columns, the repetition levels are read. Raises CorruptFile,
     UnsupportedError."""
     places: list[PagePlace] = []
     first, before = 0, None
-    reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW, stop)
+    reader = ChunkReader(source, chunk, HEADER_WINDOW, stop)
     for stored in data_pages(reader):
         rows = count = stored.header.num_values
         before = stored.at - chunk.data_offset if before is None else before
@@ -184,11 +184,11 @@ def pages_in(
     return places, first
 
 
-def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
+def pages_by_headers(source: Source, chunk: ColumnChunk, rows: int) -> Sequence[PagePlace] | None:
     """All pages of a chunk of a column that isn't repeated, from their headers instead of an offset index; None if
     they contradict the row group."""
     try:
-        places, counted_here = pages_in(source, chunk, data_end)
+        places, counted_here = pages_in(source, chunk)
     except (CorruptFile, UnsupportedError):
         return None
     end = places[-1].offset + places[-1].length if places else chunk.data_offset
@@ -202,11 +202,11 @@ def dictionary_extent(chunk: ColumnChunk, places: Sequence[PagePlace]) -> tuple[
     return (chunk.data_offset, places[0].before) if places and places[0].before else None
 
 
-def agree(source: Source, chunk: ColumnChunk, data_end: int, places: Sequence[PagePlace]) -> bool:
+def agree(source: Source, chunk: ColumnChunk, places: Sequence[PagePlace]) -> bool:
     """Whether the pages at these places have the length and the number of rows that the places say."""
     repeated = chunk.column.max_repetition_level > 0
     try:
-        reader = ChunkReader(source, chunk, data_end)
+        reader = ChunkReader(source, chunk)
         for place in places:
             reader.position, reader.window = place.offset, place.length if repeated else HEADER_WINDOW
             page = read_page(reader.page(), lambda _: not repeated)  # levels are needed of repeated columns only
@@ -268,7 +268,7 @@ def _places(source: Source, footer: Footer, chunk: ColumnChunk) -> list[PagePlac
         for (offset, length, first), last in zip(numbers, ends, strict=True)
     ]
     empty = any(place.rows <= 0 for place in places)
-    if empty or (not source.request_bytes and not agree(source, chunk, footer.start, places[-1:])):
+    if empty or (not source.request_bytes and not agree(source, chunk, places[-1:])):
         return None
     return places
 
@@ -484,7 +484,7 @@ def headers(source: Source, footer: Footer, column: int) -> Iterator[PageFacts]:
         if chunk.encrypted:
             yield _damaged(chunk, chunk.data_offset, ENCRYPTED)
             continue
-        for page in _headers_of(source, footer, chunk):
+        for page in _headers_of(source, chunk):
             if listed == parquet_limits.PAGES_LISTED_MAX:
                 yield _damaged(chunk, page.offset, f"not listed: pages after the first {listed:,}")
                 return
@@ -516,13 +516,13 @@ def _damaged(chunk: ColumnChunk, offset: int, reason: str) -> PageFacts:
     return PageFacts(row_group=chunk.row_group, kind="?", offset=offset, problem=reason)
 
 
-def _headers_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Iterator[PageFacts]:
+def _headers_of(source: Source, chunk: ColumnChunk) -> Iterator[PageFacts]:
     try:
-        reader = ChunkReader(source, chunk, footer.start, HEADER_WINDOW)
+        reader = ChunkReader(source, chunk, HEADER_WINDOW)
     except CorruptFile as error:
         yield _damaged(chunk, chunk.data_offset, error.reason)
         return
-    end = min(chunk.data_offset + chunk.compressed_bytes, footer.start)
+    end = min(chunk.data_offset + chunk.compressed_bytes, chunk.data_end)
     value_count = 0
     while reader.position < end or value_count < chunk.num_values:
         at = reader.position

@@ -228,7 +228,6 @@ class ChunkReader:
         self,
         source: Source,
         chunk: ColumnChunk,
-        data_end: int,
         window: int = WINDOW,
         stop: Stop | None = None,
         *,
@@ -241,13 +240,13 @@ class ChunkReader:
         self.chunk = chunk
         self.window = window
         self.position = chunk.data_offset
-        self.end = data_end
+        self.end = chunk.data_end
         self.field = chunk.key.field
         self._window = b""
         self._base = self.position
         size = chunk.compressed_bytes
         if chunk.num_values and not (
-            len(spec.MAGIC) <= self.position < data_end and 0 <= size <= data_end - self.position
+            len(spec.MAGIC) <= self.position < self.end and 0 <= size <= self.end - self.position
         ):
             raise CorruptFile(
                 f"the column chunk lies at {self.position} with {counted(size, 'byte')}, outside the file's data",
@@ -487,7 +486,6 @@ def _other_count(reader: ChunkReader, value_count: int, at: int) -> CorruptFile:
 def read_pages(
     source: Source,
     chunk: ColumnChunk,
-    data_end: int,
     skip: Callable[[str], bool] = lambda _: False,
     *,
     stop: Stop | None = None,
@@ -502,7 +500,7 @@ def read_pages(
     yield pages without values, too, and pages in the chunk after the number of values that its metadata say.
     """
     refuse_encrypted(source, chunk)
-    reader = ChunkReader(source, chunk, data_end, window, stop, checked=checked)
+    reader = ChunkReader(source, chunk, window, stop, checked=checked)
     for stored in stored_pages(reader, whole=whole):
         try:
             page = read_page(stored, skip)
@@ -617,13 +615,13 @@ _SNAPPY_LENGTH: Final = 5
 """Maximum length of a 32-bit varint."""
 
 
-def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> CorruptFile | None:
+def first_headers(source: Source, chunk: ColumnChunk) -> CorruptFile | None:
     """What is wrong with the header of the chunk's first page or, after a dictionary, of the second: they contradict
     the page or the metadata. None if nothing is."""
     if not chunk.num_values or chunk.encrypted:
         return None
     try:
-        reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
+        reader = ChunkReader(source, chunk, HEADER_WINDOW)
         first = reader.page()
         fault = _contradiction(first)
         if fault is None and first.is_dictionary:
@@ -644,11 +642,11 @@ def header_ranges(chunk: ColumnChunk) -> Iterator[tuple[int, int]]:
             yield chunk.data_offset + chunk.dictionary_bytes, 2 * HEADER_WINDOW
 
 
-def dictionary_entries(source: Source, chunk: ColumnChunk, data_end: int) -> int | None:
+def dictionary_entries(source: Source, chunk: ColumnChunk) -> int | None:
     """The number of dictionary entries in the header of the chunk's first page; None if that page isn't a dictionary
     or can't be read. Takes one small read."""
     try:
-        header = ChunkReader(source, chunk, data_end, HEADER_WINDOW).header()
+        header = ChunkReader(source, chunk, HEADER_WINDOW).header()
         return header.required_of_head("num_values") if header.kind == "DICTIONARY_PAGE" else None
     except CorruptFile:
         return None
@@ -699,11 +697,11 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
     return None
 
 
-def refuse_damaged_pages(source: Source, chunk: ColumnChunk, data_end: int) -> None:
+def refuse_damaged_pages(source: Source, chunk: ColumnChunk) -> None:
     """Raise CorruptFile if `validate` would report the chunk's first headers; such a chunk gets no filter."""
-    fault = first_headers(source, chunk, data_end)
+    fault = first_headers(source, chunk)
     if fault is not None:
-        raise ChunkReader(source, chunk, data_end).fault(fault.reason, fault.offset)
+        raise ChunkReader(source, chunk).fault(fault.reason, fault.offset)
 
 
 _INT96_BYTES: Final = 12

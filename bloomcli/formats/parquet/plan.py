@@ -434,7 +434,7 @@ class AddPlan(Change):
         count = self._most_values(chunk)
         if self._is_of_dictionary(chunk):
             filters = self.filters
-            entries = dictionary_entries(filters.source, chunk, filters.footer.start)
+            entries = dictionary_entries(filters.source, chunk)
             if entries is not None:
                 count = min(count, entries << self._has_normal_forms(chunk))
                 size = min(size, self._bytes_for(chunk, count))
@@ -537,7 +537,7 @@ class AddPlan(Change):
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
         """Build a chunk's filter; without bits if it has to be larger than expected, unless `grows` is true."""
-        refuse_damaged_pages(self.filters.source, chunk, self.filters.footer.start)
+        refuse_damaged_pages(self.filters.source, chunk)
         count = decoded = 0
         room = self._upper_bound(chunk) + parquet_limits.DECODING_BYTES
         kept = HashBuffer(self._hashes_to_keep(chunk))
@@ -569,7 +569,6 @@ class AddPlan(Change):
         for page in values.hashed_pages(
             filters.source,
             chunk,
-            filters.footer.start,
             unreferenced=dictionaries_hold_values_only(filters.footer.created_by),
             stop=self._stop,
             checked=size is None,

@@ -373,7 +373,7 @@ class Records:
             for number, rows in positions:
                 (chunk,) = self._chunks(number, {column.index})
                 every = ChosenPages(chunk, footer.row_group(number).rows, None)
-                for part in page_decoder.decoded(self._file.source, footer.start, [every]):
+                for part in page_decoder.decoded(self._file.source, [every]):
                     for some in part.by_chunk():
                         days, nanos = _int96(some.values.filter(pc.is_in(some.rows, value_set=rows)))
                         if self._unit is None and ((days < _DAYS[0]) | (days > _DAYS[1])).any():
@@ -487,7 +487,7 @@ class Records:
             pages = page_index.pages_of(self._file.source, footer, chunk)
             by_headers = pages is None and some_rows
             if by_headers:
-                pages = page_index.pages_by_headers(self._file.source, chunk, footer.start, count)
+                pages = page_index.pages_by_headers(self._file.source, chunk, count)
             some = page_index.with_rows(pages or (), rows)
             if pages is not None and (some_rows or page_index.worth(some, chunk)):
                 paged[key.column] = ChosenPages(chunk, count, some, by_headers)
@@ -553,7 +553,7 @@ class Records:
             for some, group in zip(paged, groups, strict=True)
         ]
         parts, at, size, chunk = [], 0, 0, -1
-        decoded = page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer, unit=self._unit)
+        decoded = page_decoder.decoded(self._file.source, chosen, typed=footer, unit=self._unit)
         for part in (part for several in decoded for part in several.by_chunk()):
             if part.chunk != chunk:
                 chunk, at = part.chunk, 0
@@ -630,7 +630,7 @@ class Records:
         footer = self._filters.footer
         rows = footer.row_group(row_group).rows
         for chunk in self._chunks(row_group, columns & self.flat):
-            for _ in page_decoder.decoded(self._file.source, footer.start, [ChosenPages(chunk, rows, None)]):
+            for _ in page_decoder.decoded(self._file.source, [ChosenPages(chunk, rows, None)]):
                 pass
 
     @cached_property

@@ -371,7 +371,7 @@ class Maker:
         else:
             try:
                 places, rows = page_index.pages_in(
-                    self._filters.source, self.chunk, self._filters.footer.start, self._stop, empty=self._lists_all
+                    self._filters.source, self.chunk, self._stop, empty=self._lists_all
                 )
                 pages = [(page.offset, page.length, page.first_row) for page in places]
             except (CorruptFile, UnsupportedError) as error:
@@ -480,7 +480,7 @@ def values_in(filters: Filters, chunk: ColumnChunk, stop: Stop) -> int | None:
     """The number of values of the pages that fill a chunk, by their headers; None if they don't fill it."""
     try:
         some = replace(chunk, num_values=max(chunk.num_values, 1))  # where the chunk lies is checked only then
-        reader = ChunkReader(filters.source, some, filters.footer.start, HEADER_WINDOW, stop)
+        reader = ChunkReader(filters.source, some, HEADER_WINDOW, stop)
         return sum(page.header.num_values for page in data_pages(reader, counted_here=True))
     except CorruptFile:
         return None
@@ -592,7 +592,7 @@ class RepairPlan(Change):
             if chunk.encrypted:
                 return None
             try:
-                counts.add(page_index.pages_in(self.filters.source, chunk, footer.start, self._stop)[1])
+                counts.add(page_index.pages_in(self.filters.source, chunk, self._stop)[1])
             except (CorruptFile, UnsupportedError):
                 return None
         return counts.pop() if len(counts) == 1 else None

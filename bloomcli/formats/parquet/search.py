@@ -111,7 +111,7 @@ class ParquetSearch(ColumnSearch):
         every = self._decoded_whole(wanted, [some for some, *_ in with_values])
         if every is None:
             chunks = (self._chosen_pages(wanted, *some) for some in with_values)
-            every = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
+            every = page_decoder.decoded(self._file.source, chunks)
         nan = wanted.nan is not None and any(candidates.nan for candidates, *_ in with_values)
         if not nan:  # leave out most of the values that aren't wanted
             every = (part.take(wanted.likely(wanted_values.comparable(part.values, self._column))) for part in every)

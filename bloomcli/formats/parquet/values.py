@@ -125,7 +125,6 @@ class ChunkHasher:
 def hashed_pages(
     source: Source,
     chunk: ColumnChunk,
-    data_end: int,
     *,
     unreferenced: bool = False,
     stop: Stop | None = None,
@@ -152,7 +151,7 @@ def hashed_pages(
     def skip(encoding: str) -> bool:
         return encoding in DICTIONARY_ENCODINGS and dictionary is not None and not waits
 
-    for page in read_pages(source, chunk, data_end, skip, stop=stop, window=alone or WINDOW, checked=checked):
+    for page in read_pages(source, chunk, skip, stop=stop, window=alone or WINDOW, checked=checked):
         if page.dictionary:
             dictionary = hasher.dictionary(page)
             marks, unseen = bytearray(dictionary.count), dictionary.count

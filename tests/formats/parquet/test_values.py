@@ -27,9 +27,7 @@ def pages_of(path: Path) -> tuple[list[Slice], CountingSource, Footer]:
     source = CountingSource(path)
     with source:
         footer = read_footer(source)
-        found = [
-            page for key in footer.chunk_keys({0}) for page in hashed_pages(source, footer.chunk(key), footer.start)
-        ]
+        found = [page for key in footer.chunk_keys({0}) for page in hashed_pages(source, footer.chunk(key))]
     return found, source, footer
 
 
@@ -116,7 +114,7 @@ def test_a_maps_keys_and_values_are_columns_of_their_own(tmp_path: Path, name: s
         assert [c.path for c in footer.columns] == ["c.key_value.key", "c.key_value.value"]
         ordinal = ["key", "value"].index(name)
         (key,) = footer.chunk_keys({ordinal})
-        found = listed(list(hashed_pages(source, footer.chunk(key), footer.start)))
+        found = listed(list(hashed_pages(source, footer.chunk(key))))
     assert set(found) == hashes([b"k", b"l", b"m"] if name == "key" else [struct.pack("<i", v) for v in (1, 3)])
 
 
@@ -217,7 +215,7 @@ def test_with_the_entries_that_no_index_refers_to_only_the_dictionary_is_read(tm
         footer = read_footer(source)
         chunk = footer.chunk(next(footer.chunk_keys()))
         source.reads.clear()
-        pages = list(hashed_pages(source, chunk, footer.start, unreferenced=True))
+        pages = list(hashed_pages(source, chunk, unreferenced=True))
         first, *rest = source.reads
         assert first == (chunk.data_offset, chunk.dictionary_bytes)
         assert all(length <= 512 for _, length in rest), "headers"
@@ -241,7 +239,7 @@ def test_a_page_with_values_of_its_own_is_read_though_the_metadata_says_that_the
         chunk = footer.chunk(next(footer.chunk_keys()))
         assert chunk.only_dictionary_encoded
         for unreferenced in (True, False):
-            pages = list(hashed_pages(source, chunk, footer.start, unreferenced=unreferenced))
+            pages = list(hashed_pages(source, chunk, unreferenced=unreferenced))
             assert set(listed(pages)) == hashes(v.encode() for v in entries)
 
 
