@@ -47,7 +47,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, WriteError
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.encryption import MODULE_BYTES, NONCE_BYTES, Cipher, Encryption, Kind, WrongModule
+from bloomcli.formats.parquet.encryption import MODULE_BYTES, Cipher, Encryption, Kind, WrongModule
 from bloomcli.formats.parquet.footer import (
     COLUMN_INDEX,
     FILTER,
@@ -599,22 +599,16 @@ def reopened(written: Source, old: Footer) -> tuple[Footer, Source]:
     encryption = old.encryption
     if encryption is None:
         return read_footer(written), written
-    from bloomcli.formats.parquet.decryption import PlainSource, with_plain_columns
+    from bloomcli.formats.parquet.decryption import PlainSource, opened_footer, with_plain_columns
 
-    start, stored, _ = read_stored(written)
+    start, stored, encrypted = read_stored(written)
     cipher = encryption.footer_cipher
     assert cipher is not None  # noqa: S101  `tail` raises
     try:
-        if not encryption.plaintext_footer:
-            crypto = Struct("FileCryptoMetaData", stored, 0, Location(written.path, start, ""))
-            stored = cipher.decrypt(stored[crypto.end :], Kind.FOOTER)
-        footer = Footer(written.path, written.size, start, stored)
-        end = footer.top.end
-        if encryption.plaintext_footer and cipher.signature(stored[:end], stored[end:][:NONCE_BYTES]) != stored[end:]:
-            raise WrongModule("its signature is another one")
-    except WrongModule as error:
-        raise WriteError(f"the footer that was written can't be read: {error}", path=old.path) from None
-    footer = with_plain_columns(footer, replace(encryption, stored=stored))
+        footer = opened_footer(written.path, written.size, start, stored, cipher, plaintext_footer=not encrypted)
+    except CorruptFile as error:
+        raise WriteError(f"the footer that was written can't be read: {error.reason}", path=old.path) from None
+    footer = with_plain_columns(footer, replace(encryption, stored=footer.raw))
     return footer, PlainSource(written, footer)
 
 
