@@ -19,17 +19,12 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Body, Buffer, Feed
 from bloomcli.formats.parquet.pages import Page
 from bloomcli.formats.parquet.spec import Location
+from bloomcli.formats.parquet.statistics import width_of
 from bloomcli.model.file import Column
 from bloomcli.words import are, counted
 
-_WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _PREFIX: Final = 4
 """Size of the length that precedes a PLAIN byte array."""
-
-
-def width_of(column: Column) -> int | None:
-    """Bytes of a value of a fixed-width column; None for BYTE_ARRAY."""
-    return column.type_length if column.physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(column.physical)
 
 
 _Bounds = kernels.Bounds | None
@@ -392,8 +387,9 @@ def _alp(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Sl
         left -= count
 
 
+_PLAIN_TYPES: Final = ("INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY")
 _ENCODINGS: Final[dict[str, tuple[Collection[str], Any]]] = {
-    "PLAIN": ((*_WIDTHS, "FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY"), _plain),
+    "PLAIN": (_PLAIN_TYPES, _plain),
     "DELTA_BINARY_PACKED": (("INT32", "INT64"), _delta),
     "DELTA_LENGTH_BYTE_ARRAY": (("BYTE_ARRAY",), _delta_length),
     "DELTA_BYTE_ARRAY": (("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"), _delta_byte_array),

@@ -17,9 +17,10 @@ from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.codecs import Body
-from bloomcli.formats.parquet.encodings import Slice, unread, width_of
+from bloomcli.formats.parquet.encodings import Slice, unread
 from bloomcli.formats.parquet.pages import Page, read_pages
 from bloomcli.formats.parquet.spec import varint
+from bloomcli.formats.parquet.statistics import width_of
 from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, mark
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.keys import key_of
@@ -119,7 +120,7 @@ class Measure:
         column = chunk.column
         self.ordered = order_of(column, order) != kernels.NO_ORDER
         kind = kernels.INT96 if column.physical == "INT96" else order_of(column, order)
-        self._width = _width(column)
+        self._width = width_of(column) or 0
         self._column = column
         self._counts_distinct = distinct
         self.shapes = shapes
@@ -319,8 +320,3 @@ def lookup_bytes(pages: Iterable[tuple[Any, Any, int]]) -> int:
 def _each(page: Slice) -> Iterator[bytes]:
     """The values of a BYTE_ARRAY column; b"" for one that is too long to be kept."""
     yield from page.values() if page.long is None else [b""]
-
-
-def _width(column: Column) -> int:
-    """Bytes of a value; 0 for BYTE_ARRAY."""
-    return 1 if column.physical == "BOOLEAN" else width_of(column) or 0

@@ -27,7 +27,7 @@ from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, StoredPage, data_pages, read_page
 from bloomcli.formats.parquet.spec import I32, I64, encoded, zigzag
-from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
+from bloomcli.formats.parquet.statistics import has_nan, upper_bound, width_of
 from bloomcli.kernels import ColumnIndex, OffsetIndex
 from bloomcli.model.file import ChunkKey, Column, ColumnChunk, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
@@ -402,8 +402,7 @@ def _begins(bound: bytes, shorter: Any) -> bool:
 
 def _is_whole(bound: bytes, column: Column) -> bool:
     """Whether the bound of a page has the width of its type: then it isn't shortened."""
-    width = column.type_length if column.physical == "FIXED_LEN_BYTE_ARRAY" else WIDTHS.get(column.physical)
-    return len(bound) == width
+    return len(bound) == width_of(column)
 
 
 def entries(source: Source, footer: Footer, column: int) -> Iterator[IndexEntry]:

@@ -25,6 +25,7 @@ from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Body, Buffer, Feed
 from bloomcli.formats.parquet.spec import Location, Struct
+from bloomcli.formats.parquet.statistics import width_of
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -704,21 +705,17 @@ def refuse_damaged_pages(source: Source, chunk: ColumnChunk) -> None:
         raise ChunkReader(source, chunk).fault(fault.reason, fault.offset)
 
 
-_INT96_BYTES: Final = 12
-
-
 def longest(stored: StoredPage) -> int:
     """The size of the longest value of a page whose values can share bytes: a dictionary, or one in DELTA_BYTE_ARRAY.
 
-    0 for other pages, whose values aren't larger than the page. For types other than BYTE_ARRAY it is their length,
-    or 12.
+    0 for other pages, whose values aren't larger than the page. For types other than BYTE_ARRAY it is their width.
 
     Raises:
         CorruptFile, UnsupportedError: the page can't be read.
     """
     reader, column = stored.reader, stored.reader.chunk.column
     if column.physical != "BYTE_ARRAY":
-        return column.type_length or _INT96_BYTES
+        return width_of(column) or 0
     encoding = stored.header.encoding_name()
     if not stored.is_dictionary and encoding != "DELTA_BYTE_ARRAY":
         return 0

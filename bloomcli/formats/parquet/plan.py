@@ -33,12 +33,11 @@ from bloomcli.formats.parquet.bloom_filter import (
     unfilterable,
     write_header,
 )
-from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import FILTER, Footer, extension_remarks, refuse_extensions
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Location
 from bloomcli.formats.parquet.splice import Part, Values
-from bloomcli.formats.parquet.statistics import non_null_values
+from bloomcli.formats.parquet.statistics import non_null_values, width_of
 from bloomcli.formats.size_rule import Folding, SizeRule
 from bloomcli.hints import removing
 from bloomcli.model.change import FilterChange, StructureChange

@@ -31,7 +31,6 @@ from bloomcli.formats.base import MeasuredColumn, Repair, Tick, of_columns
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import page_index, splice
 from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
-from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, extension_remarks
 from bloomcli.formats.parquet.measured import Measure, MeasuredPage, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.page_index import IndexedPage, boundary_order
@@ -52,7 +51,7 @@ from bloomcli.formats.parquet.proof import (
 )
 from bloomcli.formats.parquet.spec import ENUMS, PLAIN_DICTIONARY, Struct, encodings_in
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part, Value
-from bloomcli.formats.parquet.statistics import GEOSPATIAL, geospatial_claims, has_floats
+from bloomcli.formats.parquet.statistics import GEOSPATIAL, geospatial_claims, has_floats, width_of
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.change import PAGE_INDEX, StructureChange
 from bloomcli.model.file import ChunkKey, Column, ColumnChunk

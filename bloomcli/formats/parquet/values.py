@@ -16,9 +16,9 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import draft_hash
-from bloomcli.formats.parquet.encodings import Slice, slices, width_of
+from bloomcli.formats.parquet.encodings import Slice, slices
 from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
-from bloomcli.formats.parquet.statistics import has_floats
+from bloomcli.formats.parquet.statistics import has_floats, width_of
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 
