@@ -226,8 +226,8 @@ class ParquetFile(LocatedFile):
         hashed = [value for lookup in lookups for value in lookup.hashes]
 
         def chunks() -> Iterator[ColumnChunk]:
-            keys = self.footer.chunk_keys({column.index})
-            return (self.footer.chunk(key) for key in keys if units is None or key.row_group in units)
+            every = self.footer.chunks({column.index})
+            return (chunk for chunk in every if units is None or chunk.row_group in units)
 
         self.filters.will_look_up(lambda: ((c, [*hashed, *statistics.hashes(c)]) for c in chunks()))
         for chunk in chunks():
@@ -252,7 +252,7 @@ class ParquetFile(LocatedFile):
         if column.untyped is None:
             return {}
         reasons, name = {}, self.columns[column.untyped].path
-        chunks = zip(self.filters.chunks_of(column.index), self.filters.chunks_of(column.untyped), strict=True)
+        chunks = zip(self.footer.chunks({column.index}), self.footer.chunks({column.untyped}), strict=True)
         for typed, chunk in chunks:
             others = statistics.non_null_values(chunk)
             if chunk.encrypted or chunk.null_count is None or chunk.num_values != typed.num_values:
@@ -357,7 +357,7 @@ class ParquetFile(LocatedFile):
 
     def without_filter(self, column: Column) -> list[int]:
         """The row groups with values in which the column has no filter."""
-        chunks = self.filters.chunks_of(column.index)
+        chunks = self.footer.chunks({column.index})
         return [c.row_group for c in chunks if c.bloom_filter_offset is None and statistics.non_null_values(c)]
 
     def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:

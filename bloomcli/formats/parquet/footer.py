@@ -238,6 +238,10 @@ class Footer:
             for ordinal in chosen:
                 yield ChunkKey(index, ordinal)
 
+    def chunks(self, columns: set[int] | None = None, row_group: int | None = None) -> Iterator[ColumnChunk]:
+        """Yield the metadata of the chunks of `chunk_keys`, checked. Raises as `chunk`."""
+        return map(self.chunk, self.chunk_keys(columns, row_group))
+
     def filtered(self, columns: set[int] | None) -> Iterator[tuple[ChunkKey, int, ChunkMetadata]]:
         """Yield the chunks of these columns (all if None) that have a filter: key, the filter's offset, metadata."""
         for key in self.chunk_keys(columns):
@@ -493,7 +497,7 @@ class Footer:
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which a reader can skip."""
         stated = self.row_group(index).compressed_bytes
-        return stated or sum(self.chunk(key).compressed_bytes for key in self.chunk_keys(None, index))
+        return stated or sum(chunk.compressed_bytes for chunk in self.chunks(None, index))
 
 
 def filter_offset(metadata: ChunkMetadata) -> int | None:

@@ -44,10 +44,9 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
     """
     footer = filters.footer
     filters.source.will_read(filters.ranges({column.index}))
-    for key in footer.chunk_keys({column.index}):
+    for chunk in footer.chunks({column.index}):
         stop.check()
-        chunk = footer.chunk(key)
-        yield _row_group(filters, chunk, footer.row_group(key.row_group).rows, fpp, stop)
+        yield _row_group(filters, chunk, footer.row_group(chunk.row_group).rows, fpp, stop)
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:

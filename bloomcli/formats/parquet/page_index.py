@@ -479,7 +479,7 @@ def headers(source: Source, footer: Footer, column: int) -> Iterator[PageFacts]:
     """
     listed = 0
     source.will_read(_header_ranges(source, footer, column))
-    for chunk in map(footer.chunk, footer.chunk_keys({column})):
+    for chunk in footer.chunks({column}):
         if chunk.encrypted:
             yield _damaged(chunk, chunk.data_offset, ENCRYPTED)
             continue
@@ -494,14 +494,13 @@ def headers(source: Source, footer: Footer, column: int) -> Iterator[PageFacts]:
 def _header_ranges(source: Source, footer: Footer, column: int) -> Iterator[tuple[int, int]]:
     """Yield the offset and length of each range that `pages` reads: the page headers, if the offset index has their
     locations, else whole chunks."""
-    keys = list(footer.chunk_keys({column}))
+    keys = footer.chunk_keys({column})
     source.will_read(extent for key in keys for extent in ranges(footer, key, OFFSET_INDEX))
-    for key in keys:
-        chunk = footer.chunk(key)
+    for chunk in footer.chunks({column}):
         if chunk.encrypted:
             continue
         try:
-            index = offset_index(source, footer, key)
+            index = offset_index(source, footer, chunk.key)
         except (CorruptFile, UnsupportedError):  # listing the index reports it
             index = None
         if index is not None and index.page_locations:

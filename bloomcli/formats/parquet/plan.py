@@ -616,8 +616,7 @@ def _chosen(filters: Filters, columns: Sequence[Column], *, replace: bool, missi
         FilterExists: a chunk has a filter, and neither `missing` nor `replace` is set.
     """
     footer, path = filters.footer, filters.source.path
-    for key in footer.chunk_keys({c.index for c in columns}):
-        chunk = footer.chunk(key)
+    for chunk in footer.chunks({c.index for c in columns}):
         if chunk.encrypted:
             raise key_missing(footer, chunk)
         if chunk.bloom_filter_offset is not None:

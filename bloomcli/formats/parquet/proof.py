@@ -696,8 +696,7 @@ def _order_in(
     if why is None:
         order = orders.get(column)
         if order is None:
-            (key,) = footer.chunk_keys({column}, row_group)
-            chunk = footer.chunk(key)
+            (chunk,) = footer.chunks({column}, row_group)
             filters.source.will_read([chunk_range(chunk)])
             order = measured(filters, chunk, Measure(chunk, footer.order(leaf), tracked=True), stop).order
         if order is not None and order.rows >= rows and not order.unknown:

@@ -584,10 +584,9 @@ class RepairPlan(Change):
             return None
         keys = {maker.key for maker in parts}
         footer = self.filters.footer
-        for key in footer.chunk_keys(None, group):
-            if key in keys:
+        for chunk in footer.chunks(None, group):
+            if chunk.key in keys:
                 continue
-            chunk = footer.chunk(key)
             if chunk.encrypted:
                 return None
             try:

@@ -87,11 +87,10 @@ def _refuse_missing_ids(footer: Footer, ordinal: int) -> None:
     Iceberg writes such files if a MERGE both copies rows and inserts others. A missing sequence number does no harm:
     it is that of the file, which the commit keeps.
     """
-    for key in footer.chunk_keys({ordinal}):
-        chunk = footer.chunk(key)
+    for chunk in footer.chunks({ordinal}):
         if chunk.num_values and chunk.null_count != 0:
             raise UnsupportedError(
-                f"some rows of row group {key.row_group} have no {ROW_ID} of their own, and would get new ones",
+                f"some rows of row group {chunk.row_group} have no {ROW_ID} of their own, and would get new ones",
                 path=footer.path,
                 hint="rewrite_data_files writes row ids for all rows; --new-row-ids accepts new ones",
             )
