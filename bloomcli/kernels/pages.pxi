@@ -331,7 +331,7 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
     cdef uint64_t found
     cdef bint bad = False, measured = bounds is not None, hashed = not (measured and bounds.alone)
     with nogil:
-        while n < limit and taken < most and budget > 0:
+        while n < limit and taken < most and (budget > 0 or every):  # a dictionary is hashed at once
             if end - pos < 4:
                 bad = final
                 break

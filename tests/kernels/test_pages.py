@@ -327,6 +327,13 @@ def test_outputs_too_small_for_the_values_are_refused(count: int) -> None:
     assert not any(out)
 
 
+def test_a_dictionary_is_hashed_at_once_and_other_values_in_slices() -> None:
+    size = 40 << 20
+    data = (size.to_bytes(4, "little") + bytes(size)) * 3
+    for dictionary, taken in ((True, 3), (False, 2)):
+        assert kernels.hash_plain_binary(data, 0, True, bytearray(24), 3, 3, dictionary)[0] == taken
+
+
 @pytest.mark.parametrize("start", [-1, 6, HUGE])
 def test_positions_outside_the_page_are_refused(start: int) -> None:
     data, out = b"12345", bytearray(64)
