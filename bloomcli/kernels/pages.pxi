@@ -74,10 +74,9 @@ cdef Py_ssize_t _read_on(Hybrid* h, Walk* w, Py_ssize_t pos, int width, bint fin
                          Py_ssize_t* count, uint32_t* most, bint* bad) noexcept nogil:
     """Start the run at `pos`, or read the next values of a bit-packed run, of at most 32 bits, and the greatest of
     them. Return the position after that; -1 if the window ends before. `bad`: it can't continue."""
-    cdef Py_ssize_t i, n, left = w.end - pos
+    cdef Py_ssize_t i, n, whole, left = w.end - pos
     cdef uint64_t mask = _mask(width)
-    cdef const unsigned char* p
-    cdef int shift
+    cdef const unsigned char* p = w.data + pos
     cdef uint32_t greatest = 0
     count[0] = 0
     most[0] = 0
@@ -89,10 +88,12 @@ cdef Py_ssize_t _read_on(Hybrid* h, Walk* w, Py_ssize_t pos, int width, bint fin
     if n <= 0:
         bad[0] = n < 0
         return -1
-    for i in range(n):
-        p = w.data + pos + (i * width >> 3)
-        shift = <int>(i * width & 7)
-        values[i] = <uint32_t>((_load64(p) >> shift if w.data + w.end - p >= 8 else _last_bits(p, shift, width)) & mask)
+    whole = min(n, ((left - 8) * 8 + 7) // width + 1) if left >= 8 else 0
+    for i in range(whole):  # values whose 8 bytes can be loaded
+        values[i] = <uint32_t>((_load64(p + (i * width >> 3)) >> (i * width & 7)) & mask)
+        greatest = max(greatest, values[i])
+    for i in range(whole, n):
+        values[i] = <uint32_t>_last_bits(p + (i * width >> 3), <int>(i * width & 7), width)
         greatest = max(greatest, values[i])
     count[0] = n
     most[0] = greatest
