@@ -5,12 +5,13 @@
 
 cdef enum:
     ORDER_NONE = 0      # values are only counted
-    ORDER_SIGNED = 1    # little-endian integers; of one byte: booleans
+    ORDER_SIGNED = 1    # little-endian integers
     ORDER_UNSIGNED = 2
     ORDER_FLOAT = 3     # IEEE 754 total order; NaN is counted and left out
     ORDER_BYTES = 4     # unsigned bytes
     ORDER_DECIMAL = 5   # big-endian two's complement, of any length
     ORDER_INT96 = 6     # days, then nanoseconds of the day
+    ORDER_WIDE = 7      # little-endian integers of 16 bytes
 
 NO_ORDER = ORDER_NONE
 SIGNED = ORDER_SIGNED
@@ -19,6 +20,7 @@ FLOATING = ORDER_FLOAT
 BYTEWISE = ORDER_BYTES
 DECIMAL = ORDER_DECIMAL
 INT96 = ORDER_INT96
+WIDE = ORDER_WIDE
 
 
 cdef inline int64_t _key(const unsigned char* p, Py_ssize_t width, int order) noexcept nogil:
@@ -38,7 +40,7 @@ cdef inline int64_t _key(const unsigned char* p, Py_ssize_t width, int order) no
     elif width == 2:
         four = <int32_t>(<uint32_t>(p[0] | (p[1] << 8)) << 16) >> 16
     else:
-        return p[0]
+        return <signed char>p[0]
     return four ^ ((four >> 31) & below) if order == ORDER_FLOAT else four
 
 
@@ -67,6 +69,11 @@ cdef int _order_of(const unsigned char* a, Py_ssize_t m, const unsigned char* b,
     """Compare two values: less than 0, 0, or more than 0."""
     cdef int sign, other, found
     cdef int64_t left, right
+    if order == ORDER_WIDE:
+        left, right = <int64_t>_load64(a + 8), <int64_t>_load64(b + 8)
+        if left == right:  # the lower halves have no sign
+            left, right = <int64_t>(_load64(a) ^ (<uint64_t>1 << 63)), <int64_t>(_load64(b) ^ (<uint64_t>1 << 63))
+        return (left > right) - (left < right)
     if order == ORDER_INT96:
         if m != 12 or n != 12:
             return 0
@@ -148,8 +155,8 @@ cdef class Bounds:
     def __cinit__(self, int order, Py_ssize_t width, bint tracked=False):
         self.order, self.width, self.tracked = order, width, tracked
         self.numbers = order in (ORDER_SIGNED, ORDER_UNSIGNED, ORDER_FLOAT)
-        if self.numbers and width not in (1, 2, 4, 8):
-            raise ValueError("numbers have 1, 2, 4 or 8 bytes")
+        if self.numbers and width not in (1, 2, 4, 8) or order == ORDER_WIDE and width != 16:
+            raise ValueError("numbers have 1, 2, 4, 8 or 16 bytes")
         self.infinite = 0x7FF0000000000000LL if width == 8 else 0x7F800000 if width == 4 else 0x7C00
         self.rises = self.falls = self.memory = True
         self.some = self.begun = self.unknown = self.alone = self.after_nan = self.after_null = False

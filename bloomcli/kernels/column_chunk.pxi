@@ -107,19 +107,6 @@ cdef Py_ssize_t _skip_chunk(Walk* w, Py_ssize_t pos, int depth, bint* encrypted)
             return -1
 
 
-def first_encrypted(bytes data not None, tuple starts not None, int max_depth):
-    """Return the position of the first of these ColumnChunks that is encrypted, or -1. Damaged ones aren't."""
-    cdef Walk w
-    cdef bint encrypted
-    cdef Py_ssize_t i
-    _walk_open(&w, data, 0)
-    for i in range(len(starts)):
-        _skip_chunk(&w, starts[i], max_depth, &encrypted)
-        if encrypted:
-            return i
-    return -1
-
-
 cdef bint _chunk_sound(Walk* w, ChunkFields* found, int physical, int max_depth, uint64_t most) noexcept nogil:
     """Return whether the required fields of a chunk's metadata are there and valid, and its data in this file. `physical`:
     its column's type; `most`: the maximum number of encoding statistics."""

@@ -29,6 +29,13 @@ MORE_LENGTHS = READ_LENGTHS
 TOO_LONG = READ_LONG
 
 
+cdef inline void _write(uint64_t* values, Py_ssize_t at, uint64_t value, bint narrow) noexcept nogil:
+    if narrow:
+        (<uint32_t*>values)[at] = <uint32_t>value
+    else:
+        values[at] = value
+
+
 cdef class Deltas:
     """A reader of DELTA_BINARY_PACKED values: `feed` sets its input, and the kernels consume its values.
 
@@ -202,17 +209,20 @@ cdef class Deltas:
             self._refuse()
         return READ_MORE if status == READ_MORE else READ_DONE
 
-    def read(self, unsigned char[::1] out not None, Py_ssize_t limit):
-        """Write up to `limit` values to `out` as int64s, equal neighbours only once unless `every`. Return (their
-        number, status)."""
-        cdef uint64_t* values = _room(out, limit)
+    def read(self, unsigned char[::1] out not None, Py_ssize_t limit, bint narrow=False):
+        """Write up to `limit` values to `out` as int64s, or their lower halves if `narrow`: equal neighbours only once
+        unless `every`. Return (their number, status)."""
+        if limit < 0 or out.shape[0] // (4 if narrow else 8) < limit:
+            raise ValueError("the output has no room for the values")
+        cdef uint64_t* values = _room(out, 0)
         cdef Py_ssize_t n = 0, size, i
         cdef int status = READ_SLICE
         with nogil:
             while n < limit:
                 if self.at < self.have:
                     size = min(self.have - self.at, limit - n)
-                    memcpy(values + n, &self.decoded[self.at], <size_t>size * 8)
+                    for i in range(size):
+                        _write(values, n + i, self.decoded[self.at + i], narrow)
                     self.at += size
                     n += size
                     self.started = True
@@ -221,7 +231,7 @@ cdef class Deltas:
                     if self.every:
                         size = min(<Py_ssize_t>self.run, limit - n)
                     for i in range(size):
-                        values[n + i] = self.value
+                        _write(values, n + i, self.value, narrow)
                     n += size
                     self.started = True
                     self.run = self.run - <uint64_t>size if self.every else 0

@@ -66,6 +66,42 @@ cdef Py_ssize_t _grouped(Hybrid* h, Py_ssize_t held, int width, bint final) noex
     return <Py_ssize_t>want if <uint64_t>(held * 8 // width) >= want else -1
 
 
+cdef enum:
+    UNPACKED = 1024  # values of a bit-packed run that are read at once, a multiple of 8
+
+
+cdef Py_ssize_t _read_on(Hybrid* h, Walk* w, Py_ssize_t pos, int width, bint final, uint32_t* values,
+                         Py_ssize_t* count, uint32_t* most, bint* bad) noexcept nogil:
+    """Start the run at `pos`, or read the next values of a bit-packed run, of at most 32 bits, and the greatest of
+    them. Return the position after that; -1 if the window ends before. `bad`: it can't continue."""
+    cdef Py_ssize_t i, n, whole, left = w.end - pos
+    cdef uint64_t mask = _mask(width)
+    cdef const unsigned char* p = w.data + pos
+    cdef uint32_t greatest = 0
+    count[0] = 0
+    most[0] = 0
+    if not h.groups:
+        pos = _begin(h, w, pos, width, bad)
+        bad[0] |= pos < 0 and final
+        return pos
+    n = min(_grouped(h, left, width, final), UNPACKED)
+    if n <= 0:
+        bad[0] = n < 0
+        return -1
+    whole = min(n, ((left - 8) * 8 + 7) // width + 1) if left >= 8 else 0
+    for i in range(whole):  # values whose 8 bytes can be loaded
+        values[i] = <uint32_t>((_load64(p + (i * width >> 3)) >> (i * width & 7)) & mask)
+        greatest = max(greatest, values[i])
+    for i in range(whole, n):
+        values[i] = <uint32_t>_last_bits(p + (i * width >> 3), <int>(i * width & 7), width)
+        greatest = max(greatest, values[i])
+    count[0] = n
+    most[0] = greatest
+    h.left -= <uint64_t>n
+    h.groups -= min(h.groups, <uint64_t>((n + 7) // 8))
+    return pos + min(((n + 7) // 8) * width, left)
+
+
 cdef class Levels:
     """Counts levels: RLE/bit-packed hybrid runs, which may come in windows.
 
@@ -103,9 +139,9 @@ cdef class Levels:
         levels."""
         cdef Walk w
         cdef Py_ssize_t i, n, at, hits = 0
-        cdef uint64_t mask = _mask(self.width), level = 0, highest = self.highest
-        cdef uint64_t counted = self.counted
-        cdef int width = self.width
+        cdef uint64_t level = 0, highest = self.highest, counted = self.counted
+        cdef uint32_t[UNPACKED] values
+        cdef uint32_t most = 0
         cdef bint bad = False, above = False
         cdef unsigned char* marks = &self.marks[0] if self.marks is not None and self.marks.shape[0] else NULL
         if end > data.shape[0] or pos > end:
@@ -126,43 +162,25 @@ cdef class Levels:
                         self.marked += n
                     self.h.times = 0
                     self.h.left -= <uint64_t>n
-                elif self.h.groups:
-                    n = _grouped(&self.h, end - pos, width, final)
-                    if n < 0:
-                        bad = True
-                        break
-                    if n == 0:
-                        break
-                    for i in range(n):
-                        level = _packed_bits(w.data + pos, end - pos, i * width, width) & mask
-                        hits += level == counted
-                        if marks != NULL:
-                            marks[self.marked + i] = level == counted
-                        above |= level > highest
-                        if above:
-                            break
-                    if above:
-                        break
-                    self.marked += n
-                    self.h.left -= <uint64_t>n
-                    self.h.groups -= min(self.h.groups, <uint64_t>((n + 7) // 8))
-                    pos += min(((n + 7) // 8) * width, end - pos)
-                else:
-                    at = _begin(&self.h, &w, pos, width, &bad)
-                    if at < 0:
-                        bad |= final
-                        break
-                    pos = at
+                    continue
+                at = _read_on(&self.h, &w, pos, self.width, final, values, &n, &most, &bad)
+                if at < 0:
+                    break
+                pos = at
+                if most > highest:
+                    above, level = True, most
+                    break
+                for i in range(n):
+                    hits += values[i] == counted
+                    if marks != NULL:
+                        marks[self.marked + i] = values[i] == counted
+                self.marked += n
         self.hits += hits
         if above:
             raise PageError(f"a level of {level}, but the highest is {highest}")
         if bad:
             raise PageError("the levels end before the page's last value")
         return pos
-
-
-cdef enum:
-    INDICES_AT_ONCE = 1024  # a multiple of 8
 
 
 cdef class Indices:
@@ -199,15 +217,16 @@ cdef class Indices:
         """Mark the indices in `data` from `pos` on. Return the position after them."""
         cdef Walk w
         cdef Py_ssize_t i, n, at, size = self.seen.shape[0], end = data.shape[0]
-        cdef uint64_t window, mask, index = 0
-        cdef int width = self.width, b
+        cdef uint64_t index = 0
+        cdef int width = self.width
         cdef bint bad = False, outside = False
         cdef unsigned char* seen = &self.seen[0] if size else NULL
         cdef Py_ssize_t unseen = self.unseen
         cdef Entries entries = self.entries
         cdef bint measured = entries is not None
         cdef Bounds bounds = entries.bounds if measured else None
-        cdef uint32_t[INDICES_AT_ONCE] found
+        cdef uint32_t[UNPACKED] found
+        cdef uint32_t most = 0
         _start(data, pos)
         if self.done:
             return pos
@@ -223,7 +242,6 @@ cdef class Indices:
             self.width = width
             if width == 0:  # all indices are 0 and take no bytes
                 self.h.times, self.h.value = self.h.left, 0
-        mask = (<uint64_t>1 << width) - 1
         _walk_open(&w, data, pos)
         with nogil:
             if measured:
@@ -242,42 +260,19 @@ cdef class Indices:
                         entries._use(bounds, found, 1, <uint64_t>n)
                     self.h.times = 0
                     self.h.left -= <uint64_t>n
-                elif self.h.groups:
-                    n = min(_grouped(&self.h, end - pos, width, final), INDICES_AT_ONCE)
-                    if n < 0:
-                        bad = True
-                        break
-                    if n == 0:
-                        break
-                    for i in range(n):
-                        at = pos + (i * width) // 8
-                        if end - at >= 8:
-                            window = _load64(w.data + at)
-                        else:
-                            window = 0
-                            for b in range(<int>(end - at)):
-                                window |= <uint64_t>w.data[at + b] << (8 * b)
-                        index = (window >> ((i * width) & 7)) & mask
-                        if index >= <uint64_t>size:
-                            outside = True
-                            break
-                        found[i] = <uint32_t>index
-                        if unseen:
-                            unseen -= not seen[index]
-                            seen[index] = 1
-                    if outside:
-                        break
-                    if measured:
-                        entries._use(bounds, found, n, 1)
-                    self.h.left -= <uint64_t>n
-                    self.h.groups -= min(self.h.groups, <uint64_t>((n + 7) // 8))
-                    pos += min(((n + 7) // 8) * width, end - pos)
-                else:
-                    at = _begin(&self.h, &w, pos, width, &bad)
-                    if at < 0:
-                        bad |= final
-                        break
-                    pos = at
+                    continue
+                at = _read_on(&self.h, &w, pos, width, final, found, &n, &most, &bad)
+                if at < 0:
+                    break
+                pos = at
+                if n and most >= <uint64_t>size:
+                    outside, index = True, most
+                    break
+                for i in range(n if unseen else 0):
+                    unseen -= not seen[found[i]]
+                    seen[found[i]] = 1
+                if measured and n:
+                    entries._use(bounds, found, n, 1)
         self.unseen = unseen
         if measured:
             bounds._checked()
@@ -288,34 +283,15 @@ cdef class Indices:
         return pos
 
 
-def keep_marked(unsigned char[::1] hashes not None, const unsigned char[::1] seen not None):
-    """Move the hashes whose byte in `seen` isn't 0 to the front, in order. Return their number."""
-    cdef uint64_t* values = _room(hashes, seen.shape[0])
-    cdef Py_ssize_t i, n = 0
-    with nogil:
-        for i in range(seen.shape[0]):
-            if seen[i]:
-                values[n] = values[i]
-                n += 1
-    return n
-
-
-cdef inline Py_ssize_t _hash_words(const unsigned char* p, Py_ssize_t count, Py_ssize_t width, bint every,
+cdef inline Py_ssize_t _hash_fixed(const unsigned char* p, Py_ssize_t count, Py_ssize_t width, bint every,
                                    uint64_t* hashes) noexcept nogil:
-    """Hash values of 8 or 4 bytes as `hash_plain_fixed` does. The width is a constant where this is called."""
+    """Hash values as `hash_plain_fixed` does. The usual widths are constants where this is called."""
     cdef Py_ssize_t i, n = 0
-    # usually no neighbours are equal: a first pass checks that, so that the other loop needs no branch
-    for i in range(1, 0 if every else count):
-        n += _load64(p + i * 8) == _load64(p + i * 8 - 8) if width == 8 else _load32(p + i * 4) == _load32(p + i * 4 - 4)
-    if n == 0:
-        for i in range(count):
-            hashes[i] = _xxh64_8(p + i * 8) if width == 8 else _xxh64_4(p + i * 4)
-        return count
-    n = 0
     for i in range(count):
-        if i == 0 or memcmp(p + i * width, p + (i - 1) * width, <size_t>width):
-            hashes[n] = _xxh64_8(p + i * 8) if width == 8 else _xxh64_4(p + i * 4)
+        if every or i == 0 or memcmp(p, p - width, <size_t>width):
+            hashes[n] = _xxh64_8(p) if width == 8 else _xxh64_4(p) if width == 4 else _xxh64(p, width)
             n += 1
+        p += width
     return n
 
 
@@ -324,7 +300,7 @@ def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t
     """Compute the XXH64 of `count` values of `width` bytes, equal neighbours only once unless `every`. Return the number
     of hashes."""
     cdef uint64_t* hashes = _room(out, count)
-    cdef Py_ssize_t n = 0, i
+    cdef Py_ssize_t n
     cdef const unsigned char* p
     if width < 1 or data.shape[0] // width < count:
         raise PageError(f"{count} values of {width} bytes don't fit in {data.shape[0]}")
@@ -333,15 +309,11 @@ def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t
     p = &data[0]
     with nogil:
         if width == 8:
-            n = _hash_words(p, count, 8, every, hashes)
+            n = _hash_fixed(p, count, 8, every, hashes)
         elif width == 4:
-            n = _hash_words(p, count, 4, every, hashes)
+            n = _hash_fixed(p, count, 4, every, hashes)
         else:
-            for i in range(count):
-                if every or i == 0 or memcmp(p, p - width, <size_t>width):
-                    hashes[n] = _xxh64(p, width)
-                    n += 1
-                p += width
+            n = _hash_fixed(p, count, width, every, hashes)
     return n
 
 
@@ -360,7 +332,7 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
     cdef uint64_t found
     cdef bint bad = False, measured = bounds is not None, hashed = not (measured and bounds.alone)
     with nogil:
-        while n < limit and taken < most and budget > 0:
+        while n < limit and taken < most and (budget > 0 or every):  # a dictionary is hashed at once
             if end - pos < 4:
                 bad = final
                 break
@@ -415,13 +387,3 @@ def plain_at(const unsigned char[::1] data, Py_ssize_t pos, Py_ssize_t width, Py
     if index or size > end - pos:
         raise PageError("the page's values end before this one")
     return pos, size
-
-
-def narrow_int32(const unsigned char[::1] values, Py_ssize_t count, unsigned char[::1] out):
-    """Write the low 32 bits of `count` int64s, which are the values of a delta-encoded INT32 column."""
-    cdef Py_ssize_t i
-    if count < 0 or values.shape[0] // 8 < count or out.shape[0] // 4 < count:
-        raise ValueError("the buffers have no room for the values")
-    with nogil:
-        for i in range(count):
-            memcpy(&out[i * 4], &values[i * 8], 4)

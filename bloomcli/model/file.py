@@ -338,6 +338,8 @@ class ColumnChunk:
     codec: str
     data_offset: int
     """Offset of the chunk's first page, which may be the dictionary page."""
+    data_end: int
+    """Offset behind the data of the file: no page goes on there."""
     dictionary_bytes: int | None = None
     """Bytes from the dictionary page's start to the first data page; None when there is no dictionary."""
     bloom_filter_offset: int | None

@@ -180,7 +180,7 @@ def first_encrypted(path: Path) -> str:
 
     with open_source(path) as source:
         file = ParquetFile(source)
-        return next(c.path for c in file.columns if next(file.filters.chunks_of(c.index)).encrypted)
+        return next(c.path for c in file.columns if next(file.footer.chunks({c.index})).encrypted)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import random
-import struct
 from array import array
 from collections.abc import Callable
 
@@ -18,25 +16,16 @@ assert UTC is not None
 
 
 @pytest.mark.parametrize("width", [1, 8, 16])
-def test_least_and_greatest_integers_are_the_first_of_their_equals(width: int) -> None:
+def test_integers_of_each_width_are_compared_as_signed(width: int) -> None:
     top = 1 << 8 * width - 1
     choice = random.Random(width)
     for count in (1, 2, 3, 100):
         for among in ([-top, top - 1], [-1, 0, 1, 1 << 8 * width - 2], [5]):
             values = [choice.choice(among) for _ in range(count)]
-            data = b"".join(value.to_bytes(width, "little", signed=True) for value in values)
-            wanted = (values.index(min(values)), values.index(max(values)))
-            assert kernels.orc_extremes(data, width, count) == wanted
-    assert kernels.orc_extremes(b"", width, 0) == (-1, -1)
-
-
-@pytest.mark.parametrize(("form", "width"), [("<f", 4), ("<d", 8)])
-def test_nan_is_counted_and_not_compared(form: str, width: int) -> None:
-    values = [math.nan, 2.0, -math.inf, math.nan, 7.5, -math.nan]
-    data = b"".join(struct.pack(form, value) for value in values)
-    assert kernels.orc_float_extremes(data, width, 6) == (2, 4, 3)
-    assert kernels.orc_float_extremes(data, width, 1) == (-1, -1, 1)
-    assert kernels.orc_float_extremes(b"", width, 0) == (-1, -1, 0)
+            bounds = kernels.Bounds(kernels.WIDE if width == 16 else kernels.SIGNED, width)
+            bounds.fixed(b"".join(value.to_bytes(width, "little", signed=True) for value in values), count)
+            wanted = [end.to_bytes(width, "little", signed=True) for end in (min(values), max(values))]
+            assert bounds.least_and_greatest == tuple(wanted)
 
 
 def test_texts_are_compared_as_unsigned_bytes_and_then_by_length() -> None:
@@ -44,18 +33,11 @@ def test_texts_are_compared_as_unsigned_bytes_and_then_by_length() -> None:
     for count in (1, 2, 50):
         for letters in (b"\0\x7f\x80\xff", b"a"):
             texts = [bytes(choice.choices(letters, k=choice.randrange(20))) for _ in range(count)]
-            lengths = array("q", map(len, texts)).tobytes()
-            low, high = kernels.orc_text_extremes(b"".join(texts), lengths, count)
-            assert low is not None
-            assert high is not None
-            data = b"".join(texts)
-            assert data[low[0] : sum(low)] == min(texts)
-            assert data[high[0] : sum(high)] == max(texts)
-            assert kernels.orc_ascending(data, lengths, count) == (texts == sorted(texts))
-            data, lengths = b"".join(sorted(texts)), array("q", map(len, sorted(texts))).tobytes()
-            assert kernels.orc_ascending(data, lengths, count)
-    assert kernels.orc_text_extremes(b"", b"", 0) == (None, None)
-    assert kernels.orc_ascending(b"", b"", 0)
+            for some in (texts, sorted(texts)):
+                bounds = kernels.Bounds(kernels.BYTEWISE, 0, tracked=True)
+                bounds.sized(b"".join(some), 0, array("q", map(len, some)).tobytes(), count)
+                assert bounds.least_and_greatest == (min(texts), max(texts))
+                assert bounds.rises == (some == sorted(texts))
 
 
 def test_moments_are_compared_by_milliseconds_and_then_nanoseconds() -> None:
@@ -90,18 +72,13 @@ def test_starts_of_runs_are_kept_with_the_values_before_them() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: kernels.orc_extremes(bytes(8), 8, 2),
-        lambda: kernels.orc_extremes(bytes(8), 3, 1),
-        lambda: kernels.orc_extremes(bytes(8), 8, -1),
-        lambda: kernels.orc_float_extremes(bytes(8), 8, 2),
-        lambda: kernels.orc_float_extremes(bytes(8), 2, 1),
-        lambda: kernels.orc_text_extremes(b"abc", array("q", [4]).tobytes(), 1),
-        lambda: kernels.orc_text_extremes(b"abc", array("q", [-1]).tobytes(), 1),
-        lambda: kernels.orc_text_extremes(b"abc", b"", 1),
-        lambda: kernels.orc_ascending(b"abc", array("q", [2, 2]).tobytes(), 2),
+        lambda: kernels.Bounds(kernels.SIGNED, 8).fixed(bytes(8), 2),
+        lambda: kernels.Bounds(kernels.BYTEWISE, 0).sized(b"abc", 0, array("q", [4]).tobytes(), 1),
+        lambda: kernels.Bounds(kernels.BYTEWISE, 0).sized(b"abc", 0, array("q", [-1]).tobytes(), 1),
+        lambda: kernels.Bounds(kernels.BYTEWISE, 0).sized(b"abc", 0, b"", 1),
         lambda: kernels.orc_moment_extremes(bytes(8), b"", 1, UTC),
     ],
 )
 def test_fewer_values_than_requested_are_refused(call: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match=r"than requested|can't be"):
+    with pytest.raises(ValueError, match=r"than requested|past the page's end"):
         call()

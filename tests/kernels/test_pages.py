@@ -131,15 +131,6 @@ def test_delta_packed_integers_are_those_that_pyarrow_wrote(tmp_path: Path, valu
         assert skipped or distinct(found) == distinct(values)
 
 
-def test_delta_packed_int32_wraps_and_is_narrowed(tmp_path: Path) -> None:
-    values = [-(1 << 31), (1 << 31) - 1, 0, -1, 1 << 30] * 30
-    data = values_section(tmp_path / "f", values, pa.int32(), "DELTA_BINARY_PACKED")
-    wide, narrow = bytearray(8 * len(values)), bytearray(4 * len(values))
-    assert fed(data).read(wide, len(values))[0] == len(values)
-    kernels.narrow_int32(wide, len(values), narrow)
-    assert list(struct.unpack(f"<{len(values)}i", narrow)) == values
-
-
 def test_a_delta_section_of_no_values_ends_behind_its_header() -> None:
     data = b"".join(thrift.varint(figure) for figure in (128, 4, 0, 0)) + b"next"
     deltas = fed(data)
@@ -329,9 +320,6 @@ def test_outputs_too_small_for_the_values_are_refused(count: int) -> None:
         lambda: DeltaByteArrayHasher(9, -1).hash(fed(data), fed(data), data, 0, True, out, room, count),
         lambda: DeltaByteArrayHasher(9, -1).hash(fed(data), fed(data), data, 0, True, room, out, count),
         lambda: fed(data).read(out, count),
-        lambda: kernels.narrow_int32(data, count, bytearray(7)),
-        lambda: kernels.narrow_int32(bytes(15), count, bytearray(64)),
-        lambda: kernels.keep_marked(out, bytes(2)),
     ]
     for call in calls:
         with pytest.raises(ValueError, match=r"room|past the page's end|don't fit"):
@@ -339,10 +327,11 @@ def test_outputs_too_small_for_the_values_are_refused(count: int) -> None:
     assert not any(out)
 
 
-def test_what_is_marked_moves_to_the_front() -> None:
-    hashes = bytearray(longs([5, 6, 7, 8, 9]))
-    assert kernels.keep_marked(hashes, bytes([0, 1, 0, 2, 1])) == 3
-    assert unpacked(hashes, 3) == [6, 8, 9]
+def test_a_dictionary_is_hashed_at_once_and_other_values_in_slices() -> None:
+    size = 40 << 20
+    data = (size.to_bytes(4, "little") + bytes(size)) * 3
+    for dictionary, taken in ((True, 3), (False, 2)):
+        assert kernels.hash_plain_binary(data, 0, True, bytearray(24), 3, 3, dictionary)[0] == taken
 
 
 @pytest.mark.parametrize("start", [-1, 6, HUGE])

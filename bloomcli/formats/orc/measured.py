@@ -14,12 +14,12 @@ place of them.
 
 from __future__ import annotations
 
-import struct
 from array import array
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
+from struct import unpack
 from typing import Any, Final
 
 from bloomcli import kernels
@@ -72,7 +72,9 @@ class Entries:
             self._add(values)
             yield values
         count = len(self._lengths) // 8
-        if self.fits and not kernels.orc_ascending(self._data, self._lengths, count):
+        bounds = kernels.Bounds(kernels.BYTEWISE, 0, tracked=True)
+        bounds.sized(self._data, 0, self._lengths, count)
+        if self.fits and not bounds.rises:
             ends = pairwise(accumulate(memoryview(self._lengths).cast("q"), initial=0))
             entries = [bytes(self._data[start:end]) for start, end in ends]
             self._order = sorted(range(count), key=entries.__getitem__)
@@ -102,13 +104,12 @@ class Entries:
                 kernels.orc_gather(self._ranks, indexes.data, indexes.count, compared)
             except kernels.RunError as error:
                 raise self._leaf.fault(str(error)) from None
-        extremes = [_integer(compared, at, 8) for at in kernels.orc_extremes(compared, 8, indexes.count)]
+        first, last = _integers(compared, indexes.count)
         if self._order is not None:
-            extremes = [self._order[rank] for rank in extremes]
-        if extremes[0] < 0 or extremes[1] * 8 >= len(self._lengths):
+            first, last = self._order[first], self._order[last]
+        if first < 0 or last * 8 >= len(self._lengths):
             raise self._leaf.fault("an index beyond the dictionary's entries")
-        low, high = map(self._entry, extremes)
-        return low, high
+        return self._entry(first), self._entry(last)
 
     def _read(self, index: int) -> bytes:
         first, offset = next(part for part in reversed(self._parts) if part[0] <= index)
@@ -183,33 +184,23 @@ class Measuring:
             return self._floats
         if zone is not None:
             return partial(self._moments, zone)
-        width = _BYTES.get(kind, 8)
-
-        def integers(values: Values) -> Extremes:
-            least, greatest = kernels.orc_extremes(values.data, width, values.count)
-            return _integer(values.data, least, width), _integer(values.data, greatest, width)
-
-        return integers
+        return lambda values: _integers(values.data, values.count, _BYTES.get(kind, 8))
 
     def _floats(self, values: Values) -> Extremes:
         width = FLOATS[self._leaf.orc.kind]
-        least, greatest, nans = kernels.orc_float_extremes(values.data, width, values.count)
-        self._nans += nans
-        if least < 0:
-            return _NOTHING
+        bounds = kernels.Bounds(kernels.FLOATING, width)
+        bounds.fixed(values.data, values.count)
+        self._nans += bounds.nans
+        low, high = bounds.least_and_greatest
         form = "<f" if width == 4 else "<d"
-        low, high = (struct.unpack_from(form, values.data, at * width)[0] for at in (least, greatest))
-        return low, high
+        return _NOTHING if low is None or high is None else (*unpack(form, low), *unpack(form, high))
 
     def _moments(self, zone: kernels.WriterZone, values: Values) -> Extremes:
         nanos = values.nanos or memoryview(b"")
         extremes = kernels.orc_moment_extremes(values.data, nanos, values.count, zone)
         if zone.readings > _READINGS and not self.differ:
-            ends = kernels.orc_extremes(values.data, 8, values.count)
-            self.differ = extremes[0] < 0 or any(
-                _integer(values.data, at, 8) != _integer(values.data, end, 8)
-                for at, end in zip(extremes, ends, strict=True)
-            )
+            compared = tuple(_integer(values.data, at, 8) for at in extremes)
+            self.differ = extremes[0] < 0 or compared != _integers(values.data, values.count)
         if extremes[0] < 0:
             return _NOTHING
         low, high = (zone.wall(_integer(values.data, at, 8), _integer(nanos, at, 8)) for at in extremes)
@@ -220,14 +211,21 @@ def _integer(data: bytes | bytearray | memoryview, at: int, width: int) -> int:
     return int.from_bytes(data[at * width : (at + 1) * width], "little", signed=True)
 
 
+def _integers(data: bytes | bytearray | memoryview, count: int, width: int = 8) -> tuple[int, int]:
+    """The extremes of one or more integers."""
+    bounds = kernels.Bounds(kernels.WIDE if width == DECIMAL_BYTES else kernels.SIGNED, width)
+    bounds.fixed(data, count)
+    low, high = (int.from_bytes(end or b"", "little", signed=True) for end in bounds.least_and_greatest)
+    return low, high
+
+
 def _texts(values: Values) -> Extremes:
     if values.cut:
         start = bytes(values.data)
         return start, start
-    low, high = kernels.orc_text_extremes(values.data, values.lengths or b"", values.count)
-    if low is None or high is None:
-        return _NOTHING
-    return bytes(values.data[low[0] : sum(low)]), bytes(values.data[high[0] : sum(high)])
+    bounds = kernels.Bounds(kernels.BYTEWISE, 0)
+    bounds.sized(values.data, 0, values.lengths or b"", values.count)
+    return bounds.least_and_greatest
 
 
 _COMPRESSED: Final = 4

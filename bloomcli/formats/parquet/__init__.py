@@ -3,9 +3,9 @@
 Each module imports only modules that stand above it:
 
     limits          ceilings, each with its reason
-    spec            Thrift structures by the IDL: walks of fields, with checks, and the encoding of new ones
+    spec            Thrift structures by the IDL: walks of fields, with checks, the encoding of new ones, and trees
     encryption      modules: encrypted and decrypted; how a file is encrypted, and its keys: given, or wrapped
-    schema          leaf columns, their types, and the paths of shredded VARIANTs
+    schema          leaf columns, their types, the paths of shredded VARIANTs, and the names of a table
     statistics      which bounds and counts are believed; which bounds a filter must have; boxes of geometries
     footer          the footer: row groups, metadata of column chunks, byte ranges, extensions
     codecs          decompression of pages, at once or in windows
@@ -22,13 +22,10 @@ Each module imports only modules that stand above it:
     lookups         values to the hashes that are looked up
     dictionary      lookups in a chunk's dictionary
     describe        the facts of a filter, and of a column over all row groups
-    table_columns   columns under the names of a table
-    thrift_tree     a whole footer as a tree, for `inspect --footer`
     check           faults of filters and metadata; `validate --deep`
     sampling        row groups and their values for `advise`
     index_input     bits for an index of many files
-    splice          edits of a footer, and the new file
-    sealing         new parts and the footer of an encrypted file, as they are stored
+    splice          edits of a footer, and the new file, also of an encrypted one
     plan            add, remove and fold
     repair          statistics and page indexes as they should be, and the plan that puts them in place
     row_lineage     the two columns of Iceberg's row lineage

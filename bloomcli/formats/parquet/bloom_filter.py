@@ -284,8 +284,7 @@ def unfilterable(column: Column) -> str | None:
 
 def unreadable(footer: Footer, column: Column) -> str | None:
     """Why a column's values can't be read in a row group; None if the metadata show no reason."""
-    for key in footer.chunk_keys({column.index}):
-        chunk = footer.chunk(key)
+    for chunk in footer.chunks({column.index}):
         if chunk.encrypted:
             return f"encrypted: {chunk.key_hint}"
         if not codecs.supported(chunk.codec):
@@ -347,15 +346,10 @@ class Filters:
         """The range that is read for a filter's header."""
         return self.footer.chunk(key).bloom_filter_offset or 0, parquet_limits.FILTER_HEADER_MAX_BYTES
 
-    def chunks_of(self, column: int) -> Iterator[ColumnChunk]:
-        """Yield every chunk of a column, with or without a filter."""
-        return (self.footer.chunk(key) for key in self.footer.chunk_keys({column}))
-
     def location(self, column: int, row_group: int, stripe: int) -> ColumnChunk | None:
         """A column's chunk in a row group; None if it has no filter."""
         del stripe
-        (key,) = self.footer.chunk_keys({column}, row_group)
-        chunk = self.footer.chunk(key)
+        (chunk,) = self.footer.chunks({column}, row_group)
         return None if chunk.bloom_filter_offset is None else chunk
 
     def load(self, chunk: ColumnChunk) -> LoadedFilter:

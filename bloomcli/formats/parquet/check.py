@@ -19,6 +19,7 @@ from bloomcli.formats.deep_check import FilterCheck, filter_finding, missing_bou
 from bloomcli.formats.filters_in_flight import Job, in_order
 from bloomcli.formats.parquet import page_index, proof, statistics, values
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, Filters, LoadedFilter, is_usual
+from bloomcli.formats.parquet.encodings import Slice
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, OFFSET_INDEX, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
@@ -47,7 +48,7 @@ def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> It
 
 def page_headers(filters: Filters, chunk: ColumnChunk) -> Finding | None:
     """The finding about first page headers that contradict the chunk's metadata; None if they agree."""
-    fault = first_headers(filters.source, chunk, filters.footer.start)
+    fault = first_headers(filters.source, chunk)
     return None if fault is None else _about(chunk, fault.offset)("page-header", fault.reason, hint=_DAMAGED)
 
 
@@ -216,9 +217,9 @@ def _sorted_together(filters: Filters, chunks: Iterable[ColumnChunk]) -> Iterato
             yield sorted(together, key=lambda chunk: chunk.column.index == by[0])
 
 
-def _text(page: values.HashedPage, column: Column, index: int) -> str:
-    value = page.value(index)
-    return f"(a value of {value} bytes)" if isinstance(value, int) else render(value, column)
+def _text(part: Slice, index: int) -> str:
+    value = part.value(index)
+    return f"(a value of {value} bytes)" if isinstance(value, int) else render(value, part.column)
 
 
 class _ChunkCheck(NamedTuple):
@@ -229,15 +230,13 @@ class _ChunkCheck(NamedTuple):
     loaded: LoadedFilter
     stop: Stop
 
-    def pages(self, *, unreferenced: bool = False) -> Iterator[values.HashedPage]:
+    def pages(self, *, unreferenced: bool = False) -> Iterator[Slice]:
         """The chunk's hashed values."""
-        return values.hashed_pages(
-            self.filters.source, self.chunk, self.filters.footer.start, unreferenced=unreferenced, stop=self.stop
-        )
+        return values.hashed_pages(self.filters.source, self.chunk, unreferenced=unreferenced, stop=self.stop)
 
-    def hashes(self, page: values.HashedPage) -> bytearray:
+    def hashes(self, page: Slice) -> bytearray:
         """The hashes of a page's values that the filter must contain."""
-        return page.draft_hashes() if self.loaded.header.draft else page.hashes
+        return values.draft_hashes(page) if self.loaded.header.draft else page.hashes
 
 
 def _deep_some(filters: Filters, chunks: Sequence[ColumnChunk], stop: Stop) -> tuple[Sequence[DeepCheck], int]:
@@ -304,8 +303,8 @@ def _compared(work: _ChunkCheck, measure: Measure) -> DeepCheck:
     if doubtful:
         check = _rebuilt(work, ())
         for page in work.pages():
-            texts = partial(partial, _text, page, chunk.column)
-            check.take(work.hashes(page), page.count, texts, has_zero=page.has_zero)
+            texts = partial(partial, _text, page)
+            check.take(work.hashes(page), page.count, texts, has_zero=values.has_zero(page))
     stray = 0 if check.lost else check.stray_bits()
     if stray and doubtful:
         stray = check.stray_bits(_entries(work))
@@ -329,10 +328,10 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     return DeepCheck(values=0, finding=finding("filter-not-checked", message))
 
 
-def _rebuilt(work: _ChunkCheck, pages: Iterable[values.HashedPage]) -> FilterCheck[SplitBlockFilter]:
+def _rebuilt(work: _ChunkCheck, pages: Iterable[Slice]) -> FilterCheck[SplitBlockFilter]:
     check = FilterCheck(work.loaded.bits, values.zero_hashes(work.chunk.column, draft=work.loaded.header.draft))
     for page in pages:
-        check.insert(work.hashes(page), page.count, has_zero=page.has_zero)
+        check.insert(work.hashes(page), page.count, has_zero=values.has_zero(page))
     return check
 
 
@@ -357,7 +356,7 @@ def _normal_forms(work: _ChunkCheck) -> bytes:
     """The hashes of the normal forms of a chunk's intervals, which DuckDB also inserts."""
     hashes: set[int] = set()
     for page in work.pages():
-        hashes.update(memoryview(page.interval_hashes()).cast("Q"))
+        hashes.update(memoryview(values.interval_hashes(page)).cast("Q"))
     return array("Q", hashes).tobytes()
 
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError
@@ -25,7 +25,7 @@ from bloomcli.formats.parquet.spec import Location
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
-_WINDOW: Final = 1 << 20
+WINDOW: Final = 1 << 20
 """Bytes of a large page that are loaded at a time."""
 
 _OF_THREAD: Final = threading.local()
@@ -77,19 +77,19 @@ def _zstd_frame(packed: memoryview, size: int) -> bytes | None:
     return data
 
 
-def _streamed(page: PageBytes) -> Iterator[Buffer]:
-    """Decompress in parts of `_WINDOW` bytes; any part may be the last. The caller counts the bytes. Raises
-    CodecError."""
+def streamed(source: Source, offset: int, packed: int, codec: str) -> Iterator[Buffer]:
+    """Decompress bytes of a file in parts of `WINDOW` bytes; any part may be the last. The caller counts the bytes.
+    Raises CodecError."""
     import pyarrow as pa
 
     from bloomcli.formats.arrays import SourceStream
 
-    stream = SourceStream(page.source, page.offset + page.packed)
-    stream.seek(page.offset)
-    file = pa.PythonFile(io.BufferedReader(stream, _WINDOW), mode="r")
+    stream = SourceStream(source, offset + packed)
+    stream.seek(offset)
+    file = pa.PythonFile(io.BufferedReader(stream, WINDOW), mode="r")
     try:
-        with pa.CompressedInputStream(file, page.codec.lower()) as reader:
-            while part := reader.read(_WINDOW):
+        with pa.CompressedInputStream(file, codec.lower()) as reader:
+            while part := reader.read(WINDOW):
                 yield part
     except BloomError:
         raise
@@ -190,99 +190,40 @@ class Feed:
 
 
 class Body:
-    """A page's decompressed bytes, all in memory."""
+    """A page's decompressed bytes.
 
-    def __init__(self, data: Buffer, stop: Stop) -> None:
-        self._data = data
-        self._stop = stop
-        self.size = len(data)
+    Args:
+        data: the bytes, or a function that decompresses them in windows each time they are read.
+        size: their number.
+        location: the page, for errors.
+        stop: ends the reading.
+    """
 
-    def open(self, at: int) -> Feed:
-        """The bytes from `at` on."""
-        return Feed(None, self._stop, self._data, at)
-
-    def whole(self) -> Buffer:
-        """All bytes."""
-        return self._data
-
-
-class PageBytes(NamedTuple):
-    """The location of a page's compressed bytes, their codec and their decompressed size."""
-
-    source: Source
-    offset: int
-    packed: int
-    codec: str
-    size: int
-
-
-class LargeBody:
-    """A page's bytes, decompressed on demand."""
-
-    def __init__(self, packed: PageBytes, location: Location, stop: Stop) -> None:
-        """`location`: that of the page, for errors."""
-        self._packed = packed
-        self._location = location
-        self._stop = stop
-        self.size = packed.size
+    def __init__(
+        self, data: Buffer | Callable[[], Iterator[Buffer]], size: int, location: Location, stop: Stop
+    ) -> None:
+        self._data, self.size, self._location, self._stop = data, size, location, stop
 
     def open(self, at: int) -> Feed:
         """The bytes from `at` on."""
-        feed = Feed(self._windows(), self._stop)
+        if not callable(self._data):
+            return Feed(None, self._stop, self._data, at)
+        feed = Feed(self._data(), self._stop)
         feed.skip_to(at)
         return feed
 
     def whole(self) -> Buffer:
         """Return all bytes, for encodings without windowed decoding. Raises UnsupportedError above a ceiling."""
-        if self.size > parquet_limits.PAGE_WHOLE_MAX_BYTES and streams(self._packed.codec):
+        if not callable(self._data):
+            return self._data
+        most = parquet_limits.PAGE_WHOLE_MAX_BYTES
+        if self.size > most:
             raise self._location.unsupported(
-                f"a page of {counted(self.size, 'byte')}; in its encoding at most"
-                f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
+                f"a page of {counted(self.size, 'byte')}; in its encoding at most {most} are read",
                 "rewrite the file with smaller pages",
             )
         out = bytearray()
-        for window in self._windows():
+        for window in self._data():
             self._stop.check()
             out += window
         return out
-
-    def _windows(self) -> Iterator[Buffer]:
-        packed = self._packed
-        came = 0
-        try:
-            for window in self._decompressed():
-                came += len(window)
-                if came > packed.size:
-                    break
-                yield window
-        except CodecError as error:
-            raise self._location.fault(f"the page can't be decompressed ({error})", 0) from None
-        if came != packed.size:
-            came_out = f"{counted(came, 'byte')} {'or more ' if came > packed.size else ''}came out"
-            raise self._location.fault(
-                f"the page can't be decompressed ({came_out}, {packed.size} were announced)", 0
-            )
-
-    def _decompressed(self) -> Iterator[Buffer]:
-        codec, packed, size = self._packed.codec, self._packed.packed, self.size
-        if codec == "UNCOMPRESSED":
-            yield from raw_windows(self._packed)
-        elif codec in _STREAMED:
-            yield from _streamed(self._packed)
-        elif max(packed, size) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
-            raise self._location.unsupported(
-                f"a page of {counted(size, 'byte')} ({packed} in the file); with {codec} at most"
-                f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
-                "rewrite the file with smaller pages, or with ZSTD",
-            )
-        else:
-            yield decompress(codec, memoryview(b"".join(raw_windows(self._packed))), size)
-
-
-def raw_windows(page: PageBytes) -> Iterator[bytes]:
-    """Yield the compressed bytes as stored in the file."""
-    for at in range(page.offset, page.offset + page.packed, _WINDOW):
-        yield page.source.read_at(at, min(_WINDOW, page.offset + page.packed - at))
-
-
-AnyBody = Body | LargeBody

@@ -87,8 +87,8 @@ def open_encrypted(
         algorithm, ring, cipher = _signed(footer, keys)
         metadata = footer.top.binary("footer_signing_key_metadata")
     else:
-        algorithm, ring, cipher, plaintext, metadata = _decrypted(source.path, start, stored, keys)
-        footer = Footer(source.path, source.size, start, plaintext)
+        algorithm, ring, cipher, metadata = _encrypted(source.path, start, stored, keys)
+        footer = opened_footer(source.path, source.size, start, stored, cipher, plaintext_footer=False)
     encryption = Encryption(
         algorithm=algorithm,
         plaintext_footer=plaintext_footer,
@@ -127,23 +127,33 @@ def _signed(footer: Footer, keys: Keys) -> _Opened:
     if key is None:
         return algorithm, ring, None
     cipher = Cipher(key, algorithm)
-    if not hmac.compare_digest(cipher.signature(footer.raw[:end], stored[:NONCE_BYTES]), stored):
-        raise CorruptFile(
-            "the footer's signature isn't that of its bytes by this key: the key or the AAD prefix is another one, "
-            "or the footer was changed",
-            path=footer.path,
-            offset=footer.start + end,
-            hint=_CHANGED,
-        )
+    opened_footer(footer.path, footer.file_bytes, footer.start, footer.raw, cipher, plaintext_footer=True)
     return algorithm, ring, cipher
 
 
-def _decrypted(
-    path: str, start: int, raw: bytes, keys: Keys
-) -> tuple[Algorithm, KeyRing, Cipher, bytes, bytes | None]:
-    """The algorithm, the keys, and FileMetaData of a file whose footer is encrypted."""
-    location = Location(path, start, "")
-    crypto = Struct("FileCryptoMetaData", raw, 0, location)
+def opened_footer(
+    path: str, file_bytes: int, start: int, stored: bytes, cipher: Cipher, *, plaintext_footer: bool
+) -> Footer:
+    """A footer as it is stored, in plain text: its signature or its tag was checked. Raises CorruptFile."""
+    crypto = "FileMetaData" if plaintext_footer else "FileCryptoMetaData"
+    end = Struct(crypto, stored, 0, Location(path, start, "")).end
+    try:
+        if not plaintext_footer:
+            stored = cipher.decrypt(stored[end:], Kind.FOOTER)
+        elif not hmac.compare_digest(cipher.signature(stored[:end], stored[end:][:NONCE_BYTES]), stored[end:]):
+            raise WrongModule(
+                "the footer's signature isn't that of its bytes by this key: the key or the AAD prefix is another"
+                " one, or the footer was changed"
+            )
+    except WrongModule as error:
+        reason = str(error) if plaintext_footer else f"the footer can't be decrypted: {error}"
+        raise CorruptFile(reason, path=path, offset=start + end, hint=_CHANGED) from None
+    return Footer(path, file_bytes, start, stored)
+
+
+def _encrypted(path: str, start: int, stored: bytes, keys: Keys) -> tuple[Algorithm, KeyRing, Cipher, bytes | None]:
+    """The algorithm and the keys of a file whose footer is encrypted, and the metadata of the footer's key."""
+    crypto = Struct("FileCryptoMetaData", stored, 0, Location(path, start, ""))
     ring, metadata = KeyRing(keys, path), crypto.binary("key_metadata")
     key = ring.footer_key(metadata)
     if key is None:
@@ -154,14 +164,7 @@ def _decrypted(
             hint=key_hint(ring.wanted(metadata)),
         )
     algorithm = algorithm_of(crypto, keys)
-    cipher = Cipher(key, algorithm)
-    try:
-        plaintext = cipher.decrypt(raw[crypto.end :], Kind.FOOTER)
-    except WrongModule as error:
-        raise CorruptFile(
-            f"the footer can't be decrypted: {error}", path=path, offset=start + crypto.end, hint=_CHANGED
-        ) from None
-    return algorithm, ring, cipher, plaintext, metadata
+    return algorithm, ring, Cipher(key, algorithm), metadata
 
 
 def _with_columns(footer: Footer, encryption: Encryption, ring: KeyRing) -> Footer:

@@ -16,7 +16,7 @@ from bloomcli.formats.answer import DictionaryEntries, DictionaryLookup, Lookup,
 from bloomcli.formats.parquet import statistics
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page, read_pages
-from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, is_interval, zero_hashes
+from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, has_zero, is_interval, zero_hashes
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
@@ -33,7 +33,7 @@ def lookup_of(filters: Filters, chunk: ColumnChunk, budget: ReadBudget) -> Dicti
     @cache
     def read() -> DictionaryEntries | CorruptFile | UnsupportedError | None:
         try:
-            entries = _entries(filters.source, chunk, filters.footer.start, budget)
+            entries = _entries(filters.source, chunk, budget)
         except (CorruptFile, UnsupportedError) as error:
             return error
         # a dictionary without its chunk's bounds is wrong, or the bounds are
@@ -55,29 +55,27 @@ def _may_exclude(chunk: ColumnChunk) -> bool:
     return chunk.only_dictionary_encoded or (not chunk.encodings_known and chunk.dictionary_bytes is not None)
 
 
-def _entries(source: Source, chunk: ColumnChunk, data_end: int, budget: ReadBudget) -> DictionaryEntries | None:
+def _entries(source: Source, chunk: ColumnChunk, budget: ReadBudget) -> DictionaryEntries | None:
     """The entries; None if the chunk may have other values. Raises CorruptFile, UnsupportedError."""
     most = limits.PROBED_DICTIONARY_MAX_BYTES
     if (chunk.dictionary_bytes or 0) > most:
         return None
-    reader = ChunkReader(source, chunk, data_end, max(chunk.dictionary_bytes or 0, HEADER_WINDOW), checked=True)
+    reader = ChunkReader(source, chunk, max(chunk.dictionary_bytes or 0, HEADER_WINDOW), checked=True)
     stored = reader.page()
     if not stored.is_dictionary:
         return None
     if max(stored.packed, stored.size) > most or not budget.take(stored.packed + stored.size):
         return None
     page = read_page(stored)
-    if page is None or not (chunk.only_dictionary_encoded or _all_encoded(source, chunk, data_end)):
+    if page is None or not (chunk.only_dictionary_encoded or _all_encoded(source, chunk)):
         return None
     dictionary = ChunkHasher(chunk, Stop()).dictionary(page)
-    return DictionaryEntries(
-        dictionary.hashes[: dictionary.count * 8], zero_hashes(chunk.column) if dictionary.has_zero else ()
-    )
+    return DictionaryEntries(dictionary.hashes, zero_hashes(chunk.column) if has_zero(dictionary) else ())
 
 
-def _all_encoded(source: Source, chunk: ColumnChunk, data_end: int) -> bool:
+def _all_encoded(source: Source, chunk: ColumnChunk) -> bool:
     """Whether all data pages are dictionary-encoded, according to their headers. Raises CorruptFile."""
-    pages = read_pages(source, chunk, data_end, lambda _: True, window=HEADER_WINDOW)
+    pages = read_pages(source, chunk, lambda _: True, window=HEADER_WINDOW)
     return all(
         number <= _HEADERS_READ and (page.dictionary or page.encoding in DICTIONARY_ENCODINGS)
         for number, page in enumerate(pages)

@@ -7,100 +7,128 @@ a value that only repeats the previous one) count as one value.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from itertools import groupby, islice
-from typing import Any, Final, NamedTuple
+from array import array
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
+from itertools import compress, groupby, islice, repeat
+from typing import Any, Final
 
 from bloomcli import kernels, limits
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.codecs import AnyBody, Buffer, Feed
+from bloomcli.formats.parquet.codecs import Body, Buffer, Feed
 from bloomcli.formats.parquet.pages import Page
 from bloomcli.formats.parquet.spec import Location
+from bloomcli.formats.parquet.statistics import width_of
 from bloomcli.model.file import Column
 from bloomcli.words import are, counted
 
-_WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _PREFIX: Final = 4
 """Size of the length that precedes a PLAIN byte array."""
-
-
-def width_of(column: Column) -> int | None:
-    """Bytes of a value of a fixed-width column; None for BYTE_ARRAY."""
-    return column.type_length if column.physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(column.physical)
 
 
 _Bounds = kernels.Bounds | None
 
 
-class Slice(NamedTuple):
-    """Some of a page's values, with their hashes: uint64s in native order."""
+class Slice:
+    """Some of a data page's values, or all entries of a dictionary, with their hashes.
 
-    hashes: bytearray
-    hashed: int
-    """The number of hashes; 0 if only the bounds of the values are wanted."""
-    fixed: Buffer | None = None
-    """The values of a fixed-width column, contiguous and with equal neighbours; None if they aren't in memory."""
-    data: Buffer = b""
-    """The bytes of the values of other columns, from `start` on."""
-    start: int = 0
-    sizes: bytearray = bytearray()
-    """The lengths, int64s; empty if each value has its length in front. With `before`, (prefix, suffix) pairs."""
-    before: bytes | None = None
-    """DELTA_BYTE_ARRAY: the value before the first one of the slice."""
-    every: bool = False
-    """The slice is a dictionary: equal neighbours have a hash each, because they have an index each."""
-    long: int | None = None
-    """The length of the only value, if it is too long to be kept."""
+    Args:
+        page: the page.
+        column: its column.
+        hashes: the hashes, uint64s in native order.
+        count: their number; 0 if only the bounds of the values are wanted.
+        data: the bytes of the values, from `start` on, those of equal neighbours too; none if they aren't in memory.
+        start: where they start.
+        sizes: the lengths, int64s; empty if the values have one width, or their lengths in front. With `before`,
+            (prefix, suffix) pairs.
+        before: DELTA_BYTE_ARRAY: the value before the first one.
+        long: the length of the only value, if it is too long to be kept.
 
-    def values(self, width: int | None) -> Iterator[bytes]:
-        """The bytes of the values, in order. Slow: only for the few values that are reported."""
+    Attributes:
+        dictionary: they are a dictionary's entries: equal neighbours have a hash each, as they have an index each.
+        end: the file offset up to which these values took reading.
+    """
+
+    def __init__(
+        self,
+        page: Page,
+        column: Column,
+        hashes: bytearray,
+        count: int,
+        *,
+        data: Buffer = b"",
+        start: int = 0,
+        sizes: Buffer = b"",
+        before: bytes | None = None,
+        long: int | None = None,
+    ) -> None:
+        self.column, self.hashes, self.count = column, hashes, count
+        self.data, self.start, self.long = data, start, long
+        self.dictionary, self.end = page.dictionary, page.end
+        self._location, self._sizes, self._before = page.location, sizes, before
+        self._width = width_of(column) or 0
+        self._kept: bytearray | None = None
+
+    def keep(self, kept: bytearray) -> None:
+        """Leave out the values whose byte in `kept` is 0."""
+        self._kept = kept
+        self.hashes = bytearray(array("Q", compress(memoryview(self.hashes).cast("Q"), kept)).tobytes())
+        self.count = len(self.hashes) // 8
+
+    @property
+    def fixed(self) -> Buffer | None:
+        """The contiguous values of a fixed-width column; None if they aren't in memory, or some were left out."""
+        return self.data if self._width and self._before is None and self._kept is None else None
+
+    def values(self) -> Iterator[bytes]:
+        """The bytes of the hashed values, in order. Slow: only for the few values that are reported."""
         if self.long is not None:
-            raise ValueError("the value wasn't kept")
-        if self.fixed is not None and width is not None:
-            yield from self._hashed_values(
-                bytes(self.fixed[at : at + width]) for at in range(0, len(self.fixed), width)
-            )
-            return
-        if self.before is None and not self.sizes:
-            yield from self._hashed_values(self._prefixed())
-            return
-        data, at = memoryview(self.data), self.start
-        numbers = memoryview(self.sizes).cast("q")
-        if self.before is not None:
-            value = self.before
-            for index in range(self.hashed):
-                prefix, size = numbers[2 * index], numbers[2 * index + 1]
-                value = value[:prefix] + bytes(data[at : at + size])
-                at += size
-                yield value
-            return
-        for size in numbers[: self.hashed]:
-            yield bytes(data[at : at + size])
-            at += size
+            most = parquet_limits.VALUE_AT_ONCE_BYTES
+            reason = f"a value of {counted(self.long, 'byte')}; at most {most} are held in memory"
+            raise self._location.unsupported(reason, "rewrite the file with smaller pages")
+        hashed = self._hashed()
+        return islice(hashed, self.count) if self._kept is None else compress(hashed, self._kept)
 
-    def value(self, index: int, width: int | None) -> bytes | int:
+    def value(self, index: int) -> bytes | int:
         """The bytes of the value with the hash at `index`; its length if it is too long to be kept or shown."""
         if self.long is not None:
             return self.long
-        fixed = self.fixed is not None and width is not None
-        if fixed or (self.before is None and not self.sizes):
-            data = self.fixed if self.fixed is not None else self.data
-            start = 0 if fixed else self.start
-            at, size = kernels.plain_at(data, start, width or 0 if fixed else 0, index, self.every)
-            return size if size > parquet_limits.VALUE_AT_ONCE_BYTES else bytes(memoryview(data)[at : at + size])
-        return next(islice(self.values(width), index, None))
+        if self._kept is not None:
+            index = self._positions[index]
+        if self._before is not None or self._sizes:
+            return next(islice(self._hashed(), index, None))
+        at, size = kernels.plain_at(self.data, self.start, self._width, index, self.dictionary)
+        return size if size > parquet_limits.VALUE_AT_ONCE_BYTES else bytes(memoryview(self.data)[at : at + size])
 
-    def _hashed_values(self, values: Iterator[bytes]) -> Iterator[bytes]:
-        return islice(values if self.every else (value for value, _ in groupby(values)), self.hashed)
+    @cached_property
+    def _positions(self) -> array[int]:
+        """The positions of the kept values among all values."""
+        return array("q", compress(range(len(self._kept or ())), self._kept or ()))
 
-    def _prefixed(self) -> Iterator[bytes]:
-        """Yield values that each follow their length, up to the end of the data, which may be after the slice's."""
-        data, at = memoryview(self.data), self.start
+    def _hashed(self) -> Iterator[bytes]:
+        """Yield the hashed values, with those that were left out, and perhaps others after them."""
+        if self._before is None and not self._sizes:
+            values = self._plain()
+            yield from values if self.dictionary else (value for value, _ in groupby(values))
+            return
+        value, data, at = self._before or b"", memoryview(self.data), self.start
+        numbers = memoryview(self._sizes).cast("q")
+        prefixes: Iterable[int] = repeat(0) if self._before is None else numbers[::2]
+        for prefix, size in zip(prefixes, numbers if self._before is None else numbers[1::2], strict=False):
+            value = value[:prefix] + bytes(data[at : at + size])
+            at += size
+            yield value
+
+    def _plain(self) -> Iterator[bytes]:
+        """Yield values in PLAIN encoding up to the end of the data, which may be after the slice's."""
+        data, at, size = memoryview(self.data), self.start, self._width
         while at < len(data):
-            end = at + _PREFIX + int.from_bytes(data[at : at + _PREFIX], "little")
-            yield bytes(data[at + _PREFIX : end])
-            at = end
+            if not self._width:
+                size = int.from_bytes(data[at : at + _PREFIX], "little")
+                at += _PREFIX
+            yield bytes(data[at : at + size])
+            at += size
 
 
 def unread(encoding: str, location: Location) -> UnsupportedError:
@@ -124,27 +152,28 @@ def slices(page: Page, column: Column, bounds: _Bounds = None) -> Iterator[Slice
         return
     assert page.body is not None  # noqa: S101  skipped pages have no values
     try:
-        yield from read(page, page.body, width_of(column), bounds)
+        yield from read(page, page.body, column, bounds)
     except kernels.PageError as error:
         raise page.location.fault(f"the page's values can't be read: {error}", 0) from None
     except kernels.CompactError as error:
         raise page.location.fault(f"the page's values can't be read: {error.reason}", 0) from None
 
 
-def _check_room(page: Page, body: AnyBody, least: int) -> None:
+def _check_room(page: Page, body: Body, least: int) -> None:
     """Raise PageError if a page has too few bytes for values of at least `least` bytes each."""
     room = (body.size - page.start) // least
     if page.non_null > room:
         raise kernels.PageError(f"its header says {page.non_null}, its bytes can hold {room}")
 
 
-def _plain(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
+def _plain(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
+    width = width_of(column)
     _check_room(page, body, width or _PREFIX)
     feed = body.open(page.start)
     if page.dictionary and not feed.final:
         feed.more(body.size)  # it is one slice, because it is kept in memory anyway
     if width is None:
-        yield from _plain_binary(page, feed, bounds)
+        yield from _plain_binary(page, feed, column, bounds)
         return
     left = page.non_null
     while left:
@@ -155,7 +184,7 @@ def _plain(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Ite
             continue
         count = min(left, feed.left // width, _batch(page))
         values = memoryview(feed.data)[feed.position : feed.position + count * width]
-        yield _fixed(values, width, count, bounds, every=page.dictionary)
+        yield _fixed(page, column, values, count, bounds)
         feed.position += count * width
         left -= count
 
@@ -165,17 +194,17 @@ def _batch(page: Page) -> int:
     return parquet_limits.DICTIONARY_MAX_VALUES if page.dictionary else limits.ROWS_PER_BATCH
 
 
-def _fixed(values: Buffer, width: int, count: int, bounds: _Bounds, *, every: bool = False) -> Slice:
+def _fixed(page: Page, column: Column, values: Buffer, count: int, bounds: _Bounds) -> Slice:
     if bounds is not None:
         bounds.fixed(values, count)
         if bounds.alone:
-            return Slice(bytearray(), 0, fixed=values)
+            return Slice(page, column, bytearray(), 0, data=values)
     hashes = bytearray(count * 8)
-    hash_count = kernels.hash_plain_fixed(values, width, count, hashes, every)
-    return Slice(_cut(hashes, hash_count), hash_count, fixed=values, every=every)
+    hash_count = kernels.hash_plain_fixed(values, width_of(column) or 0, count, hashes, page.dictionary)
+    return Slice(page, column, _cut(hashes, hash_count), hash_count, data=values)
 
 
-def _plain_binary(page: Page, feed: Feed, bounds: _Bounds) -> Iterator[Slice]:
+def _plain_binary(page: Page, feed: Feed, column: Column, bounds: _Bounds) -> Iterator[Slice]:
     left = page.non_null
     most = 1 if bounds is not None and bounds.alone else _batch(page)  # without hashes, no room for many is needed
     while left:
@@ -186,7 +215,7 @@ def _plain_binary(page: Page, feed: Feed, bounds: _Bounds) -> Iterator[Slice]:
             feed.data, start, feed.final, hashes, limit, left, page.dictionary, bounds
         )
         if value_count:
-            yield Slice(_cut(hashes, count), count, data=feed.data, start=start, every=page.dictionary)
+            yield Slice(page, column, _cut(hashes, count), count, data=feed.data, start=start)
             left -= value_count
         elif feed.left < _PREFIX:
             feed.more(_PREFIX - feed.left)
@@ -195,7 +224,7 @@ def _plain_binary(page: Page, feed: Feed, bounds: _Bounds) -> Iterator[Slice]:
             size = int.from_bytes(head, "little")
             if size > parquet_limits.VALUE_AT_ONCE_BYTES:
                 feed.position += _PREFIX
-                yield _long(feed, size, bounds)
+                yield _long(page, feed, size, column, bounds)
                 left -= 1
             else:
                 feed.more(size + _PREFIX - feed.left)
@@ -206,7 +235,7 @@ def _cut(hashes: bytearray, count: int) -> bytearray:
     return hashes
 
 
-def _long(feed: Feed, size: int, bounds: _Bounds) -> Slice:
+def _long(page: Page, feed: Feed, size: int, column: Column, bounds: _Bounds) -> Slice:
     """Hash one value of `size` bytes in parts."""
     hasher = kernels.Hasher()
     if bounds is not None:
@@ -222,13 +251,13 @@ def _long(feed: Feed, size: int, bounds: _Bounds) -> Slice:
         hasher.update(memoryview(feed.data)[feed.position : feed.position + part])
         feed.position += part
         left -= part
-    return Slice(bytearray(hasher.digest().to_bytes(8, "little")), 1, long=size)
+    return Slice(page, column, bytearray(hasher.digest().to_bytes(8, "little")), 1, long=size)
 
 
 class _Numbers:
     """The `count` DELTA_BINARY_PACKED numbers of a page from a position on."""
 
-    def __init__(self, body: AnyBody, at: int, count: int) -> None:
+    def __init__(self, body: Body, at: int, count: int) -> None:
         self._feed = body.open(at)
         self._count = count
         self.deltas = kernels.Deltas()
@@ -258,26 +287,23 @@ class _Numbers:
         return self._feed.at
 
 
-def _delta(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
+def _delta(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
     numbers = _Numbers(body, page.start, page.non_null)
     numbers.deltas.every = bounds is not None and bounds.tracked
+    width = width_of(column) or 0
     status = None
     while status != kernels.ALL_DONE:
         limit = min(page.non_null, limits.ROWS_PER_BATCH)
-        wide = bytearray(limit * 8)
-        count, status = numbers.deltas.read(wide, limit)
+        values = bytearray(limit * width)
+        count, status = numbers.deltas.read(values, limit, width == 4)
         numbers.checked()
-        if count and width == 4:
-            values = bytearray(count * 4)
-            kernels.narrow_int32(wide, count, values)
-            yield _fixed(values, 4, count, bounds)
-        elif count:
-            yield _fixed(wide, 8, count, bounds)
+        if count:
+            yield _fixed(page, column, memoryview(values)[: count * width], count, bounds)
         if status == kernels.MORE_BYTES:
             numbers.more()
 
 
-def _delta_length(page: Page, body: AnyBody, _: int | None, bounds: _Bounds) -> Iterator[Slice]:
+def _delta_length(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
     feed = body.open(_Numbers(body, page.start, page.non_null).end())
     lengths = _Numbers(body, page.start, page.non_null)
     limit = min(page.non_null, limits.ROWS_PER_BATCH)
@@ -289,21 +315,21 @@ def _delta_length(page: Page, body: AnyBody, _: int | None, bounds: _Bounds) -> 
             lengths.deltas, feed.data, start, feed.final, hashes, sizes, limit, bounds
         )
         if count:
-            yield Slice(_cut(hashes, count), count, data=feed.data, start=start, sizes=sizes)
+            yield Slice(page, column, _cut(hashes, count), count, data=feed.data, start=start, sizes=sizes)
         if status == kernels.MORE_LENGTHS:
             lengths.more()
         elif status == kernels.MORE_BYTES and lengths.deltas.length() > parquet_limits.VALUE_AT_ONCE_BYTES:
-            yield _long(feed, lengths.deltas.length(), bounds)
+            yield _long(page, feed, lengths.deltas.length(), column, bounds)
             lengths.deltas.take()
         elif status == kernels.MORE_BYTES:
             feed.more(max(lengths.deltas.length() - feed.left, 1))
 
 
-def _delta_byte_array(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
+def _delta_byte_array(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
     middle = _Numbers(body, page.start, page.non_null).end()
     feed = body.open(_Numbers(body, middle, page.non_null).end())
     prefixes, suffixes = _Numbers(body, page.start, page.non_null), _Numbers(body, middle, page.non_null)
-    values = kernels.DeltaByteArrayHasher(parquet_limits.DELTA_VALUE_MAX_BYTES, -1 if width is None else width)
+    values = kernels.DeltaByteArrayHasher(parquet_limits.DELTA_VALUE_MAX_BYTES, width_of(column) or -1)
     limit = min(page.non_null, limits.ROWS_PER_BATCH)
     status = None
     while status != kernels.ALL_DONE:
@@ -313,7 +339,8 @@ def _delta_byte_array(page: Page, body: AnyBody, width: int | None, bounds: _Bou
             prefixes.deltas, suffixes.deltas, feed.data, start, feed.final, hashes, shapes, limit, bounds
         )
         if count:
-            yield Slice(_cut(hashes, count), count, data=feed.data, start=start, sizes=shapes, before=before)
+            hashes = _cut(hashes, count)
+            yield Slice(page, column, hashes, count, data=feed.data, start=start, sizes=shapes, before=before)
         if status == kernels.MORE_PREFIXES:
             prefixes.more()
         elif status == kernels.MORE_LENGTHS:
@@ -334,7 +361,8 @@ def _beyond(page: Page, what: str) -> UnsupportedError:
     return page.location.unsupported(f"{what}, the most that are read", "rewrite the file with another encoding")
 
 
-def _split(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
+def _split(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
+    width = width_of(column)
     assert width is not None  # noqa: S101  all types of this encoding have a fixed width
     _check_room(page, body, width)
     whole = body.whole()
@@ -344,22 +372,24 @@ def _split(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Ite
         for byte in range(width):
             at = page.start + byte * page.non_null + first
             values[byte::width] = whole[at : at + count]
-        yield _fixed(values, width, count, bounds)
+        yield _fixed(page, column, values, count, bounds)
 
 
-def _alp(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
+def _alp(page: Page, body: Body, column: Column, bounds: _Bounds) -> Iterator[Slice]:
+    width = width_of(column)
     assert width is not None  # noqa: S101  as above
     vectors = kernels.Alp(body.whole(), page.start, page.non_null, width)
     left = page.non_null
     while left:
         values = bytearray(min(left, limits.ROWS_PER_BATCH) * width)
         count = vectors.read(values)  # a batch has room for the largest vector
-        yield _fixed(values, width, count, bounds)
+        yield _fixed(page, column, values, count, bounds)
         left -= count
 
 
+_PLAIN_TYPES: Final = ("INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY")
 _ENCODINGS: Final[dict[str, tuple[Collection[str], Any]]] = {
-    "PLAIN": ((*_WIDTHS, "FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY"), _plain),
+    "PLAIN": (_PLAIN_TYPES, _plain),
     "DELTA_BINARY_PACKED": (("INT32", "INT64"), _delta),
     "DELTA_LENGTH_BYTE_ARRAY": (("BYTE_ARRAY",), _delta_length),
     "DELTA_BYTE_ARRAY": (("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"), _delta_byte_array),

@@ -36,7 +36,7 @@ from bloomcli.formats.parquet.footer import Footer, extension_of, first_page, re
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.parquet.pages import header_ranges
-from bloomcli.formats.parquet.schema import schema_tree
+from bloomcli.formats.parquet.schema import columns_of_table, schema_tree
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, IndexEntry, PageFacts, Severity
@@ -79,9 +79,7 @@ class ParquetFile(LocatedFile):
 
     def use_names(self, names: ColumnNames) -> None:
         """Replace the paths of the leaf columns by the table's."""
-        from bloomcli.formats.parquet.table_columns import columns_of_table
-
-        self.footer.columns, self.missing_columns = columns_of_table(self.footer, names)
+        self.footer.columns, self.missing_columns = columns_of_table(self.footer.top, self.footer.columns, names)
 
     def companion(self, output: str) -> tuple[str, str] | None:
         """The key material that parquet-java stored in a file of its own."""
@@ -148,9 +146,7 @@ class ParquetFile(LocatedFile):
 
     def footer_tree(self) -> dict[str, Tree]:
         """The whole footer."""
-        from bloomcli.formats.parquet.thrift_tree import footer_tree
-
-        return footer_tree(self.footer)
+        return self.footer.tree()
 
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
         """`facts`, each with the ordinal of its column."""
@@ -230,8 +226,8 @@ class ParquetFile(LocatedFile):
         hashed = [value for lookup in lookups for value in lookup.hashes]
 
         def chunks() -> Iterator[ColumnChunk]:
-            keys = self.footer.chunk_keys({column.index})
-            return (self.footer.chunk(key) for key in keys if units is None or key.row_group in units)
+            every = self.footer.chunks({column.index})
+            return (chunk for chunk in every if units is None or chunk.row_group in units)
 
         self.filters.will_look_up(lambda: ((c, [*hashed, *statistics.hashes(c)]) for c in chunks()))
         for chunk in chunks():
@@ -256,7 +252,7 @@ class ParquetFile(LocatedFile):
         if column.untyped is None:
             return {}
         reasons, name = {}, self.columns[column.untyped].path
-        chunks = zip(self.filters.chunks_of(column.index), self.filters.chunks_of(column.untyped), strict=True)
+        chunks = zip(self.footer.chunks({column.index}), self.footer.chunks({column.untyped}), strict=True)
         for typed, chunk in chunks:
             others = statistics.non_null_values(chunk)
             if chunk.encrypted or chunk.null_count is None or chunk.num_values != typed.num_values:
@@ -361,7 +357,7 @@ class ParquetFile(LocatedFile):
 
     def without_filter(self, column: Column) -> list[int]:
         """The row groups with values in which the column has no filter."""
-        chunks = self.filters.chunks_of(column.index)
+        chunks = self.footer.chunks({column.index})
         return [c.row_group for c in chunks if c.bloom_filter_offset is None and statistics.non_null_values(c)]
 
     def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:

@@ -15,11 +15,13 @@ out, the bytes after them move.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, KeyMissing, UnsupportedError
+from bloomcli.formats.base import Tree
 from bloomcli.formats.keys import key_hint
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, statistics
@@ -149,6 +151,23 @@ class Footer:
         """The writer's own keys and values, walked. Raises CorruptFile."""
         return key_values(self.top)
 
+    def tree(self) -> dict[str, Tree]:
+        """The whole footer, decoded. Raises CorruptFile, UnsupportedError."""
+        if len(self.raw) > parquet_limits.DUMP_MAX_BYTES:
+            raise UnsupportedError(
+                f"a footer of {words.counted(len(self.raw), 'byte')}; at most {parquet_limits.DUMP_MAX_BYTES} are"
+                " written",
+                path=self.path,
+                offset=self.start,
+                hint="`bloom inspect` without --footer sums it up",
+            )
+        return {
+            "offset": self.start,
+            "length": len(self.raw),
+            "magic": spec.MAGIC.decode(),
+            "FileMetaData": spec.tree_of("FileMetaData", self.raw, self.location),
+        }
+
     @property
     def signed(self) -> bool:
         """Whether the file is encrypted, or its footer is plain text with a signature, which any change breaks."""
@@ -219,6 +238,10 @@ class Footer:
             for ordinal in chosen:
                 yield ChunkKey(index, ordinal)
 
+    def chunks(self, columns: set[int] | None = None, row_group: int | None = None) -> Iterator[ColumnChunk]:
+        """Yield the metadata of the chunks of `chunk_keys`, checked. Raises as `chunk`."""
+        return map(self.chunk, self.chunk_keys(columns, row_group))
+
     def filtered(self, columns: set[int] | None) -> Iterator[tuple[ChunkKey, int, ChunkMetadata]]:
         """Yield the chunks of these columns (all if None) that have a filter: key, the filter's offset, metadata."""
         for key in self.chunk_keys(columns):
@@ -255,10 +278,10 @@ class Footer:
 
     def check_signed(self) -> None:
         """Raise CorruptFile if a chunk of the first row group is encrypted, and the footer isn't signed."""
-        chunks = self.row_group(0).chunks if self.row_group_count else ()
-        at = kernels.first_encrypted(self.raw, chunks, parquet_limits.THRIFT_MAX_DEPTH)
-        if at >= 0 and not self.signed:
-            raise self._unsigned(ChunkKey(0, at))
+        for at, start in enumerate(self.row_group(0).chunks if self.row_group_count else ()):
+            with suppress(kernels.CompactError):  # what reads the chunk reports it
+                if ChunkMetadata(self.raw, start, parquet_limits.THRIFT_MAX_DEPTH).encrypted:
+                    raise self._unsigned(ChunkKey(0, at))
 
     def _unsigned(self, key: ChunkKey) -> CorruptFile:
         return CorruptFile(
@@ -336,6 +359,7 @@ class Footer:
                 uncompressed_bytes=0,
                 codec="encrypted",
                 data_offset=0,
+                data_end=self.start,
                 bloom_filter_offset=None,
                 bloom_filter_length=None,
                 encrypted=True,
@@ -386,6 +410,7 @@ class Footer:
             uncompressed_bytes=self._required(key, metadata, "total_uncompressed_size"),
             codec=spec.enum_name("CompressionCodec", self._required(key, metadata, "codec")),
             data_offset=start,
+            data_end=self.start,
             dictionary_bytes=dictionary_bytes,
             bloom_filter_offset=filter_offset(metadata),
             bloom_filter_length=metadata.bloom_filter_length,
@@ -472,7 +497,7 @@ class Footer:
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which a reader can skip."""
         stated = self.row_group(index).compressed_bytes
-        return stated or sum(self.chunk(key).compressed_bytes for key in self.chunk_keys(None, index))
+        return stated or sum(chunk.compressed_bytes for chunk in self.chunks(None, index))
 
 
 def filter_offset(metadata: ChunkMetadata) -> int | None:

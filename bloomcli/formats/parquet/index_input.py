@@ -44,10 +44,9 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
     """
     footer = filters.footer
     filters.source.will_read(filters.ranges({column.index}))
-    for key in footer.chunk_keys({column.index}):
+    for chunk in footer.chunks({column.index}):
         stop.check()
-        chunk = footer.chunk(key)
-        yield _row_group(filters, chunk, footer.row_group(key.row_group).rows, fpp, stop)
+        yield _row_group(filters, chunk, footer.row_group(chunk.row_group).rows, fpp, stop)
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
@@ -88,9 +87,9 @@ def _build(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tupl
     bits = SplitBlockFilter.empty(sizing.upper_bound_bytes(non_null_values(chunk), fpp))
     zero, end = False, chunk.data_offset
     filters.source.will_read([(chunk.data_offset, chunk.compressed_bytes)])
-    for page in values.hashed_pages(filters.source, chunk, filters.footer.start, stop=stop):
+    for page in values.hashed_pages(filters.source, chunk, stop=stop):
         bits.insert_hashes(page.hashes, page.count)
-        zero, end = zero or page.has_zero, max(end, page.end)
+        zero, end = zero or values.has_zero(page), max(end, page.end)
     if zero:
         for value in values.zero_hashes(chunk.column):
             bits.insert(value)

@@ -17,10 +17,11 @@ from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.codecs import Body
-from bloomcli.formats.parquet.encodings import unread, width_of
+from bloomcli.formats.parquet.encodings import Slice, unread
 from bloomcli.formats.parquet.pages import Page, read_pages
 from bloomcli.formats.parquet.spec import varint
-from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, HashedPage, mark
+from bloomcli.formats.parquet.statistics import width_of
+from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, mark
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.keys import key_of
 from bloomcli.values.literals import kind_of
@@ -119,11 +120,11 @@ class Measure:
         column = chunk.column
         self.ordered = order_of(column, order) != kernels.NO_ORDER
         kind = kernels.INT96 if column.physical == "INT96" else order_of(column, order)
-        self._width = _width(column)
+        self._width = width_of(column) or 0
         self._column = column
         self._counts_distinct = distinct
         self.shapes = shapes
-        self._geometries: HashedPage | None = None
+        self._geometries: Slice | None = None
         """The dictionary, if it has geometries that are measured."""
         flat = not column.max_repetition_level and chunk.num_values <= parquet_limits.ORDERED_ROWS_MOST
         self._tracked = tracked and self.ordered and flat
@@ -174,14 +175,12 @@ class Measure:
         compared = not self.unknown and not no_value
         return MeasuredColumn(self._column.index, self.values, self.nulls, self.nans, low, high, compared=compared)
 
-    def dictionary(self, page: HashedPage) -> None:
+    def dictionary(self, page: Slice) -> None:
         """Keep a dictionary's entries."""
         self._entries = kernels.Entries(self.bounds, page.count)
         self._marks, self._unseen = bytearray(page.count), page.count
-        part = page.part
         if page.count:
-            data, start = (part.data, part.start) if part.fixed is None else (part.fixed, 0)
-            self._entries.add(data, start, part.hashed)
+            self._entries.add(page.data, page.start, page.count)
         self._geometries = None if self.shapes is None else page
         self._one_form = self._counts_distinct and len(set(memoryview(page.hashes).cast("Q"))) == page.count
 
@@ -196,7 +195,7 @@ class Measure:
         """Whether it takes the values themselves, in addition to their bounds."""
         return self.shapes is not None
 
-    def geometries(self, page: HashedPage) -> None:
+    def geometries(self, page: Slice) -> None:
         """Add values of a page that isn't dictionary-encoded, if they are geometries that are measured."""
         if self.shapes is not None:
             for value in _each(page):
@@ -217,7 +216,8 @@ class Measure:
         else:
             raise unread(page.encoding, page.location)
         self._marks, self._unseen = bytearray(2), 2
-        self.indices(page._replace(body=Body(b"".join((b"\1", run, data)), stop), start=0), stop)
+        indices = b"".join((b"\1", run, data))
+        self.indices(page._replace(body=Body(indices, len(indices), page.location, stop), start=0), stop)
 
     def start_page(self, page: Page) -> None:
         """Begin with a data page. Raises CorruptFile."""
@@ -280,16 +280,14 @@ def measured(filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop 
     return measure
 
 
-def values_of(
-    filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop | None = None
-) -> Iterator[HashedPage]:
+def values_of(filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop | None = None) -> Iterator[Slice]:
     """Yield a chunk's hashed values, with all entries of its dictionary, and measure its pages. Pages are compared
     with their checksums. BOOLEAN columns have no hashes. Raises: as `measured`."""
     if not chunk.num_values:
         return
     stop = stop or Stop()
     hasher = ChunkHasher(chunk, stop)
-    for page in read_pages(filters.source, chunk, filters.footer.start, stop=stop, checked=True, whole=True):
+    for page in read_pages(filters.source, chunk, stop=stop, checked=True, whole=True):
         if page.dictionary:
             hashed_page = hasher.dictionary(page)
             measure.dictionary(hashed_page)
@@ -303,7 +301,7 @@ def values_of(
         elif page.encoding in DICTIONARY_ENCODINGS:
             measure.indices(page, stop)
         else:
-            for hashed_page in hasher.pages(page, measure.bounds):
+            for hashed_page in hasher.slices(page, measure.bounds):
                 measure.geometries(hashed_page)
                 yield hashed_page
         measure.page(page)
@@ -319,11 +317,6 @@ def lookup_bytes(pages: Iterable[tuple[Any, Any, int]]) -> int:
     return read // len(values) if values else 0
 
 
-def _each(page: HashedPage) -> Iterator[bytes]:
+def _each(page: Slice) -> Iterator[bytes]:
     """The values of a BYTE_ARRAY column; b"" for one that is too long to be kept."""
-    yield from page.part.values(None) if page.long is None else [b""]
-
-
-def _width(column: Column) -> int:
-    """Bytes of a value; 0 for BYTE_ARRAY."""
-    return 1 if column.physical == "BOOLEAN" else width_of(column) or 0
+    yield from page.values() if page.long is None else [b""]

@@ -229,7 +229,6 @@ class ChunkPages:
 
 def decoded(
     source: Source,
-    data_end: int,
     chunks: Iterable[ChosenPages],
     typed: Footer | None = None,
     unit: str | None = None,
@@ -238,7 +237,6 @@ def decoded(
 
     Args:
         source: the file.
-        data_end: the end of the file's data.
         chunks: chunks of one column, and their pages.
         typed: the file's footer, to decode values of logical types as PyArrow reads them, for a column at the top
             level that isn't repeated. By default they have the physical type.
@@ -248,22 +246,22 @@ def decoded(
         CorruptFile: the pages contradict their headers or the metadata.
         UnsupportedError: the chunk is encrypted, or its codec or encoding isn't supported.
     """
-    parts = ((at, part) for at, chosen in enumerate(chunks) for part in _together(source, data_end, chosen))
+    parts = ((at, part) for at, chosen in enumerate(chunks) for part in _together(source, chosen))
     most = _CHUNKS_TOGETHER, _TOGETHER_BYTES, _VALUES_TOGETHER
     for some in runs(parts, lambda pair: (1, pair[1].memory, pair[1].values), most):
         yield from _decode(some, typed, unit)
 
 
-def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[ChunkPages]:
+def _together(source: Source, chosen: ChosenPages) -> Iterator[ChunkPages]:
     """Yield the chosen pages of a chunk, those together that are decoded together."""
     chunk, rows, places, by_headers = chosen
     refuse_encrypted(source, chunk)
-    reader = ChunkReader(source, chunk, data_end, checked=True)
+    reader = ChunkReader(source, chunk, checked=True)
     if not codecs.supported(chunk.codec):
         raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)
     if places is not None:
         source.will_read((place.offset, place.length) for place in places)
-        if by_headers or page_index.agree(source, chunk, data_end, places):
+        if by_headers or page_index.agree(source, chunk, places):
             return _some_at_a_time(reader, _from_places(reader, places))
     pages = _every_page(reader)
     if chunk.column.max_repetition_level:
@@ -399,7 +397,7 @@ def _plain(stored: StoredPage) -> RawPage:
         b"" if levels is None else bytes(memoryview(levels.body.whole())[levels.start : levels.end])
         for levels in (page.repetition, page.levels)
     )
-    values = [part.fixed or b"" for part in slices(page, column)]
+    values = [part.data for part in slices(page, column)]
     data = b"".join([repetition, definition, *values])
     head = {
         "num_values": page.num_values,
@@ -434,7 +432,7 @@ def in_plain(
     for some in keys:
         chunks = []
         for key in some:
-            reader = ChunkReader(source, footer.chunk(key), footer.start, checked=True)
+            reader = ChunkReader(source, footer.chunk(key), checked=True)
             chunk_pages = ChunkPages(reader)
             for page in _every_page(reader):
                 chunk_pages.add_any(page, footer.row_group(key.row_group).rows)

@@ -27,7 +27,7 @@ from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, StoredPage, data_pages, read_page
 from bloomcli.formats.parquet.spec import I32, I64, encoded, zigzag
-from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
+from bloomcli.formats.parquet.statistics import has_nan, upper_bound, width_of
 from bloomcli.kernels import ColumnIndex, OffsetIndex
 from bloomcli.model.file import ChunkKey, Column, ColumnChunk, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
@@ -161,14 +161,14 @@ def pages_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Sequence[Pag
 
 
 def pages_in(
-    source: Source, chunk: ColumnChunk, data_end: int, stop: Stop | None = None, *, empty: bool = False
+    source: Source, chunk: ColumnChunk, stop: Stop | None = None, *, empty: bool = False
 ) -> tuple[Sequence[PagePlace], int | None]:
     """The data pages of a chunk that have values (`empty`: all), by their headers, and the number of their rows; None
     if one begins within a row. Of repeated columns, the repetition levels are read. Raises CorruptFile,
     UnsupportedError."""
     places: list[PagePlace] = []
     first, before = 0, None
-    reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW, stop)
+    reader = ChunkReader(source, chunk, HEADER_WINDOW, stop)
     for stored in data_pages(reader):
         rows = count = stored.header.num_values
         before = stored.at - chunk.data_offset if before is None else before
@@ -184,11 +184,11 @@ def pages_in(
     return places, first
 
 
-def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
+def pages_by_headers(source: Source, chunk: ColumnChunk, rows: int) -> Sequence[PagePlace] | None:
     """All pages of a chunk of a column that isn't repeated, from their headers instead of an offset index; None if
     they contradict the row group."""
     try:
-        places, counted_here = pages_in(source, chunk, data_end)
+        places, counted_here = pages_in(source, chunk)
     except (CorruptFile, UnsupportedError):
         return None
     end = places[-1].offset + places[-1].length if places else chunk.data_offset
@@ -202,11 +202,11 @@ def dictionary_extent(chunk: ColumnChunk, places: Sequence[PagePlace]) -> tuple[
     return (chunk.data_offset, places[0].before) if places and places[0].before else None
 
 
-def agree(source: Source, chunk: ColumnChunk, data_end: int, places: Sequence[PagePlace]) -> bool:
+def agree(source: Source, chunk: ColumnChunk, places: Sequence[PagePlace]) -> bool:
     """Whether the pages at these places have the length and the number of rows that the places say."""
     repeated = chunk.column.max_repetition_level > 0
     try:
-        reader = ChunkReader(source, chunk, data_end)
+        reader = ChunkReader(source, chunk)
         for place in places:
             reader.position, reader.window = place.offset, place.length if repeated else HEADER_WINDOW
             page = read_page(reader.page(), lambda _: not repeated)  # levels are needed of repeated columns only
@@ -259,22 +259,34 @@ def _places(source: Source, footer: Footer, chunk: ColumnChunk) -> list[PagePlac
     numbers = None if index is None else index.page_locations
     if not numbers:
         return None
-    before, end = numbers[0][0] - chunk.data_offset, chunk.data_offset + chunk.compressed_bytes
-    if before < 0 or numbers[0][2] != 0 or (chunk.dictionary_bytes or before) != before:
+    rows, before = footer.row_group(chunk.row_group).rows, numbers[0][0] - chunk.data_offset
+    if fault_in_locations(numbers, chunk, rows) is not None or (chunk.dictionary_bytes or before) != before:
         return None
-    ends = [first for _, _, first in numbers[1:]] + [footer.row_group(chunk.row_group).rows]
+    ends = [first for _, _, first in numbers[1:]] + [rows]
     places = [
         PagePlace(offset, length, first, last - first, before)
         for (offset, length, first), last in zip(numbers, ends, strict=True)
     ]
-    at = chunk.data_offset + before
-    for place in places:
-        if place.offset != at or place.length <= 0 or place.rows <= 0:
-            return None
-        at += place.length
-    if at != end or (not source.request_bytes and not agree(source, chunk, footer.start, places[-1:])):
+    empty = any(place.rows <= 0 for place in places)
+    if empty or (not source.request_bytes and not agree(source, chunk, places[-1:])):
         return None
     return places
+
+
+def fault_in_locations(locations: Sequence[tuple[int, int, int]], chunk: ColumnChunk, rows: int) -> str | None:
+    """Why the locations of pages contradict each other, the chunk or its row group's rows; None if they don't."""
+    firsts = [first for _, _, first in locations]
+    if not locations:
+        return "it lists no page" if chunk.num_values else None
+    if firsts[0] != 0 or firsts != sorted(firsts) or firsts[-1] > rows:
+        return f"the pages' first rows don't ascend from 0 to {rows}"
+    at = locations[0][0]
+    for number, (offset, size, _) in enumerate(locations):
+        if offset != at or size <= 0:
+            return f"page {number} doesn't begin where the page before it ends"
+        at += size
+    fills = locations[0][0] >= chunk.data_offset and at == chunk.data_offset + chunk.compressed_bytes
+    return None if fills else "the pages don't fill the chunk"
 
 
 class PageBounds:
@@ -348,9 +360,8 @@ class PageBounds:
         bounds = [pair for pair, null in zip(self.bounds, self.only_nulls, strict=True) if not null]
         if any(low is not None and high is not None and low > high for low, high in bounds):
             return "a page's minimum is above its maximum"
-        for ends in zip(*bounds, strict=True):
-            if (order == ASCENDING and _falls(ends)) or (order == _DESCENDING and _falls(reversed(ends))):
-                return "the pages' bounds don't have the order that the index states"
+        if any(out_of_order(ends, order) for ends in zip(*bounds, strict=True)):
+            return "the pages' bounds don't have the order that the index states"
         if not bounds or chunk.encrypted:
             return None
         written = [pair for pair, null in zip(stored, self.only_nulls, strict=True) if not null]
@@ -378,9 +389,10 @@ def _decoded(low: bytes | None, high: bytes | None, column: Column) -> tuple[Any
     return (None if low is None else decode_bound(low, column), None if high is None else decode_bound(high, column))
 
 
-def _falls(bounds: Iterable[Any]) -> bool:
-    """Whether a known bound is below an earlier one."""
-    return any(after < before for before, after in pairwise(bound for bound in bounds if bound is not None))
+def out_of_order(bounds: Iterable[Any], order: int | None) -> bool:
+    """Whether bounds, those that are known, contradict the boundary order of their index."""
+    ends = [bound for bound in bounds if bound is not None]
+    return order in {ASCENDING, _DESCENDING} and ends != sorted(ends, reverse=order == _DESCENDING)
 
 
 def _begins(bound: bytes, shorter: Any) -> bool:
@@ -390,8 +402,7 @@ def _begins(bound: bytes, shorter: Any) -> bool:
 
 def _is_whole(bound: bytes, column: Column) -> bool:
     """Whether the bound of a page has the width of its type: then it isn't shortened."""
-    width = column.type_length if column.physical == "FIXED_LEN_BYTE_ARRAY" else WIDTHS.get(column.physical)
-    return len(bound) == width
+    return len(bound) == width_of(column)
 
 
 def entries(source: Source, footer: Footer, column: int) -> Iterator[IndexEntry]:
@@ -468,11 +479,11 @@ def headers(source: Source, footer: Footer, column: int) -> Iterator[PageFacts]:
     """
     listed = 0
     source.will_read(_header_ranges(source, footer, column))
-    for chunk in map(footer.chunk, footer.chunk_keys({column})):
+    for chunk in footer.chunks({column}):
         if chunk.encrypted:
             yield _damaged(chunk, chunk.data_offset, ENCRYPTED)
             continue
-        for page in _headers_of(source, footer, chunk):
+        for page in _headers_of(source, chunk):
             if listed == parquet_limits.PAGES_LISTED_MAX:
                 yield _damaged(chunk, page.offset, f"not listed: pages after the first {listed:,}")
                 return
@@ -483,14 +494,13 @@ def headers(source: Source, footer: Footer, column: int) -> Iterator[PageFacts]:
 def _header_ranges(source: Source, footer: Footer, column: int) -> Iterator[tuple[int, int]]:
     """Yield the offset and length of each range that `pages` reads: the page headers, if the offset index has their
     locations, else whole chunks."""
-    keys = list(footer.chunk_keys({column}))
+    keys = footer.chunk_keys({column})
     source.will_read(extent for key in keys for extent in ranges(footer, key, OFFSET_INDEX))
-    for key in keys:
-        chunk = footer.chunk(key)
+    for chunk in footer.chunks({column}):
         if chunk.encrypted:
             continue
         try:
-            index = offset_index(source, footer, key)
+            index = offset_index(source, footer, chunk.key)
         except (CorruptFile, UnsupportedError):  # listing the index reports it
             index = None
         if index is not None and index.page_locations:
@@ -504,13 +514,13 @@ def _damaged(chunk: ColumnChunk, offset: int, reason: str) -> PageFacts:
     return PageFacts(row_group=chunk.row_group, kind="?", offset=offset, problem=reason)
 
 
-def _headers_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Iterator[PageFacts]:
+def _headers_of(source: Source, chunk: ColumnChunk) -> Iterator[PageFacts]:
     try:
-        reader = ChunkReader(source, chunk, footer.start, HEADER_WINDOW)
+        reader = ChunkReader(source, chunk, HEADER_WINDOW)
     except CorruptFile as error:
         yield _damaged(chunk, chunk.data_offset, error.reason)
         return
-    end = min(chunk.data_offset + chunk.compressed_bytes, footer.start)
+    end = min(chunk.data_offset + chunk.compressed_bytes, chunk.data_end)
     value_count = 0
     while reader.position < end or value_count < chunk.num_values:
         at = reader.position

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from bloomcli import kernels
@@ -22,8 +23,9 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, KeyMissing
 from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, Feed, LargeBody, PageBytes, raw_windows
+from bloomcli.formats.parquet.codecs import Body, Buffer, Feed
 from bloomcli.formats.parquet.spec import Location, Struct
+from bloomcli.formats.parquet.statistics import width_of
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -130,7 +132,7 @@ class BadChecksum(CorruptFile):
 class Levels(NamedTuple):
     """Definition or repetition levels of a page: RLE/bit-packed hybrid runs."""
 
-    body: AnyBody
+    body: Body
     start: int
     end: int
     highest: int
@@ -169,7 +171,7 @@ class Page(NamedTuple):
     """Number of values, including nulls."""
     non_null: int
     """Values that are not null."""
-    body: AnyBody | None
+    body: Body | None
     """The uncompressed value section starts at `start`; None for a page that was skipped."""
     start: int
     location: Location
@@ -227,7 +229,6 @@ class ChunkReader:
         self,
         source: Source,
         chunk: ColumnChunk,
-        data_end: int,
         window: int = WINDOW,
         stop: Stop | None = None,
         *,
@@ -240,13 +241,13 @@ class ChunkReader:
         self.chunk = chunk
         self.window = window
         self.position = chunk.data_offset
-        self.end = data_end
+        self.end = chunk.data_end
         self.field = chunk.key.field
         self._window = b""
         self._base = self.position
         size = chunk.compressed_bytes
         if chunk.num_values and not (
-            len(spec.MAGIC) <= self.position < data_end and 0 <= size <= data_end - self.position
+            len(spec.MAGIC) <= self.position < self.end and 0 <= size <= self.end - self.position
         ):
             raise CorruptFile(
                 f"the column chunk lies at {self.position} with {counted(size, 'byte')}, outside the file's data",
@@ -284,7 +285,7 @@ class ChunkReader:
         if packed > self.end - self.position:
             raise self.fault(f"a page of {counted(packed, 'byte')} runs past the file's data")
         self.position += packed
-        return StoredPage(self, header, at, packed, size)
+        return StoredPage(self, header, at, at + header.size, packed, size)
 
     def header(self) -> PageHeader:
         """Return the page header at the position. Retries with larger windows: statistics can make it long.
@@ -317,6 +318,8 @@ class StoredPage(NamedTuple):
     header: PageHeader
     at: int
     """The file offset of the header."""
+    offset: int
+    """The file offset after the header."""
     packed: int
     """The bytes after the header."""
     size: int
@@ -325,11 +328,6 @@ class StoredPage(NamedTuple):
     """The bytes after the header, if they are in memory."""
     beyond: bool = False
     """The pages before it have all values that the metadata say."""
-
-    @property
-    def offset(self) -> int:
-        """The file offset after the header."""
-        return self.at + self.header.size
 
     @property
     def end(self) -> int:
@@ -354,44 +352,80 @@ class StoredPage(NamedTuple):
         if header.crc is None or not reader.checked:
             return
         crc = 0
-        packed = PageBytes(reader.source, self.offset, self.packed, "", 0)
-        for part in raw_windows(packed) if self.data is None else (self.data,):
+        for part in self._stored():
             reader.stop.check()
             crc = zlib.crc32(part, crc)
         if crc != header.crc & 0xFFFFFFFF:
             raise BadChecksum(BAD_CHECKSUM, path=reader.source.path, offset=self.at, field=reader.field, hint=_HINT)
 
-    def body(self, skip: int = 0, *, compressed: bool = True) -> AnyBody:
+    def body(self, skip: int = 0, *, compressed: bool = True) -> Body:
         """Return the decompressed bytes after the first `skip`."""
-        location = self.header.location
-        codec = self.reader.chunk.codec if compressed and self.packed > skip else "UNCOMPRESSED"
-        size = self.size - skip
+        data = None if self.data is None else self.data[skip:]
+        rest = self._replace(offset=self.offset + skip, packed=self.packed - skip, size=self.size - skip, data=data)
+        codec = self.reader.chunk.codec if compressed and rest.packed else "UNCOMPRESSED"
+        location, stop = self.header.location, self.reader.stop
         if codec != "UNCOMPRESSED":
-            self._possible(codec, size, self.packed - skip)
+            rest._possible(codec)
         elif self.packed != self.size:
             raise location.fault(f"{counted(self.packed, 'byte')} that aren't compressed can't become {self.size}", 0)
-        if self.data is None:
-            packed = PageBytes(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
-            large = LargeBody(packed, location, self.reader.stop)
-            return large if codecs.streams(codec) else Body(large.whole(), self.reader.stop)
-        data: Buffer = self.data[skip:]
-        if codec != "UNCOMPRESSED":
-            try:
-                data = codecs.decompress(codec, self.data[skip:], size)
-            except codecs.CodecError as error:
-                raise location.fault(f"the page can't be decompressed ({error})", 0) from None
-        return Body(data, self.reader.stop)
+        if data is None and codecs.streams(codec):
+            return Body(partial(rest._decompressed, codec), rest.size, location, stop)
+        (whole,) = rest._decompressed(codec)
+        return Body(whole, rest.size, location, stop)
 
-    def _possible(self, codec: str, size: int, packed: int) -> None:
+    def _stored(self) -> Iterator[bytes | memoryview]:
+        """Yield the bytes after the header as they are stored."""
+        if self.data is not None:
+            yield self.data
+            return
+        for at in range(self.offset, self.end, codecs.WINDOW):
+            yield self.reader.source.read_at(at, min(codecs.WINDOW, self.end - at))
+
+    def _decompressed(self, codec: str) -> Iterator[Buffer]:
+        """Yield the decompressed bytes: in windows, if they aren't in memory and `codecs.streams` says so, else at
+        once. Raises CorruptFile, UnsupportedError."""
+        location, came = self.header.location, 0
+        try:
+            for window in self._windows(codec):
+                came += len(window)
+                if came > self.size:
+                    break
+                yield window
+        except codecs.CodecError as error:
+            raise location.fault(f"the page can't be decompressed ({error})", 0) from None
+        if came != self.size:
+            came_out = f"{counted(came, 'byte')} {'or more ' if came > self.size else ''}came out"
+            raise location.fault(f"the page can't be decompressed ({came_out}, {self.size} were announced)", 0)
+
+    def _windows(self, codec: str) -> Iterator[Buffer]:
+        most = parquet_limits.PAGE_WHOLE_MAX_BYTES
+        if codec == "UNCOMPRESSED":
+            yield from self._stored()
+        elif self.data is not None:
+            yield codecs.decompress(codec, self.data, self.size)
+        elif codecs.streams(codec):
+            yield from codecs.streamed(self.reader.source, self.offset, self.packed, codec)
+        elif max(self.packed, self.size) > most:
+            raise self.header.location.unsupported(
+                f"a page of {counted(self.size, 'byte')} ({self.packed} in the file); with {codec} at most {most} are"
+                " read",
+                "rewrite the file with smaller pages, or with ZSTD",
+            )
+        else:
+            yield codecs.decompress(codec, memoryview(b"".join(self._stored())), self.size)
+
+    def _possible(self, codec: str) -> None:
         location = self.header.location
         if not codecs.supported(codec):
             raise location.at("meta_data.codec").unsupported(
                 f"the codec {codec}", "rewrite the file with another codec"
             )
-        if not can_become(packed, size, self.reader.chunk):
-            raise location.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", 0)
+        if not can_become(self.packed, self.size, self.reader.chunk):
+            raise location.fault(
+                f"a page of {counted(self.size, 'byte')} can't be in {self.packed} compressed ones", 0
+            )
 
-    def head(self, size: int) -> AnyBody:
+    def head(self, size: int) -> Body:
         """Return the first bytes, which aren't compressed."""
         data = None if self.data is None else self.data[:size]
         return self._replace(packed=size, size=size, data=data).body(compressed=False)
@@ -453,7 +487,6 @@ def _other_count(reader: ChunkReader, value_count: int, at: int) -> CorruptFile:
 def read_pages(
     source: Source,
     chunk: ColumnChunk,
-    data_end: int,
     skip: Callable[[str], bool] = lambda _: False,
     *,
     stop: Stop | None = None,
@@ -468,7 +501,7 @@ def read_pages(
     yield pages without values, too, and pages in the chunk after the number of values that its metadata say.
     """
     refuse_encrypted(source, chunk)
-    reader = ChunkReader(source, chunk, data_end, window, stop, checked=checked)
+    reader = ChunkReader(source, chunk, window, stop, checked=checked)
     for stored in stored_pages(reader, whole=whole):
         try:
             page = read_page(stored, skip)
@@ -583,13 +616,13 @@ _SNAPPY_LENGTH: Final = 5
 """Maximum length of a 32-bit varint."""
 
 
-def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> CorruptFile | None:
+def first_headers(source: Source, chunk: ColumnChunk) -> CorruptFile | None:
     """What is wrong with the header of the chunk's first page or, after a dictionary, of the second: they contradict
     the page or the metadata. None if nothing is."""
     if not chunk.num_values or chunk.encrypted:
         return None
     try:
-        reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
+        reader = ChunkReader(source, chunk, HEADER_WINDOW)
         first = reader.page()
         fault = _contradiction(first)
         if fault is None and first.is_dictionary:
@@ -610,11 +643,11 @@ def header_ranges(chunk: ColumnChunk) -> Iterator[tuple[int, int]]:
             yield chunk.data_offset + chunk.dictionary_bytes, 2 * HEADER_WINDOW
 
 
-def dictionary_entries(source: Source, chunk: ColumnChunk, data_end: int) -> int | None:
+def dictionary_entries(source: Source, chunk: ColumnChunk) -> int | None:
     """The number of dictionary entries in the header of the chunk's first page; None if that page isn't a dictionary
     or can't be read. Takes one small read."""
     try:
-        header = ChunkReader(source, chunk, data_end, HEADER_WINDOW).header()
+        header = ChunkReader(source, chunk, HEADER_WINDOW).header()
         return header.required_of_head("num_values") if header.kind == "DICTIONARY_PAGE" else None
     except CorruptFile:
         return None
@@ -665,28 +698,24 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
     return None
 
 
-def refuse_damaged_pages(source: Source, chunk: ColumnChunk, data_end: int) -> None:
+def refuse_damaged_pages(source: Source, chunk: ColumnChunk) -> None:
     """Raise CorruptFile if `validate` would report the chunk's first headers; such a chunk gets no filter."""
-    fault = first_headers(source, chunk, data_end)
+    fault = first_headers(source, chunk)
     if fault is not None:
-        raise ChunkReader(source, chunk, data_end).fault(fault.reason, fault.offset)
-
-
-_INT96_BYTES: Final = 12
+        raise ChunkReader(source, chunk).fault(fault.reason, fault.offset)
 
 
 def longest(stored: StoredPage) -> int:
     """The size of the longest value of a page whose values can share bytes: a dictionary, or one in DELTA_BYTE_ARRAY.
 
-    0 for other pages, whose values aren't larger than the page. For types other than BYTE_ARRAY it is their length,
-    or 12.
+    0 for other pages, whose values aren't larger than the page. For types other than BYTE_ARRAY it is their width.
 
     Raises:
         CorruptFile, UnsupportedError: the page can't be read.
     """
     reader, column = stored.reader, stored.reader.chunk.column
     if column.physical != "BYTE_ARRAY":
-        return column.type_length or _INT96_BYTES
+        return width_of(column) or 0
     encoding = stored.header.encoding_name()
     if not stored.is_dictionary and encoding != "DELTA_BYTE_ARRAY":
         return 0

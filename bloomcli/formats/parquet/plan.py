@@ -23,7 +23,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import LEAVE_OUT, ChangeResult, Plan, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import sealing, splice, values
+from bloomcli.formats.parquet import splice, values
 from bloomcli.formats.parquet.bloom_filter import (
     CURRENT,
     Filters,
@@ -33,12 +33,11 @@ from bloomcli.formats.parquet.bloom_filter import (
     unfilterable,
     write_header,
 )
-from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import FILTER, Footer, extension_remarks, refuse_extensions
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Location
 from bloomcli.formats.parquet.splice import Part, Values
-from bloomcli.formats.parquet.statistics import non_null_values
+from bloomcli.formats.parquet.statistics import non_null_values, width_of
 from bloomcli.formats.size_rule import Folding, SizeRule
 from bloomcli.hints import removing
 from bloomcli.model.change import FilterChange, StructureChange
@@ -162,7 +161,7 @@ class Change(Plan):
         """The upper bound of the bytes of the new footer without new fields, and of what the encryption of `chunks`
         new parts adds."""
         footer = self.filters.footer
-        return len(footer.raw) + FOOTER_TAIL_BYTES + sealing.overhead(footer, chunks)
+        return len(footer.raw) + FOOTER_TAIL_BYTES + splice.overhead(footer, chunks)
 
     def outline(self) -> Iterator[KeptRange | int]:
         """Yield the ranges that are kept, then the maximum size of new parts and footer."""
@@ -201,7 +200,7 @@ class Change(Plan):
     def put(self, part: Part, plaintext: Sequence[bytes | bytearray], *, early: bool = False) -> Pieces:
         """Yield the next part: a filter's header and bits, or a page index. With `early`, the body isn't complete
         yet, and the part is placed after it."""
-        stored = sealing.sealed(self.filters.footer, part, plaintext)
+        stored = splice.sealed(self.filters.footer, part, plaintext)
         at = self.bytes_to_copy + self._new_bytes
         self._new[part] = _Digest(sum(map(len, stored)), kernels.xxh64(plaintext[-1]))
         self._new_bytes += self._new[part].bytes
@@ -233,15 +232,15 @@ class Change(Plan):
             plan = plan._replace(keep=tuple(self.keep), unreclaimed=0)
         moved = not self.appends and (len(plan.keep) > 1 or plan.copied_bytes != footer.start)
         splice.check(footer, plan.footer, plan.changed, moved)
-        tail = plan.tail if footer.encryption is None else sealing.tail(self.filters.source, footer, plan.footer)
+        tail = plan.tail if footer.encryption is None else splice.tail(self.filters.source, footer, plan.footer)
         size = plan.copied_bytes + plan.new_bytes + len(tail)
 
         def verify(written: Source) -> None:
             if written.size != size:
                 raise WriteError(f"{counted(written.size, 'byte')} {were(written.size)} written, {size} were planned")
-            again, view = sealing.reopened(written, footer)
+            again, view = splice.reopened(written, footer)
             filters = Filters(view, again)
-            if not sealing.same(again, plan.footer):
+            if not splice.same(again, plan.footer):
                 raise WriteError("the footer that was written isn't the one that was planned")
             written.will_read((offset, new[part].bytes) for part, offset in plan.offsets.items())
             for part, offset in plan.offsets.items():
@@ -249,7 +248,7 @@ class Change(Plan):
                 if part.kind != FILTER:
                     where = (part.kind, offset, new[part].bytes)
                     match = where in again.index_extents(key, again.metadata(key))
-                    if not match or sealing.digest(footer, part, written.read_at(*where[1:])) != new[part].digest:
+                    if not match or splice.digest(footer, part, written.read_at(*where[1:])) != new[part].digest:
                         raise WriteError(
                             f"the {part.kind.replace('_', ' ')} at {offset} isn't the one that was built"
                         )
@@ -434,7 +433,7 @@ class AddPlan(Change):
         count = self._most_values(chunk)
         if self._is_of_dictionary(chunk):
             filters = self.filters
-            entries = dictionary_entries(filters.source, chunk, filters.footer.start)
+            entries = dictionary_entries(filters.source, chunk)
             if entries is not None:
                 count = min(count, entries << self._has_normal_forms(chunk))
                 size = min(size, self._bytes_for(chunk, count))
@@ -537,7 +536,7 @@ class AddPlan(Change):
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
         """Build a chunk's filter; without bits if it has to be larger than expected, unless `grows` is true."""
-        refuse_damaged_pages(self.filters.source, chunk, self.filters.footer.start)
+        refuse_damaged_pages(self.filters.source, chunk)
         count = decoded = 0
         room = self._upper_bound(chunk) + parquet_limits.DECODING_BYTES
         kept = HashBuffer(self._hashes_to_keep(chunk))
@@ -569,7 +568,6 @@ class AddPlan(Change):
         for page in values.hashed_pages(
             filters.source,
             chunk,
-            filters.footer.start,
             unreferenced=dictionaries_hold_values_only(filters.footer.created_by),
             stop=self._stop,
             checked=size is None,
@@ -579,15 +577,15 @@ class AddPlan(Change):
                 only = chunk.only_dictionary_encoded and self.rule.ndv is None
                 bound = self._bytes_for(chunk, page.count << normal_forms) if only else self._upper_bound(chunk)
                 bits = self._filters.empty(size or bound)
-            hashes = page.hashes if current else page.draft_hashes()
+            hashes = page.hashes if current else values.draft_hashes(page)
             bits.insert_hashes(hashes, page.count)
             kept.insert_hashes(hashes, page.count)
             if normal_forms:
-                more = page.interval_hashes()
+                more = values.interval_hashes(page)
                 bits.insert_hashes(more, len(more) // 8)
                 kept.insert_hashes(more, len(more) // 8)
             count += page.count
-            zero = zero or page.has_zero
+            zero = zero or values.has_zero(page)
             decoded = page.end - chunk.data_offset
         if bits is None:
             smallest = self._bytes_for(chunk, 0) if self.rule.ndv is None else self._upper_bound(chunk)
@@ -618,8 +616,7 @@ def _chosen(filters: Filters, columns: Sequence[Column], *, replace: bool, missi
         FilterExists: a chunk has a filter, and neither `missing` nor `replace` is set.
     """
     footer, path = filters.footer, filters.source.path
-    for key in footer.chunk_keys({c.index for c in columns}):
-        chunk = footer.chunk(key)
+    for chunk in footer.chunks({c.index for c in columns}):
         if chunk.encrypted:
             raise key_missing(footer, chunk)
         if chunk.bloom_filter_offset is not None:

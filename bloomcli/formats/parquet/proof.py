@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import pairwise
 from types import MappingProxyType
@@ -65,7 +65,6 @@ _INT96: Final = "INT96_TIMESTAMP_ORDER"
 _ORDERS: Final = ("TYPE_ORDER", TOTAL_ORDER, _INT96)
 _SIGNED: Final = ("INT32", "INT64", "FLOAT", "DOUBLE", "BOOLEAN")
 """The types of which readers use the old `min` and `max`, if the values are signed."""
-_FALLING: Final = {"ASCENDING": False, "DESCENDING": True}
 _OLD_ENCODINGS: Final = PLAIN_DICTIONARY | 1 << 3 | 1 << 4
 """PLAIN_DICTIONARY, RLE and BIT_PACKED."""
 _SHOWN: Final = 60
@@ -253,7 +252,9 @@ class _Metadata:
                 f"num_rows is {self.rows}, and the column has {counted(self.chunk.num_values, 'value')}",
             )
         locations = [] if self.offset_index is None else self.offset_index.page_locations or []
-        located = None if self.offset_index is None else self._in_locations(locations)
+        located = None
+        if self.offset_index is not None:
+            located = page_index.fault_in_locations(locations, self.chunk, self.rows)
         if located is not None:
             yield self.fault(_LOCATIONS, OFFSET_INDEX, located)
         elif self.column_index is not None and self.offset_index is not None:
@@ -262,21 +263,6 @@ class _Metadata:
             if pages.problem is not None:
                 rule = _PAGE_COUNTS if pages.in_counts else _PAGE_BOUNDS
                 yield self.fault(rule, COLUMN_INDEX, pages.problem)
-
-    def _in_locations(self, locations: Sequence[tuple[int, int, int]]) -> str | None:
-        """Why the locations of pages contradict each other or the chunk; None if they don't."""
-        end = self.chunk.data_offset + self.chunk.compressed_bytes
-        firsts = [first for _, _, first in locations]
-        if not locations:
-            return "it lists no page" if self.chunk.num_values else None
-        if firsts[0] != 0 or any(after < before for before, after in pairwise(firsts)) or firsts[-1] > self.rows:
-            return f"the pages' first rows don't ascend from 0 to {self.rows}"
-        at = locations[0][0]
-        for number, (offset, size, _) in enumerate(locations):
-            if offset != at or size <= 0:
-                return f"page {number} doesn't begin where the page before it ends"
-            at += size
-        return None if at == end and locations[0][0] >= self.chunk.data_offset else "the pages don't fill the chunk"
 
 
 class _Proof(_Metadata):
@@ -549,8 +535,7 @@ class _Proof(_Metadata):
                 if fault is not None:
                     wrong.setdefault(number, f"page {number}'s {word} {fault}")
         order = enum_name("BoundaryOrder", index.boundary_order or 0)
-        falling = _FALLING.get(order)
-        if falling is not None and any(_unordered(ends, falling=falling) for ends in zip(*keys, strict=True)):
+        if any(page_index.out_of_order(ends, index.boundary_order) for ends in zip(*keys, strict=True)):
             wrong = wrong or {0: f"the bounds of the pages aren't {order}, as the index says"}
         yield from self._of_pages(_PAGE_BOUNDS, COLUMN_INDEX, wrong, len(pages))
 
@@ -570,12 +555,6 @@ class _Proof(_Metadata):
             together = None if None in levels else tuple(map(sum, zip(*levels, strict=True)))
             if _differ(sizes.integers(f"{name}_level_histogram", I64), [together]):
                 yield self.fault(_SIZES, SIZES, f"the histogram of {name} levels is another one")
-
-
-def _unordered(bounds: Iterable[Any], *, falling: bool) -> bool:
-    """Whether a bound is on the wrong side of the one before it, NaN left out."""
-    keys = [bound for bound in bounds if bound is not None]
-    return any((after > before) if falling else (after < before) for before, after in pairwise(keys))
 
 
 def _differ(stored: Sequence[int] | None, histograms: Sequence[tuple[int, ...] | None]) -> bool:
@@ -717,8 +696,7 @@ def _order_in(
     if why is None:
         order = orders.get(column)
         if order is None:
-            (key,) = footer.chunk_keys({column}, row_group)
-            chunk = footer.chunk(key)
+            (chunk,) = footer.chunks({column}, row_group)
             filters.source.will_read([chunk_range(chunk)])
             order = measured(filters, chunk, Measure(chunk, footer.order(leaf), tracked=True), stop).order
         if order is not None and order.rows >= rows and not order.unknown:

@@ -73,13 +73,13 @@ class RequestPlan:
         """Whether the row group's chunks are read whole, without their page indexes."""
         return row_group in self._whole
 
-    def select(self, key: ChunkKey, chunk: ColumnChunk, has_within: HasWithin | None) -> Selection | None:
+    def select(self, chunk: ColumnChunk, has_within: HasWithin | None) -> Selection | None:
         """`page_index.select` for the searched column. The result is kept, because pages are first announced and
         then read."""
-        if self.whole(key.row_group):
+        if self.whole(chunk.row_group):
             return None
-        if self._selected is None or self._selected[0] != key:
-            self._selected = key, page_index.select(self._source, self._filters.footer, chunk, has_within)
+        if self._selected is None or self._selected[0] != chunk.key:
+            self._selected = chunk.key, page_index.select(self._source, self._filters.footer, chunk, has_within)
         return self._selected[1]
 
     def prepare(
@@ -101,17 +101,15 @@ class RequestPlan:
         """
         if not self._source.request_bytes:
             return
-        chunks = {
-            key.column: (key, self._filters.footer.chunk(key))
-            for key in self._filters.footer.chunk_keys(chosen | {column}, candidates.row_group)
-        }
-        every = [_extent(chunk) for _, chunk in chunks.values()]
+        footer = self._filters.footer
+        chunks = {chunk.column.index: chunk for chunk in footer.chunks(chosen | {column}, candidates.row_group)}
+        every = [*map(_extent, chunks.values())]
         indexes = [
             extent
-            for ordinal, (key, _) in chunks.items()
+            for ordinal, chunk in chunks.items()
             for extent in page_index.ranges(
-                self._filters.footer,
-                key,
+                footer,
+                chunk.key,
                 OFFSET_INDEX,
                 *((COLUMN_INDEX,) if ordinal == column else ()),
             )
@@ -119,14 +117,14 @@ class RequestPlan:
         in_memory = not self._source.estimate(indexes).requests
         if not indexes or (not in_memory and self._bytes(every) <= self._source.request_bytes):
             self._whole.add(candidates.row_group)
-            own = [_extent(chunks[column][1])]
+            own = [_extent(chunks[column])]
             self._source.will_read(every if self._worth(every, own) else own)
             return
         self._source.will_read(indexes)
-        own, rows = self._own(*chunks[column], candidates, has_within)
+        own, rows = self._own(chunks[column], candidates, has_within)
         others = [
             extent
-            for ordinal, (_, chunk) in chunks.items()
+            for ordinal, chunk in chunks.items()
             if ordinal in chosen
             for extent in self._with_rows(chunk, rows if ordinal in paged else None)
         ]
@@ -162,14 +160,10 @@ class RequestPlan:
         return self._source.estimate(ranges).bytes_downloaded
 
     def _own(
-        self,
-        key: ChunkKey,
-        chunk: ColumnChunk,
-        candidates: Candidates,
-        has_within: HasWithin | None,
+        self, chunk: ColumnChunk, candidates: Candidates, has_within: HasWithin | None
     ) -> tuple[list[Range], list[range] | None]:
         """The ranges of the searched column that are read, and the rows that may match; None for all rows."""
-        selected = self.select(key, chunk, has_within) if candidates.trusted else None
+        selected = self.select(chunk, has_within) if candidates.trusted else None
         if selected is None:
             return [_extent(chunk)], None
         rows = [range(page.first_row, page.first_row + page.rows) for page in selected.pages]
@@ -373,7 +367,7 @@ class Records:
             for number, rows in positions:
                 (chunk,) = self._chunks(number, {column.index})
                 every = ChosenPages(chunk, footer.row_group(number).rows, None)
-                for part in page_decoder.decoded(self._file.source, footer.start, [every]):
+                for part in page_decoder.decoded(self._file.source, [every]):
                     for some in part.by_chunk():
                         days, nanos = _int96(some.values.filter(pc.is_in(some.rows, value_set=rows)))
                         if self._unit is None and ((days < _DAYS[0]) | (days > _DAYS[1])).any():
@@ -455,7 +449,7 @@ class Records:
     def _chunks(self, row_group: int, columns: set[int]) -> list[ColumnChunk]:
         """The chunks of these columns in a row group, in order."""
         footer = self._filters.footer
-        return [footer.chunk(key) for key in footer.chunk_keys(columns, row_group)]
+        return list(footer.chunks(columns, row_group))
 
     def _others(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[tuple[int, pa.RecordBatch | None]]:
         """Yield the number of rows of each batch, and the columns that are read from whole chunks, if any."""
@@ -480,17 +474,16 @@ class Records:
         columns = chosen & self.flat
         if some_rows and count <= _SMALL_ROWS:
             columns = {index for index in columns if footer.columns[index].physical not in _FIXED}
-        for key in footer.chunk_keys(columns, row_group):
-            chunk = footer.chunk(key)
+        for chunk in footer.chunks(columns, row_group):
             if chunk.encrypted:
                 continue
             pages = page_index.pages_of(self._file.source, footer, chunk)
             by_headers = pages is None and some_rows
             if by_headers:
-                pages = page_index.pages_by_headers(self._file.source, chunk, footer.start, count)
+                pages = page_index.pages_by_headers(self._file.source, chunk, count)
             some = page_index.with_rows(pages or (), rows)
             if pages is not None and (some_rows or page_index.worth(some, chunk)):
-                paged[key.column] = ChosenPages(chunk, count, some, by_headers)
+                paged[chunk.column.index] = ChosenPages(chunk, count, some, by_headers)
         return paged
 
     @cached_property
@@ -553,7 +546,7 @@ class Records:
             for some, group in zip(paged, groups, strict=True)
         ]
         parts, at, size, chunk = [], 0, 0, -1
-        decoded = page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer, unit=self._unit)
+        decoded = page_decoder.decoded(self._file.source, chosen, typed=footer, unit=self._unit)
         for part in (part for several in decoded for part in several.by_chunk()):
             if part.chunk != chunk:
                 chunk, at = part.chunk, 0
@@ -630,7 +623,7 @@ class Records:
         footer = self._filters.footer
         rows = footer.row_group(row_group).rows
         for chunk in self._chunks(row_group, columns & self.flat):
-            for _ in page_decoder.decoded(self._file.source, footer.start, [ChosenPages(chunk, rows, None)]):
+            for _ in page_decoder.decoded(self._file.source, [ChosenPages(chunk, rows, None)]):
                 pass
 
     @cached_property

@@ -29,9 +29,8 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import MeasuredColumn, Repair, Tick, of_columns
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.parquet import page_index, sealing
+from bloomcli.formats.parquet import page_index, splice
 from bloomcli.formats.parquet.bloom_filter import Filters, unreadable
-from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer, extension_remarks
 from bloomcli.formats.parquet.measured import Measure, MeasuredPage, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.page_index import IndexedPage, boundary_order
@@ -52,7 +51,7 @@ from bloomcli.formats.parquet.proof import (
 )
 from bloomcli.formats.parquet.spec import ENUMS, PLAIN_DICTIONARY, Struct, encodings_in
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part, Value
-from bloomcli.formats.parquet.statistics import GEOSPATIAL, geospatial_claims, has_floats
+from bloomcli.formats.parquet.statistics import GEOSPATIAL, geospatial_claims, has_floats, width_of
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.change import PAGE_INDEX, StructureChange
 from bloomcli.model.file import ChunkKey, Column, ColumnChunk
@@ -196,7 +195,7 @@ class Maker:
         self._stop = stop
         self._column = chunk.column
         self._key_of = key_of(self._column, orders.of(self._column))
-        self._lists_all = sealing.cipher_of(filters.footer, self.key) is not None
+        self._lists_all = splice.cipher_of(filters.footer, self.key) is not None
         """Whether indexes have the pages without values, too: readers number a chunk's encrypted pages by them."""
         self.decodes = structures != {OFFSET_INDEX}
         self.changes: list[StructureChange] = []
@@ -371,7 +370,7 @@ class Maker:
         else:
             try:
                 places, rows = page_index.pages_in(
-                    self._filters.source, self.chunk, self._filters.footer.start, self._stop, empty=self._lists_all
+                    self._filters.source, self.chunk, self._stop, empty=self._lists_all
                 )
                 pages = [(page.offset, page.length, page.first_row) for page in places]
             except (CorruptFile, UnsupportedError) as error:
@@ -480,7 +479,7 @@ def values_in(filters: Filters, chunk: ColumnChunk, stop: Stop) -> int | None:
     """The number of values of the pages that fill a chunk, by their headers; None if they don't fill it."""
     try:
         some = replace(chunk, num_values=max(chunk.num_values, 1))  # where the chunk lies is checked only then
-        reader = ChunkReader(filters.source, some, filters.footer.start, HEADER_WINDOW, stop)
+        reader = ChunkReader(filters.source, some, HEADER_WINDOW, stop)
         return sum(page.header.num_values for page in data_pages(reader, counted_here=True))
     except CorruptFile:
         return None
@@ -585,14 +584,13 @@ class RepairPlan(Change):
             return None
         keys = {maker.key for maker in parts}
         footer = self.filters.footer
-        for key in footer.chunk_keys(None, group):
-            if key in keys:
+        for chunk in footer.chunks(None, group):
+            if chunk.key in keys:
                 continue
-            chunk = footer.chunk(key)
             if chunk.encrypted:
                 return None
             try:
-                counts.add(page_index.pages_in(self.filters.source, chunk, footer.start, self._stop)[1])
+                counts.add(page_index.pages_in(self.filters.source, chunk, self._stop)[1])
             except (CorruptFile, UnsupportedError):
                 return None
         return counts.pop() if len(counts) == 1 else None

@@ -28,9 +28,8 @@ from bloomcli.formats.parquet.encryption import Cipher, Encryption, Kind
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, Footer
 from bloomcli.formats.parquet.page_index import ASCENDING, IndexedPage, encoded_column_index, encoded_offset_index
 from bloomcli.formats.parquet.schema import leaf_columns
-from bloomcli.formats.parquet.sealing import encrypted_tail
 from bloomcli.formats.parquet.spec import STRUCT, Struct, encoded, list_header, varint, zigzag
-from bloomcli.formats.parquet.splice import Edit, apply_edits, set_fields
+from bloomcli.formats.parquet.splice import Edit, apply_edits, encrypted_tail, set_fields
 from bloomcli.model.schema import RowLineage
 from bloomcli.storage.base import Source
 from bloomcli.storage.sources import ExtendedSource
@@ -88,11 +87,10 @@ def _refuse_missing_ids(footer: Footer, ordinal: int) -> None:
     Iceberg writes such files if a MERGE both copies rows and inserts others. A missing sequence number does no harm:
     it is that of the file, which the commit keeps.
     """
-    for key in footer.chunk_keys({ordinal}):
-        chunk = footer.chunk(key)
+    for chunk in footer.chunks({ordinal}):
         if chunk.num_values and chunk.null_count != 0:
             raise UnsupportedError(
-                f"some rows of row group {key.row_group} have no {ROW_ID} of their own, and would get new ones",
+                f"some rows of row group {chunk.row_group} have no {ROW_ID} of their own, and would get new ones",
                 path=footer.path,
                 hint="rewrite_data_files writes row ids for all rows; --new-row-ids accepts new ones",
             )

@@ -1,4 +1,4 @@
-"""Turns the schema's flat list of elements into leaf columns with dotted paths and types.
+"""Turns the schema's flat list of elements into leaf columns with dotted paths and types, or with a table's paths.
 
 A VARIANT is a group with the leaves ``metadata`` and ``value``. A shredded one also has ``typed_value``, and pairs of
 ``value`` and ``typed_value`` at each level below. ``typed_value`` has the values of one type, and ``value`` those of
@@ -21,8 +21,9 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location, Struct
+from bloomcli.formats.table_names import ELEMENT, KEY, VALUE, FileColumn, find_columns, other_path
 from bloomcli.model.file import Column
-from bloomcli.model.schema import SchemaNode
+from bloomcli.model.schema import ColumnNames, SchemaNode
 from bloomcli.values import variant_paths
 
 _LOGICAL_OF_CONVERTED: Final = {
@@ -422,3 +423,102 @@ def _path(leaf: Leaf, variants: Collection[Steps]) -> str | None:
             return None
         path += step
     return path
+
+
+_MAPS: Final = ("MAP", "MAP_KEY_VALUE")
+_REPEATED_FIELD: Final = "repeated"
+
+
+class _Element(NamedTuple):
+    """An element of the schema, with its children."""
+
+    node: SchemaNode
+    below: list[_Element]
+
+
+def columns_of_table(
+    top: Struct, columns: Sequence[Column], names: ColumnNames
+) -> tuple[tuple[Column, ...], Sequence[str]]:
+    """The leaf columns with the table's paths, and the table's columns that the file doesn't have.
+
+    Raises: as `find_columns`.
+    """
+    root, groups = _tree(top)
+    leaves = [
+        FileColumn(column, node.path, steps, node.id)
+        for child in root.below
+        for node, steps in _table_leaves(child, (child.node.name,))
+        if (column := node.column) is not None
+    ]
+    table_columns = find_columns(leaves, names, group_ids=groups, path=top.location.path, offset=top.location.base)
+    ids = {leaf.ordinal: leaf.field_id for leaf in leaves}
+    renamed_columns = tuple(
+        replace(
+            column,
+            path=table_columns.paths.get(column.index) or other_path(column.path, names),
+            field_id=ids.get(column.index),
+            not_in_table=column.index not in table_columns.paths,
+            wide=table_columns.wide.get(column.index),
+        )
+        for column in columns
+    )
+    return renamed_columns, table_columns.missing_columns
+
+
+def _tree(top: Struct) -> tuple[_Element, set[int]]:
+    """The schema's root, and the field ids of the groups below it."""
+    above: list[_Element] = []
+    groups: set[int] = set()
+    for node in schema_tree(top):
+        element = _Element(node, [])
+        del above[node.depth :]
+        if above:
+            above[-1].below.append(element)
+            if node.column is None and node.id is not None:
+                groups.add(node.id)
+        above.append(element)
+    return above[0], groups
+
+
+def _table_leaves(element: _Element, steps: tuple[str, ...]) -> Iterator[tuple[SchemaNode, tuple[str, ...]]]:
+    """Yield each leaf of an element, whose path as `FileColumn.steps` begins with `steps`. The schema's depth was
+    checked before."""
+    if element.node.repetition == _REPEATED_FIELD:
+        steps = (*steps, ELEMENT)  # a repeated field without a list around it
+    if element.node.column is not None:
+        yield element.node, steps
+        return
+    for child, path in _below(element, steps):
+        yield from _table_leaves(child, path)
+
+
+def _below(element: _Element, steps: tuple[str, ...]) -> Iterator[tuple[_Element, tuple[str, ...]]]:
+    """Yield the children of a group, without the repeated groups of lists and maps.
+
+    Source: Parquet's LogicalTypes.md, "Lists" and "Maps", with their rules for older writers.
+    """
+    repeated = element.below[0] if len(element.below) == 1 else None
+    if repeated is None or repeated.node.repetition != _REPEATED_FIELD:
+        repeated = None
+    if repeated is not None and element.node.logical == "LIST":
+        if _is_element(element, repeated):
+            yield _Element(replace(repeated.node, repetition="required"), repeated.below), (*steps, ELEMENT)
+        else:
+            yield repeated.below[0], (*steps, ELEMENT)
+    elif repeated is not None and element.node.logical in _MAPS and repeated.node.column is None:
+        for name, child in zip((KEY, VALUE), repeated.below, strict=False):
+            yield child, (*steps, name)
+    else:
+        for child in element.below:
+            yield child, (*steps, child.node.name)
+
+
+def _is_element(above: _Element, repeated: _Element) -> bool:
+    """Whether a list's repeated field is the element itself, not a group around it."""
+    node = repeated.node
+    return (
+        node.column is not None
+        or len(repeated.below) != 1
+        or repeated.below[0].node.repetition == _REPEATED_FIELD
+        or node.name in {"array", f"{above.node.name}_tuple"}
+    )

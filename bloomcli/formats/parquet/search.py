@@ -82,7 +82,7 @@ class ParquetSearch(ColumnSearch):
         self._facts_of = facts_of
         self._plan = RequestPlan(filters)
         self._records = Records(file, filters, self._plan)
-        self._chunks: dict[int, tuple[ChunkKey, ColumnChunk]] = {}
+        self._chunks: dict[int, ColumnChunk] = {}
         self._sound_pages: Mapping[int, int] = {}
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
@@ -106,13 +106,13 @@ class ParquetSearch(ColumnSearch):
 
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
         """Yield the rows of row groups that have one of their candidates. Reads only pages that can have one."""
-        searched = [(candidates, *self._chunk(candidates.row_group)) for candidates in several]
+        searched = [(candidates, self._chunk(candidates.row_group)) for candidates in several]
         with_values = [some for some in searched if self._has_values(*some)]
-        every = self._decoded_whole(wanted, [some for some, *_ in with_values])
+        every = self._decoded_whole(wanted, [some for some, _ in with_values])
         if every is None:
             chunks = (self._chosen_pages(wanted, *some) for some in with_values)
-            every = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
-        nan = wanted.nan is not None and any(candidates.nan for candidates, *_ in with_values)
+            every = page_decoder.decoded(self._file.source, chunks)
+        nan = wanted.nan is not None and any(candidates.nan for candidates, _ in with_values)
         if not nan:  # leave out most of the values that aren't wanted
             every = (part.take(wanted.likely(wanted_values.comparable(part.values, self._column))) for part in every)
         for parts in page_decoder.joined(every, len(wanted.forms)):
@@ -146,38 +146,35 @@ class ParquetSearch(ColumnSearch):
         places = pa.concat_arrays([counting(0, count) for count in rows])
         return iter([DecodedValues(stored.combine_chunks(), places, list(ends))])
 
-    def _chosen_pages(
-        self, wanted: WantedValues, candidates: Candidates, key: ChunkKey, chunk: ColumnChunk
-    ) -> ChosenPages:
+    def _chosen_pages(self, wanted: WantedValues, candidates: Candidates, chunk: ColumnChunk) -> ChosenPages:
         """The pages of a row group's chunk that can have one of the candidates."""
         places = None
         if candidates.trusted:
-            selected = self._plan.select(key, chunk, _has_within(wanted, candidates))
+            selected = self._plan.select(chunk, _has_within(wanted, candidates))
             if selected is not None:
                 places = selected.pages
                 self.pages_left_out += selected.left_out
         return ChosenPages(chunk, candidates.rows, places)
 
-    def _chunk(self, row_group: int) -> tuple[ChunkKey, ColumnChunk]:
+    def _chunk(self, row_group: int) -> ColumnChunk:
         """The column's chunk in a row group."""
-        entry = self._chunks.get(row_group)
-        if entry is None:
-            footer, index = self._filters.footer, self._column.index
-            key = ChunkKey(row_group, index)
-            entry = self._chunks[row_group] = key, footer.chunk(key)
-        return entry
+        chunk = self._chunks.get(row_group)
+        if chunk is None:
+            key = ChunkKey(row_group, self._column.index)
+            chunk = self._chunks[row_group] = self._filters.footer.chunk(key)
+        return chunk
 
     def _every_chunk(self) -> Iterator[ColumnChunk]:
         """Yield the column's chunk in each row group."""
-        return (self._chunk(key.row_group)[1] for key in self._filters.footer.chunk_keys({self._column.index}))
+        return (self._chunk(key.row_group) for key in self._filters.footer.chunk_keys({self._column.index}))
 
-    def _has_values(self, candidates: Candidates, key: ChunkKey, chunk: ColumnChunk) -> bool:
+    def _has_values(self, candidates: Candidates, chunk: ColumnChunk) -> bool:
         """Whether a row group's chunk has values. Raises CorruptFile if only the row group has rows."""
         if candidates.rows and not (chunk.num_values or chunk.encrypted):
             raise CorruptFile(
                 f"the column has no values, and the row group {counted(candidates.rows, 'row')}",
                 path=self._file.source.path,
-                field=f"row_groups[{key.row_group}].columns[{key.column}].meta_data.num_values",
+                field=f"{chunk.key.field}.meta_data.num_values",
                 hint="the metadata are wrong; get the file from its source again",
             )
         return bool(chunk.num_values) or chunk.encrypted
@@ -291,8 +288,8 @@ class ParquetSearch(ColumnSearch):
         chosen = self._scanned(columns)
         if chosen is None:
             return self._file.total_bytes()
-        others = footer.chunk_keys(chosen - {self._column.index})
-        return sum(chunk.compressed_bytes for chunk in (*self._every_chunk(), *map(footer.chunk, others)))
+        others = footer.chunks(chosen - {self._column.index})
+        return sum(chunk.compressed_bytes for chunk in (*self._every_chunk(), *others))
 
     def _scanned(self, columns: Sequence[str] | None) -> set[int] | None:
         """The ordinals of the columns that a scan reads; all if None."""

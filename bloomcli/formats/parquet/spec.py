@@ -6,19 +6,25 @@ which a test holds, but loading it takes longer than everything else in `inspect
 
 `encoded` makes new structures in Thrift's compact protocol. An encoded field is (wire type, value). A boolean field
 has its value in the wire type, and no bytes.
+
+`tree_of` decodes a whole structure to JSON objects: known fields by name, unknown ones by number. thriftpy2 provides
+the names and types; it drops fields that it doesn't know, so the bytes are decoded here. Binary values become
+``{"hex": "..."}``, and strings text; a string that isn't UTF-8 becomes hex too.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from struct import pack, unpack_from
+from struct import pack, unpack, unpack_from
 from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.base import Tree, binary
 from bloomcli.formats.parquet import limits as parquet_limits
 
 IDL: Final = Path(__file__).with_name("parquet.thrift")
@@ -58,6 +64,8 @@ I64: Final = 6
 DOUBLE: Final = 7
 BINARY: Final = 8
 LIST: Final = 9
+_SET: Final = 10
+_MAP: Final = 11
 STRUCT: Final = 12
 _WIRE: Final = {
     "bool": BOOLEAN_TRUE,
@@ -114,14 +122,6 @@ def zigzag(value: int) -> bytes:
 def varint(value: int) -> bytes:
     """An unsigned integer of 64 bits, 7 bits a byte, least significant first."""
     return kernels.encoded_varint(value & (1 << 64) - 1)
-
-
-@cache
-def structures() -> Any:
-    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` needs them."""
-    import thriftpy2
-
-    return thriftpy2.load(str(IDL), module_name="bloomcli_parquet_thrift")
 
 
 class Span(NamedTuple):
@@ -364,3 +364,153 @@ def listed(kind: int, items: Sequence[bytes]) -> bytes:
 def list_header(kind: int, size: int) -> bytes:
     """The bytes before a list's elements."""
     return bytes([size << 4 | kind]) if size < _SHORT_LIST else bytes([0xF0 | kind]) + varint(size)
+
+
+@cache
+def structures() -> Any:
+    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` needs them."""
+    import thriftpy2
+
+    return thriftpy2.load(str(IDL), module_name="bloomcli_parquet_thrift")
+
+
+_INTEGERS: Final = (_I16, I32, I64)
+_BOOLEANS: Final = (BOOLEAN_TRUE, BOOLEAN_FALSE)
+
+_TEXTS: Final = {"name", "created_by", "path_in_schema", "key", "value", "file_path", "crs"}
+"""The fields that are strings in the specification; others of type binary are bytes."""
+
+_NOTHING: Final[dict[int, Any]] = {}
+
+
+def tree_of(name: str, data: bytes, location: Location) -> dict[str, Tree]:
+    """Decode the structure `name` at the start of `data`.
+
+    Raises:
+        CorruptFile: the bytes aren't such a structure.
+        UnsupportedError: it has too many parts for memory.
+    """
+    try:
+        kernels.compact_struct(data, 0, parquet_limits.THRIFT_MAX_DEPTH)  # checks every length and the nesting
+    except kernels.CompactError as error:
+        raise location.fault(error.reason, error.offset) from None
+    return _Reader(data, location).struct(getattr(structures(), name).thrift_spec)
+
+
+class _Reader:
+    """Decodes bytes whose lengths, types and nesting were checked."""
+
+    def __init__(self, data: bytes, location: Location) -> None:
+        self._data = data
+        self._location = location
+        self._at = 0
+        self._parts = 0
+
+    def _count(self, parts: int) -> None:
+        self._parts += parts
+        if self._parts > parquet_limits.DUMP_MAX_PARTS:
+            raise UnsupportedError(
+                f"metadata of more than {parquet_limits.DUMP_MAX_PARTS} parts",
+                path=self._location.path,
+                offset=self._location.base,
+                field=self._location.field or None,
+                hint="`bloom inspect` without --footer sums them up",
+            )
+
+    def _varint(self) -> int:
+        value, self._at = kernels.varint(self._data, self._at)
+        return value
+
+    def _integer(self) -> int:
+        raw = self._varint()
+        return raw >> 1 ^ -(raw & 1)
+
+    def _take(self, size: int) -> bytes:
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def struct(self, fields: dict[int, Any]) -> dict[str, Tree]:
+        """Decode a structure. `fields`: thriftpy2's description of its known fields."""
+        tree: dict[str, Tree] = {}
+        number = 0
+        while True:
+            head = self._data[self._at]
+            self._at += 1
+            kind, delta = head & 0x0F, head >> 4
+            if not kind:
+                return tree
+            number = number + delta if delta else self._integer()
+            self._count(1)
+            field = fields.get(number)
+            if field is None or not _fits(kind, field[0]):
+                value = kind == BOOLEAN_TRUE if kind in _BOOLEANS else self._value(kind, None)
+                tree[str(number)] = value
+            else:
+                described = (field[0], field[2]) if len(field) > 3 else field[0]
+                text = field[1] in _TEXTS
+                value = kind == BOOLEAN_TRUE if kind in _BOOLEANS else self._value(kind, described, text=text)
+                tree[str(field[1])] = value
+
+    def _value(self, kind: int, described: Any, *, text: bool = False) -> Tree:
+        detail = described[1] if isinstance(described, tuple) else None
+        if kind in _INTEGERS:
+            value = self._integer()
+            return value if detail is None else enum_name(detail.__name__, value)
+        match kind:
+            case 1 | 2:  # of a list
+                return self._take(1)[0] == BOOLEAN_TRUE
+            case 3:
+                return int.from_bytes(self._take(1), "little", signed=True)
+            case 7:
+                (number,) = unpack("<d", self._take(8))
+                return number if math.isfinite(number) else str(number)
+            case 8:
+                return binary(self._take(self._varint()), text=text)
+            case 9 | 10:
+                return self._list(detail, text=text)
+            case 11:
+                return self._map()
+            case 12:
+                return self.struct(_NOTHING if detail is None else detail.thrift_spec)
+        return binary(self._take(16), text=False)
+
+    def _list(self, element: Any, *, text: bool) -> list[Tree]:
+        head = self._data[self._at]
+        self._at += 1
+        kind, size = head & 0x0F, head >> 4
+        if size == 15:
+            size = self._varint()
+        self._count(size)
+        wanted = element[0] if isinstance(element, tuple) else element
+        described = element if wanted is not None and size and _fits(kind, wanted) else None
+        return [self._value(kind, described, text=text) for _ in range(size)]
+
+    def _map(self) -> list[Tree]:
+        size = self._varint()
+        if not size:
+            return []
+        kinds = self._take(1)[0]
+        self._count(2 * size)
+        return [{"key": self._value(kinds >> 4, None), "value": self._value(kinds & 0x0F, None)} for _ in range(size)]
+
+
+@cache
+def _fits(kind: int, wanted: int) -> bool:
+    """Whether a wire type encodes thriftpy2's type. A field of another type is treated as unknown."""
+    from thriftpy2.thrift import TType
+
+    kinds = {
+        TType.BOOL: _BOOLEANS,
+        TType.BYTE: (_I8,),
+        TType.I16: (_I16,),
+        TType.I32: (I32,),
+        TType.I64: (I64,),
+        TType.DOUBLE: (DOUBLE,),
+        TType.STRING: (BINARY,),
+        TType.BINARY: (BINARY,),
+        TType.LIST: (LIST,),
+        TType.SET: (_SET,),
+        TType.MAP: (_MAP,),
+        TType.STRUCT: (STRUCT,),
+    }
+    return kind in kinds.get(wanted, ())

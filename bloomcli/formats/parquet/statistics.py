@@ -22,7 +22,7 @@ from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.literals import decode_bound, kind_of
 from bloomcli.values.wkb import Shapes
 
-WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
+_WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _FLOATS: Final = ("FLOAT", "DOUBLE")
 _BYTES: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 
@@ -47,6 +47,11 @@ def in_counts(values: int | None, nulls: int | None, *, bounds: bool) -> str | N
 def non_null_values(chunk: ColumnChunk) -> int:
     """The number of non-null leaf values; all values if the statistics have no null count."""
     return max(chunk.num_values - (chunk.null_count or 0), 0)
+
+
+def width_of(column: Column) -> int | None:
+    """Bytes of a value of a fixed-width column; None for BYTE_ARRAY."""
+    return column.type_length if column.physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(column.physical)
 
 
 def has_floats(column: Column) -> bool:
@@ -119,8 +124,8 @@ def kind_of_bounds(column: Column) -> tuple[int, int]:
     if physical == "BYTE_ARRAY":
         return (0 if (logical or "").startswith("DECIMAL") else _IF_EXACT), 0
     if physical == "FIXED_LEN_BYTE_ARRAY":
-        return (0 if logical in _MANY_FORMS else _OF_WIDTH), column.type_length or 0
-    width = WIDTHS.get(physical)
+        return (0 if logical in _MANY_FORMS else _OF_WIDTH), width_of(column) or 0
+    width = None if physical == "INT96" else width_of(column)
     return NO_VALUES if width is None else (_FLOAT_KINDS.get(physical, _OF_WIDTH), width)
 
 

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from itertools import compress
 from typing import Final
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import draft_hash
-from bloomcli.formats.parquet.encodings import Slice, slices, width_of
+from bloomcli.formats.parquet.encodings import Slice, slices
 from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
-from bloomcli.formats.parquet.statistics import has_floats
+from bloomcli.formats.parquet.statistics import has_floats, width_of
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
-from bloomcli.words import counted
 
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
 INTERVAL_BYTES: Final = 12
@@ -43,64 +41,16 @@ def is_interval(column: Column) -> bool:
     return column.logical == "INTERVAL" and column.type_length == INTERVAL_BYTES
 
 
-class HashedPage:
-    """Hashes of non-null values, 8 bytes each in native order, and the values on request.
+def interval_hashes(part: Slice) -> bytes:
+    """The hashes of the normal forms of intervals, which DuckDB looks up."""
+    forms = normal_intervals(b"".join(part.values()) if part.fixed is None else part.fixed)
+    ends = range(INTERVAL_BYTES, len(forms) + 1, INTERVAL_BYTES)
+    return array("Q", (kernels.xxh64(forms[end - INTERVAL_BYTES : end]) for end in ends)).tobytes()
 
-    These are all entries of a dictionary, or one slice of a data page.
-    """
 
-    def __init__(self, page: Page, column: Column, part: Slice) -> None:
-        self._location = page.location
-        self.part = part
-        self._width = width_of(column)
-        self._kept: bytearray | None = None
-        self._positions: array[int] | None = None
-        """The positions of the kept values among all values."""
-        self.dictionary = page.dictionary
-        self.end = page.end
-        """The file offset up to which these values took reading."""
-        self.count, self.hashes = part.hashed, part.hashes
-        self.has_zero = _has_zero(part, column)
-
-    def keep(self, kept: bytearray, column: Column) -> None:
-        """Leave out the values whose byte in `kept` is 0."""
-        self._kept = kept
-        self.count = kernels.keep_marked(self.hashes, kept)
-        del self.hashes[self.count * 8 :]
-        self.has_zero = self.has_zero and _among(self.hashes, column)
-
-    def value(self, index: int) -> bytes | int:
-        """The bytes of the value with the hash at `index`; its length if it is too long to be kept or shown."""
-        if self._kept is not None:
-            if self._positions is None:
-                self._positions = array("q", compress(range(len(self._kept)), self._kept))
-            index = self._positions[index]
-        return self.part.value(index, self._width)
-
-    @property
-    def long(self) -> int | None:
-        """The length of the slice's only value, if it was too long to keep."""
-        return self.part.long
-
-    def values(self) -> Iterator[bytes]:
-        """The bytes of the hashed values, in order. Slow: only for the few values that are reported."""
-        if self.long is not None:
-            most = parquet_limits.VALUE_AT_ONCE_BYTES
-            reason = f"a value of {counted(self.long, 'byte')}; at most {most} are held in memory"
-            raise self._location.unsupported(reason, "rewrite the file with smaller pages")
-        every = self.part.values(self._width)
-        return every if self._kept is None else compress(every, self._kept)
-
-    def interval_hashes(self) -> bytes:
-        """The hashes of the intervals' normal forms, which DuckDB looks up."""
-        fixed = self.part.fixed if self._kept is None else None
-        forms = normal_intervals(b"".join(self.values()) if fixed is None else fixed)
-        ends = range(INTERVAL_BYTES, len(forms) + 1, INTERVAL_BYTES)
-        return array("Q", (kernels.xxh64(forms[end - INTERVAL_BYTES : end]) for end in ends)).tobytes()
-
-    def draft_hashes(self) -> bytearray:
-        """The Murmur3 hashes of the 2018 drafts, computed value by value: few files need them."""
-        return bytearray(array("Q", map(draft_hash, self.values())).tobytes())
+def draft_hashes(part: Slice) -> bytearray:
+    """The Murmur3 hashes of the 2018 drafts, computed value by value: few files need them."""
+    return bytearray(array("Q", map(draft_hash, part.values())).tobytes())
 
 
 def normal_intervals(data: bytes | bytearray | memoryview) -> bytes:
@@ -125,17 +75,14 @@ def normal_intervals(data: bytes | bytearray | memoryview) -> bytes:
     return bytes(np.column_stack((months, days, millis))[held].astype("<u4").tobytes())
 
 
-def _has_zero(part: Slice, column: Column) -> bool:
-    width = zero_width(column)
-    if width is None or not part.hashed:
+def has_zero(part: Slice) -> bool:
+    """Whether values of a floating-point column have a zero of either sign."""
+    width = zero_width(part.column)
+    if width is None or not part.count:
         return False
     if part.fixed is not None:
         return kernels.has_zero(part.fixed, width, len(part.fixed) // width)
-    return _among(part.hashes, column)  # DELTA_BYTE_ARRAY: the values weren't kept
-
-
-def _among(hashes: bytearray, column: Column) -> bool:
-    return not set(zero_hashes(column)).isdisjoint(memoryview(hashes).cast("Q"))
+    return not set(zero_hashes(part.column)).isdisjoint(memoryview(part.hashes).cast("Q"))
 
 
 class ChunkHasher:
@@ -147,10 +94,11 @@ class ChunkHasher:
         self._hashed = 0
         self._stop = stop
 
-    def _slices(self, page: Page, bounds: kernels.Bounds | None = None) -> Iterator[Slice]:
+    def slices(self, page: Page, bounds: kernels.Bounds | None = None) -> Iterator[Slice]:
+        """Yield the hashed slices of a page, and add its values to `bounds`. Raises CorruptFile, UnsupportedError."""
         for part in slices(page, self.column, bounds):
             self._stop.check()
-            self._hashed += part.hashed
+            self._hashed += part.count
             if self._hashed > self._most:
                 raise page.location.unsupported(
                     f"a column chunk with more than {self._most} different values, the most that are read"
@@ -159,12 +107,7 @@ class ChunkHasher:
                 )
             yield part
 
-    def pages(self, page: Page, bounds: kernels.Bounds | None = None) -> Iterator[HashedPage]:
-        """Yield the hashed slices of a data page, and add its values to `bounds`."""
-        for part in self._slices(page, bounds):
-            yield HashedPage(page, self.column, part)
-
-    def dictionary(self, page: Page) -> HashedPage:
+    def dictionary(self, page: Page) -> Slice:
         """Hash all entries of a dictionary. Raises CorruptFile, UnsupportedError."""
         size = 0 if page.body is None else page.body.size
         count = min(page.non_null, size // (width_of(self.column) or 4))  # a wrong count is reported later
@@ -175,20 +118,19 @@ class ChunkHasher:
             if number > most:
                 reason = f"a dictionary of {number} {what}, more than the {most} that are read"
                 raise page.location.unsupported(reason, "rewrite the file without dictionaries in this column")
-        (part,) = [*self._slices(page)] or [Slice(bytearray(), 0)]
-        return HashedPage(page, self.column, part)
+        (part,) = [*self.slices(page)] or [Slice(page, self.column, bytearray(), 0)]
+        return part
 
 
 def hashed_pages(
     source: Source,
     chunk: ColumnChunk,
-    data_end: int,
     *,
     unreferenced: bool = False,
     stop: Stop | None = None,
     checked: bool = False,
-) -> Iterator[HashedPage]:
-    """Yield the hashes of the chunk's values: its dictionary, and slices of all pages that aren't dictionary-encoded.
+) -> Iterator[Slice]:
+    """Yield the chunk's hashed values: its dictionary, and slices of all pages that aren't dictionary-encoded.
 
     Dictionary-encoded pages are decoded until every entry has been referred to. After that only headers are read, to
     find pages with another encoding. With `unreferenced`, no indices are decoded and all entries are returned, even
@@ -201,7 +143,7 @@ def hashed_pages(
     stop = stop or Stop()
     hasher = ChunkHasher(chunk, stop)
     alone = chunk.dictionary_bytes if chunk.only_dictionary_encoded and unreferenced else None
-    dictionary: HashedPage | None = None
+    dictionary: Slice | None = None
     marks = bytearray()
     unseen = 0
     waits = False  # for indices that refer to the other entries
@@ -209,7 +151,7 @@ def hashed_pages(
     def skip(encoding: str) -> bool:
         return encoding in DICTIONARY_ENCODINGS and dictionary is not None and not waits
 
-    for page in read_pages(source, chunk, data_end, skip, stop=stop, window=alone or WINDOW, checked=checked):
+    for page in read_pages(source, chunk, skip, stop=stop, window=alone or WINDOW, checked=checked):
         if page.dictionary:
             dictionary = hasher.dictionary(page)
             marks, unseen = bytearray(dictionary.count), dictionary.count
@@ -217,7 +159,7 @@ def hashed_pages(
             if unreferenced:
                 yield dictionary
         elif page.encoding not in DICTIONARY_ENCODINGS:
-            yield from hasher.pages(page)
+            yield from hasher.slices(page)
         elif dictionary is None:
             raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
         elif waits:
@@ -227,7 +169,7 @@ def hashed_pages(
                 waits = False
                 yield dictionary
     if dictionary is not None and waits and not unreferenced:
-        dictionary.keep(marks, chunk.column)
+        dictionary.keep(marks)
         yield dictionary
 
 

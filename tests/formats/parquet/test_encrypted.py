@@ -120,7 +120,7 @@ def test_pages_that_are_read_in_order_are_read_and_decrypted_once(
     with open_source(path) as source:
         opened = ParquetFile(source, Keys(kms=OpenKms))
         chunks = [opened.footer.chunk(key) for key in opened.footer.chunk_keys()]
-        pages = [page for chunk in chunks for page in read_pages(opened.source, chunk, opened.footer.start)]
+        pages = [page for chunk in chunks for page in read_pages(opened.source, chunk)]
         assert isinstance(opened.source, PlainSource)
         assert opened.source.bytes_read < 1.2 * sum(chunk.compressed_bytes for chunk in chunks)
     assert sum(page.non_null for page in pages if not page.dictionary) == 200_000

@@ -17,7 +17,7 @@ from support.encrypted import MASTERS, LocalKms, OpenKms, WrappingKms, write_enc
 import bloomcli
 from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedError, UsageError, WriteError
 from bloomcli.formats.keys import Keys
-from bloomcli.formats.parquet import sealing
+from bloomcli.formats.parquet import splice
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.repair import Maker
 from bloomcli.model.file import FilterFacts, Presence
@@ -187,9 +187,9 @@ def test_a_filter_in_plain_text_is_an_error_and_replaced_by_modules(tmp_path: Pa
     """As arrow-rs writes it. The bits that can't be cut out are overwritten."""
     path = write_encrypted(tmp_path / "in.parquet", TABLE, **KINDS[kind])
     with pytest.MonkeyPatch.context() as patch:
-        reopened = sealing.reopened
-        patch.setattr(sealing, "sealed", lambda *args: args[2])
-        patch.setattr(sealing, "reopened", lambda written, old: (reopened(written, old)[0], written))
+        reopened = splice.reopened
+        patch.setattr(splice, "sealed", lambda *args: args[2])
+        patch.setattr(splice, "reopened", lambda written, old: (reopened(written, old)[0], written))
         bloomcli.add(path, ["name"], in_place=True, keys=ALL, readers=["spark"])
     bits = [bits_of(path, fact) for fact in bloomcli.inspect(path, keys=ALL).filters]
     found = bloomcli.validate(path, keys=ALL).findings

@@ -36,9 +36,9 @@ def test_the_headers_of_a_small_chunk_take_one_read(tmp_path: Path, *, dictionar
     table = pa.table({"c": pa.array(range(ROWS), pa.int32()), "behind": behind})
     path = write(tmp_path / "f", table, dictionary=["c"] if dictionary else False, compression=compression)
     with CountingSource(path) as source:
-        chunk, end = chunk_of(source)
+        chunk, _ = chunk_of(source)
         assert chunk.compressed_bytes < HEADER_WINDOW
-        assert first_headers(source, chunk, end) is None
+        assert first_headers(source, chunk) is None
         assert len(source.reads) == 1
 
 
@@ -64,10 +64,10 @@ def test_a_header_of_any_length_is_read_whole(tmp_path: Path, size: int) -> None
     with CountingSource(path) as source:
         chunk, end = chunk_of(source)
         for window in (HEADER_WINDOW, 1 << 20):
-            (page,) = read_pages(source, chunk, end, window=window)
+            (page,) = read_pages(source, chunk, window=window)
             assert (page.num_values, page.end) == (ROWS, end)
             assert page.location.base == 4
-        assert first_headers(source, chunk, end) is None
+        assert first_headers(source, chunk) is None
         assert length > size
 
 
@@ -78,8 +78,8 @@ def test_a_second_header_that_the_first_window_cuts_is_read_again(tmp_path: Path
         path = write(tmp_path / f"f{entries}", table, dictionary=True, compression="none")
         with CountingSource(path) as source:
             chunk, end = chunk_of(source)
-            assert first_headers(source, chunk, end) is None
-            assert [page.dictionary for page in read_pages(source, chunk, end)] == [True, False]
+            assert first_headers(source, chunk) is None
+            assert [page.dictionary for page in read_pages(source, chunk)] == [True, False]
             assert all(offset + length <= end for offset, length in source.reads)
 
 
@@ -95,7 +95,7 @@ def test_a_header_that_ends_with_the_data_is_reported_where_it_starts(tmp_path: 
     with CountingSource(path) as source:
         chunk, end = chunk_of(source)
         with pytest.raises(CorruptFile, match="the structure runs past its end") as caught:
-            list(read_pages(source, chunk, end))
+            list(read_pages(source, chunk))
         assert (caught.value.offset, caught.value.field) == (end, "row_groups[0].columns[0]")
 
 

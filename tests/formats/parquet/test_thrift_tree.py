@@ -14,7 +14,7 @@ from thriftpy2.transport import TMemoryBuffer
 import bloomcli
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import spec, thrift_tree
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.storage.registry import open_source
@@ -78,14 +78,14 @@ def test_known_fields_are_what_thriftpy2_reads(path: Path) -> None:
     }
     wanted = module.FileMetaData()
     wanted.read(TCompactProtocol(TMemoryBuffer(raw)))
-    found = thrift_tree.decode("FileMetaData", raw, HERE)
+    found = spec.tree_of("FileMetaData", raw, HERE)
     assert named(numbered(found, enums), {}) == plain(wanted)
 
 
 def test_unknown_fields_have_their_numbers_and_bytes_are_hex() -> None:
     # KeyValue {1: "a", 2: not UTF-8, 7: i32 5, 9: struct {1: true, 2: list<binary>["x"]}, 10: double, 11: map}
     raw = bytes.fromhex("1801611801ff550a2c11191801780017000000000000f03f1b0155020400")
-    assert thrift_tree.decode("KeyValue", raw, HERE) == {
+    assert spec.tree_of("KeyValue", raw, HERE) == {
         "key": "a",
         "value": {"hex": "ff"},
         "7": 5,
@@ -96,11 +96,11 @@ def test_unknown_fields_have_their_numbers_and_bytes_are_hex() -> None:
 
 
 def test_a_known_field_of_another_type_is_as_unknown_as_its_number() -> None:
-    assert thrift_tree.decode("KeyValue", bytes.fromhex("150a00"), HERE) == {"1": 5}
+    assert spec.tree_of("KeyValue", bytes.fromhex("150a00"), HERE) == {"1": 5}
 
 
 def test_enum_values_without_a_name_keep_their_number() -> None:
-    assert thrift_tree.decode("SchemaElement", bytes.fromhex("155400"), HERE) == {"type": "CODE 42"}
+    assert spec.tree_of("SchemaElement", bytes.fromhex("155400"), HERE) == {"type": "CODE 42"}
 
 
 def test_cut_off_footers_are_errors_with_their_offset() -> None:
@@ -108,7 +108,7 @@ def test_cut_off_footers_are_errors_with_their_offset() -> None:
     assert raw is not None
     for size in range(0, len(raw), 97):
         with pytest.raises(CorruptFile) as error:
-            thrift_tree.decode("FileMetaData", raw[:size], HERE)
+            spec.tree_of("FileMetaData", raw[:size], HERE)
         assert (error.value.path, (error.value.offset or 0) >= 100) == ("a.parquet", True)
 
 
@@ -117,7 +117,7 @@ def test_structures_of_very_many_parts_are_refused(monkeypatch: pytest.MonkeyPat
     assert raw is not None
     monkeypatch.setattr(parquet_limits, "DUMP_MAX_PARTS", 100)
     with pytest.raises(UnsupportedError, match="more than 100 parts"):
-        thrift_tree.decode("FileMetaData", raw, HERE)
+        spec.tree_of("FileMetaData", raw, HERE)
 
 
 def test_large_footers_are_refused_before_they_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,23 +16,22 @@ from support.tables import CASES, COMPRESSIONS, ENCODINGS, EPOCH, MAP, Case, has
 
 import bloomcli
 from bloomcli.formats.parquet.bloom_filter import draft_hash
+from bloomcli.formats.parquet.encodings import Slice
 from bloomcli.formats.parquet.footer import Footer, read_footer
-from bloomcli.formats.parquet.values import HashedPage, hashed_pages, zero_hashes
+from bloomcli.formats.parquet.values import draft_hashes, has_zero, hashed_pages, zero_hashes
 from bloomcli.model.file import ColumnChunk
 
 
-def pages_of(path: Path) -> tuple[list[HashedPage], CountingSource, Footer]:
+def pages_of(path: Path) -> tuple[list[Slice], CountingSource, Footer]:
     """All hashed pages of the file's first column, of all row groups."""
     source = CountingSource(path)
     with source:
         footer = read_footer(source)
-        found = [
-            page for key in footer.chunk_keys({0}) for page in hashed_pages(source, footer.chunk(key), footer.start)
-        ]
+        found = [page for key in footer.chunk_keys({0}) for page in hashed_pages(source, footer.chunk(key))]
     return found, source, footer
 
 
-def listed(pages: list[HashedPage]) -> list[int]:
+def listed(pages: list[Slice]) -> list[int]:
     """All hashes, including repeated ones."""
     return [h for page in pages for h in struct.unpack(f"={page.count}Q", page.hashes)]
 
@@ -115,7 +114,7 @@ def test_a_maps_keys_and_values_are_columns_of_their_own(tmp_path: Path, name: s
         assert [c.path for c in footer.columns] == ["c.key_value.key", "c.key_value.value"]
         ordinal = ["key", "value"].index(name)
         (key,) = footer.chunk_keys({ordinal})
-        found = listed(list(hashed_pages(source, footer.chunk(key), footer.start)))
+        found = listed(list(hashed_pages(source, footer.chunk(key))))
     assert set(found) == hashes([b"k", b"l", b"m"] if name == "key" else [struct.pack("<i", v) for v in (1, 3)])
 
 
@@ -147,7 +146,7 @@ def test_a_zero_of_either_sign_is_reported(tmp_path: Path, name: str, encoding: 
     case = CASES[name]
     path = write(tmp_path / "f", column(pa.array([1.5, None, zero, 2.5], case.type)), encoding=encoding)
     pages, _, footer = pages_of(path)
-    assert any(page.has_zero for page in pages)
+    assert any(has_zero(page) for page in pages)
     assert set(listed(pages)) == hashes(map(case.plain, [1.5, zero, 2.5]))
     assert set(zero_hashes(footer.columns[0])) == hashes(map(case.plain, [0.0, -0.0]))
 
@@ -156,7 +155,7 @@ def test_a_zero_of_either_sign_is_reported(tmp_path: Path, name: str, encoding: 
 def test_no_zero_is_reported_where_there_is_none(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "f", column(CASES[name].array()), dictionary=False)
     pages, _, footer = pages_of(path)
-    assert not any(page.has_zero for page in pages)
+    assert not any(has_zero(page) for page in pages)
     assert bool(zero_hashes(footer.columns[0])) == name.startswith("float")
 
 
@@ -166,7 +165,7 @@ def test_nan_is_hashed_with_the_bits_it_has(tmp_path: Path, encoding: str) -> No
     path = write(tmp_path / "f", column(pa.array([math.nan, 0.0], case.type)), encoding=encoding)
     (page,) = pages_of(path)[0]
     assert set(listed([page])) == hashes([struct.pack("<e", math.nan), bytes(2)])
-    assert page.has_zero
+    assert has_zero(page)
 
 
 def repeated(length: int, entries: list[str]) -> pa.Array:
@@ -216,7 +215,7 @@ def test_with_the_entries_that_no_index_refers_to_only_the_dictionary_is_read(tm
         footer = read_footer(source)
         chunk = footer.chunk(next(footer.chunk_keys()))
         source.reads.clear()
-        pages = list(hashed_pages(source, chunk, footer.start, unreferenced=True))
+        pages = list(hashed_pages(source, chunk, unreferenced=True))
         first, *rest = source.reads
         assert first == (chunk.data_offset, chunk.dictionary_bytes)
         assert all(length <= 512 for _, length in rest), "headers"
@@ -240,7 +239,7 @@ def test_a_page_with_values_of_its_own_is_read_though_the_metadata_says_that_the
         chunk = footer.chunk(next(footer.chunk_keys()))
         assert chunk.only_dictionary_encoded
         for unreferenced in (True, False):
-            pages = list(hashed_pages(source, chunk, footer.start, unreferenced=unreferenced))
+            pages = list(hashed_pages(source, chunk, unreferenced=unreferenced))
             assert set(listed(pages)) == hashes(v.encode() for v in entries)
 
 
@@ -290,7 +289,7 @@ def test_entries_that_no_index_refers_to_are_no_values(
         assert page.count < 12
         assert [page.value(i) for i in range(page.count)] == own
         assert listed([page]) == [next(iter(hashes([v]))) for v in own]
-        assert page.draft_hashes() == struct.pack(f"<{page.count}Q", *map(draft_hash, own))
+        assert draft_hashes(page) == struct.pack(f"<{page.count}Q", *map(draft_hash, own))
 
 
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
@@ -298,11 +297,10 @@ def test_entries_that_no_index_refers_to_are_no_values(
 def test_a_zero_that_no_index_refers_to_is_left_out(tmp_path: Path, name: str, kept: list[int]) -> None:
     case = CASES[name]
     entries = [-0.0, 1.5, 2.5]
-    pages, _, footer = pages_of(write(tmp_path / "f", column(pa.array(entries, case.type))))
-    (page,) = pages
-    page.keep(bytearray(kept), footer.columns[0])
+    (page,), _, _ = pages_of(write(tmp_path / "f", column(pa.array(entries, case.type))))
+    page.keep(bytearray(kept))
     own = [case.plain(v) for v, one in zip(entries, kept, strict=True) if one]
-    assert (page.has_zero, page.count, list(page.values())) == (bool(kept[0]), sum(kept), own)
+    assert (has_zero(page), page.count, list(page.values())) == (bool(kept[0]), sum(kept), own)
     assert listed([page]) == [next(iter(hashes([v]))) for v in own]
 
 

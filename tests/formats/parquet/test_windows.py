@@ -37,7 +37,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat every page as large, and read it a few bytes at a time."""
     monkeypatch.setattr(parquet_limits, "PAGE_AT_ONCE_BYTES", 0)
     monkeypatch.setattr(limits, "ROWS_PER_BATCH", 3)
-    monkeypatch.setattr(codecs, "_WINDOW", 5)
+    monkeypatch.setattr(codecs, "WINDOW", 5)
 
 
 @pytest.mark.usefixtures("windows")
@@ -66,8 +66,8 @@ def test_a_large_page_is_opened_once_for_its_levels_and_once_for_its_values(
     array = pa.array([None if i % 3 else i for i in range(900)], pa.int64())
     path = write(tmp_path / "f", {"c": array}, dictionary=False, page_version=page_version, compression="zstd")
     opened = []
-    original = codecs.LargeBody.open
-    monkeypatch.setattr(codecs.LargeBody, "open", lambda body, at: opened.append(at) or original(body, at))
+    original = codecs.Body.open
+    monkeypatch.setattr(codecs.Body, "open", lambda body, at: opened.append(at) or original(body, at))
     assert sum(page.count for page in pages_of(path)) == 300
     assert len(opened) == 2
 
