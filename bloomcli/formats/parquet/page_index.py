@@ -505,6 +505,8 @@ def _damaged(chunk: ColumnChunk, offset: int, reason: str) -> PageFacts:
 
 
 def _headers_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Iterator[PageFacts]:
+    if not chunk.num_values and chunk.data_offset <= 0:  # Arrow's offset of a chunk without a data page
+        return
     try:
         reader = ChunkReader(source, chunk, footer.start, HEADER_WINDOW)
     except CorruptFile as error:
