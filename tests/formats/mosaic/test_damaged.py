@@ -29,6 +29,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "f"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def imported(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Import what the commands import on first use: no file claims it."""
+    folder = tmp_path_factory.mktemp("imported")
+    write(folder / "f", pa.table({"id": [1, 2]}))
+    bloomcli.add(folder / "f", ["id"], in_place=True, **DRAFT)
+    bloomcli.validate(folder / "f", deep=True)
+
+
 @pytest.fixture(autouse=True)
 def small() -> Iterator[None]:
     """Nothing here may make bloom allocate by a number that a file claims."""
