@@ -62,8 +62,7 @@ def open_table(
 
 
 def _load(java: Java, name: str) -> tuple[Any, str | None, str] | None:
-    """Load Iceberg's table for Spark, the selector in its name, and the name with the catalog and without a selector;
-    None if it isn't an Iceberg table.
+    """Load Iceberg's table for Spark, the selector in its name, and its full name; None if it isn't an Iceberg table.
 
     Raises UsageError for a view or a metadata table.
     """

@@ -312,8 +312,7 @@ class _Listing:
             opened.close()
 
     def _ranges(self, path: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """A manifest's entry in a list of manifests, with bounds of partitions, or that of a partition in statistics,
-        as the entry of a file."""
+        """A manifest's entry in a list of manifests, or a partition's in statistics, as the entry of a file."""
         fields = self._specs.get(entry.get("partition_spec_id"), ())
         summaries = [
             (field["source-id"], summary)
