@@ -147,8 +147,7 @@ def check_place(table: str, path: str) -> None:
 
 
 class Conflict(BloomError):
-    """Another commit came first: nothing was committed, and `paths` can't be replaced as planned. Without paths, the
-    table has already repeated the commit, and it isn't tried again."""
+    """Other commits came first, and nothing was committed. If there are `paths`, a commit without them may take place."""
 
     exit_code = 3
 
