@@ -147,7 +147,7 @@ def check_place(table: str, path: str) -> None:
 
 
 class Conflict(BloomError):
-    """Other commits came first, and nothing was committed. If there are `paths`, a commit without them may succeed."""
+    """Other commits came first, and nothing was committed. If there are `paths`, a commit without them may pass."""
 
     exit_code = 3
 
