@@ -71,10 +71,8 @@ def remove_new_files(table: Table, new: Collection[str]) -> list[str]:
             return sorted(new)
 
 
-_COMMIT_TRIES: Final = 5
-"""The most commits of a batch of which others replace files. A table repeats a commit before which others came."""
 _PLANS: Final = 4
-"""The most plans of a run: it plans again if other commits have replaced files of a batch."""
+"""The most plans of a run, and commits of a batch, if others replace files. A table repeats a commit by itself."""
 
 _OTHERS_NAMED: Final = 10
 """The most commits of others that a remark names."""
@@ -376,7 +374,7 @@ class _Run:
     def _commit(self, new_files: Sequence[_PlannedFile]) -> None:
         """Commit a batch. Try again without the files that others have replaced."""
         conflict: BloomError | None = None
-        for _ in range(_COMMIT_TRIES):
+        for _ in range(_PLANS):
             try:
                 new_files = self._present_files(new_files, relist=conflict is not None)
             except BloomError as error:
