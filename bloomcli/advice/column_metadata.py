@@ -162,7 +162,7 @@ class ColumnMetadata:
             first += count
             if not here:
                 continue
-            has_bounds = all(lows[g] is not None and highs[g] is not None for g in here)
+            has_bounds = all(lows[g] is not None and highs[g] is not None and lows[g] <= highs[g] for g in here)
             self.units[position, number] = Unit(
                 row_groups=len(here),
                 bytes=sum(file.row_group_bytes[g] for g in here),

@@ -18,10 +18,10 @@ from typing import Any, Final
 import pyarrow.compute as pc
 
 from bloomcli.commands.find_values import Values
-from bloomcli.commands.options import FindOptions, ProbeOptions, TableOptions
+from bloomcli.commands.options import FindOptions, TableOptions
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.spark_session import checked_session
-from bloomcli.errors import BloomError, UsageError
+from bloomcli.errors import BloomError, UnknownColumn, UsageError
 from bloomcli.finding.lake import Search
 from bloomcli.finding.on_spark import cores_of, of_table, searched
 from bloomcli.finding.search_files import FileWork, Job, failed, parts_of
@@ -30,7 +30,8 @@ from bloomcli.model.dataset import gravest
 from bloomcli.model.find import Certificate, FileFound, LookedAt, Place, ReachableReport
 from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.model.table_statistics import Kind as Type
-from bloomcli.tables.columns import check_columns
+from bloomcli.tables.base import Table, in_sql
+from bloomcli.tables.columns import column_hint
 from bloomcli.tables.opening import open_table
 from bloomcli.tables.reachable import Keeper, Kind, Reachable, ReachedFile
 from bloomcli.values.keys import parse_key
@@ -108,8 +109,7 @@ def find_in_reachable(spark: Any, which: TableOptions, values: Values, options: 
         raise UsageError("--reachable shows no rows", hint="leave out the options about rows and files")
     began = datetime.now(UTC)
     table = open_table(spark, which.table)
-    check_columns(table, ProbeOptions(column=options.column), table.names())
-    reached = table.reachable(options.column)
+    reached = _reached(table, options.column)
     texts = pc.unique(values.texts).to_pylist()
     looked = _Looked(spark, which.table, reached, values, options)
     looked.look_in_files()
@@ -146,6 +146,21 @@ def find_in_reachable(spark: Any, which: TableOptions, values: Values, options: 
         certificate=certificate,
         exit_code=gravest({error.exit_code for error in errors}) if errors else int(bool(places)),
     )
+
+
+def _reached(table: Table, column: str) -> Reachable:
+    """What a table reaches. Raises UnknownColumn for a column that it neither has nor had, or has by another name."""
+    columns, reached = table.names().columns, table.reachable(column)
+    if column in (paths := [own.path for own in columns]):
+        return reached
+    had = {own[1:3] for names in reached.names for own in names.columns if own.path == column}
+    for now in (own.path for own in columns if own[1:3] in had):
+        raise UnknownColumn(f"the column {column!r} is called {now!r} now", path=table.name, hint=f"--column {now}")
+    if not had:
+        reason = f"the table has no column {column!r}, and no schema that it still reaches has one"
+        raise UnknownColumn(reason, path=table.name, hint=column_hint(column, paths, str))
+    # the column was dropped: no row has it, so that none is deleted
+    return reached._replace(files=[file._replace(keeper=file.keeper._replace(heads=())) for file in reached.files])
 
 
 def _in_order(statements: Collection[str]) -> tuple[str, ...]:
@@ -287,8 +302,7 @@ class _Looked:
         kind: Any = self._spark.table(self._table).schema if values else None
         for part in parts:
             kind = kind[part].dataType if hasattr(kind, "fieldNames") and part in kind.fieldNames() else None
-        name = ".".join(part if re.fullmatch(r"[A-Za-z_]\w*", part) else f"`{part}`" for part in parts)
-        deletes = {}
+        name, deletes = in_sql(parts), {}
         for head, texts in values.items():
             literals = [] if kind is None else [_literal(text, kind.simpleString()) for text in sorted(texts)]
             if not literals or len(literals) > _IN_LIST:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -123,6 +123,12 @@ def valid(what: str, path: str) -> Iterator[None]:
         raise CorruptFile(f"{what}: {error!r}", path=path) from None
 
 
+def in_sql(parts: Iterable[str]) -> str:
+    """A name in Spark SQL, with backticks around the parts that need them."""
+    plain = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+    return ".".join(part if plain.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
+
+
 def check_place(table: str, path: str) -> None:
     """Raise CorruptFile or UnsupportedError for a path of a table's metadata that isn't opened with a user's rights.
 
@@ -141,14 +147,14 @@ def check_place(table: str, path: str) -> None:
 
 
 class Conflict(BloomError):
-    """Another commit came first: nothing was committed, and `paths` can't be replaced as planned."""
+    """Other commits came first, and nothing was committed. If there are `paths`, a commit without them may pass."""
 
     exit_code = 3
 
     def __init__(self, reason: str, *, path: str | None = None, paths: Collection[str] = ()) -> None:
         super().__init__(reason, path=path)
         self.paths = frozenset(paths)
-        """The data files concerned, as the table spells them; empty if unknown."""
+        """The data files that others have replaced, as the table spells them."""
 
 
 class UnknownOutcome(BloomError):

@@ -20,6 +20,7 @@ from bloomcli.commands.options import RepairOptions, TableOptions, WriteOptions,
 from bloomcli.concurrency.signals import SignalExit, deferred, plain_interrupts
 from bloomcli.concurrency.threads import Progress
 from bloomcli.datasets.engine import Engine
+from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
 from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
@@ -71,10 +72,8 @@ def remove_new_files(table: Table, new: Collection[str]) -> list[str]:
             return sorted(new)
 
 
-_COMMIT_TRIES: Final = 5
-"""The most attempts to commit a batch that conflicts with other commits."""
 _PLANS: Final = 4
-"""The most plans of a run: it plans again if other commits have replaced files of a batch."""
+"""The most plans of a run, and commits of a batch, if others replace files. A table repeats a commit by itself."""
 
 _OTHERS_NAMED: Final = 10
 """The most commits of others that a remark names."""
@@ -367,7 +366,8 @@ class _Run:
             elif new_files:
                 self._commit(new_files)
         except (KeyboardInterrupt, SystemExit):
-            reconnect(session_of(self.engine))
+            if isinstance(self.engine, SparkEngine):
+                reconnect(self.engine.session)
             raise
         finally:
             self._remove_uncommitted(twice=running)
@@ -386,9 +386,9 @@ class _Run:
         return replace(planned, new=new, task=replace(task, statistics=planned.task.statistics))
 
     def _commit(self, new_files: Sequence[_PlannedFile]) -> None:
-        """Commit a batch. Try again if other commits came first."""
+        """Commit a batch. Try again without the files that others have replaced."""
         conflict: BloomError | None = None
-        for _ in range(_COMMIT_TRIES):
+        for _ in range(_PLANS):
             try:
                 new_files = self._present_files(new_files, relist=conflict is not None)
             except BloomError as error:
@@ -398,7 +398,7 @@ class _Run:
             if not new_files:
                 return
             conflict = self._try_commit(new_files)
-            if not isinstance(conflict, Conflict):
+            if not isinstance(conflict, Conflict) or not conflict.paths:
                 break
         if conflict is not None:
             for planned in new_files:

@@ -157,7 +157,7 @@ class TableEngine:
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks on the executors. Raises UsageError if all files refuse the request for the same reason."""
         report = self.engine.run(tasks, on_row=on_row)
-        if (refusal := _common_refusal(report, self.table.name, self.words)) is not None:
+        if (refusal := _common_refusal(report, self.table, self.words)) is not None:
             raise refusal
         return replace(
             report,
@@ -195,12 +195,12 @@ def _with_table(row: FileRow, table: str, words: tuple[str, ...]) -> FileRow:
     return replace(row, findings=findings, hint=on_table(row.hint, table, words))
 
 
-def _common_refusal(report: DatasetReport, table: str, words: tuple[str, ...]) -> UsageError | None:
+def _common_refusal(report: DatasetReport, table: TableSnapshot, words: tuple[str, ...]) -> UsageError | None:
     """The common error of a request that files refuse, such as a value that isn't of the column's type: one error for
     the table instead of one for each file. None if files refuse it for several reasons, or none refuses it."""
     rows = [row for row in report.rows if row.exit_code == UsageError.exit_code and row.error is not None]
     messages = {(row.error or "").removeprefix(f"{row.path}: ") for row in rows}
     if len(messages) != 1:
         return None
-    hints = {on_table(row.hint, table, words) for row in rows}
-    return UsageError(messages.pop(), path=table, hint=hints.pop() if len(hints) == 1 else None)
+    hints = {on_table(row.hint, table.name_in_sql, words) for row in rows}
+    return UsageError(messages.pop(), path=table.name, hint=hints.pop() if len(hints) == 1 else None)

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import footers, patches
+from support.thrift import Fields
 
 import bloomcli
 from bloomcli.advice.measure import measure
@@ -215,6 +217,23 @@ def test_values_that_wrong_statistics_deny_are_no_bug(fixtures: Path) -> None:
     name = column(report, "name")  # both its row groups have values, and one claims to have only nulls
     assert name.sampled_row_groups == 2
     assert name.present is not None
+
+
+@pytest.mark.parametrize("groups", [[2], [1, 2], [0, 1, 2]])
+def test_a_minimum_above_the_maximum_excludes_nothing(tmp_path: Path, groups: list[int]) -> None:
+    table = pa.table({"id": [number * 7919 % 100 + number // 100 * 100 for number in range(300)]})
+    pq.write_table(table, tmp_path / "f", row_group_size=100)
+    data = (tmp_path / "f").read_bytes()
+
+    def edit(metadata: Fields) -> None:
+        for group in groups:
+            statistics = footers.meta(metadata, group, 0)[footers.STATISTICS][1]
+            for low, high in ((patches.MIN, patches.MAX), (patches.MIN_VALUE, patches.MAX_VALUE)):
+                statistics[low], statistics[high] = statistics[high], statistics[low]
+
+    (tmp_path / "f").write_bytes(footers.edited(data, edit))
+    (column,) = bloomcli.advise(tmp_path / "f").columns
+    assert column.column == "id"
 
 
 def test_bounds_that_cannot_be_cut_are_not_held_in_memory(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from bloomcli.storage.listing import expand, is_dataset
 from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import LOCAL
 
-UNSURE = (errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EINTR)
+UNSURE = (errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EINTR, errno.EACCES, errno.EPERM)
 """Errors of stat that don't show whether a file exists."""
 
 

@@ -139,8 +139,8 @@ class DirectoryTable(Table):
         rest = {"properties": self.read(newest)["properties"], "commit": [info.run, info.batch, *info.columns]}
         try:
             self._write(self.root, newest + 1, [new.get(path, entry) for path, entry in entries.items()], rest)
-        except FileExistsError:
-            raise Conflict("another commit came first", path=self.name) from None
+        except FileExistsError:  # another commit came first
+            return self.commit(replacements, info)
         return newest + 1
 
     def refresh(self) -> None:

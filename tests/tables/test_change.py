@@ -20,7 +20,7 @@ from bloomcli.datasets.task import run as run_task
 from bloomcli.errors import UnknownColumn, UnreadableError, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, Status
 from bloomcli.tables import change as of_bytes
-from bloomcli.tables.base import CommitInfo, DataFile, Replacement, UnknownOutcome
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome
 from bloomcli.tables.change import change_table
 from bloomcli.tables.columns import check_columns
 from bloomcli.tables.reading import task_of
@@ -460,12 +460,47 @@ def raising(
     monkeypatch.setattr(engine, "run", run_and_raise)
 
 
+STOPS = [pytest.param(KeyboardInterrupt(), id="Ctrl-C"), pytest.param(SystemExit(143), id="SIGTERM")]
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(143)], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("stop", STOPS)
 def test_a_stop_keeps_what_is_committed_and_removes_the_running_batch_s_files(
     spark: SparkSession, table: DirectoryTable, monkeypatch: pytest.MonkeyPatch, stop: BaseException
 ) -> None:
     raising(monkeypatch, table, stop, SparkEngine)
+    stopped(table, monkeypatch, stop, spark)
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_stop_of_local_processes_does_the_same(
+    table: DirectoryTable, monkeypatch: pytest.MonkeyPatch, stop: BaseException
+) -> None:
+    raising(monkeypatch, table, stop)
+    stopped(table, monkeypatch, stop)
+
+
+def test_a_commit_that_a_table_has_repeated_in_vain_is_not_tried_again(
+    table: DirectoryTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = []
+
+    def commit(self: DirectoryTable, replacements: Sequence[Replacement], info: CommitInfo) -> int:
+        tries.append(len(replacements))
+        raise Conflict("other commits came between 5 times", path=self.name)
+
+    monkeypatch.setattr(DirectoryTable, "commit", commit)
+    report = run(table)
+    assert tries == [6]
+    assert statuses(report) == ["failed"] * 6
+    assert report.rows[0].hint == "start it again: files that have the filters are skipped"
+    assert filters(table) == 0
+
+
+def stopped(
+    table: DirectoryTable, monkeypatch: pytest.MonkeyPatch, stop: BaseException, spark: SparkSession | None = None
+) -> None:
+    """A run that is stopped after the commit of two of six files keeps that commit, and no other new file."""
     with pytest.raises(type(stop)) as caught:
         run(table, spark=spark, commit_every=2)
     if isinstance(stop, KeyboardInterrupt):

@@ -19,7 +19,7 @@ from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions, TableOptions
-from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.errors import UnknownColumn, UnreadableError, UsageError
 from bloomcli.finding.reachable import find_in_reachable
 from bloomcli.model.find import ReachableReport
 from bloomcli.report import render
@@ -499,6 +499,84 @@ def test_values_of_iceberg_partitions_are_in_their_statistics_summaries_and_list
         assert kinds(report) == {kind}
         assert ended(spark, name, report, folder, values=erased) == 1
     assert "names of directories without files" in look(spark, name, erased).not_looked_at
+
+
+def test_statistics_of_iceberg_partitions_in_avro_are_looked_at_like_those_in_parquet(spark: SparkSession) -> None:
+    name, erased = "ice.db.counted_in_avro", "a+b@c.org"
+    spark.sql(f"create table {name} (user_id string, n int) using iceberg partitioned by (user_id, bucket(4, n))")
+    for user in (erased, "b"):
+        spark.sql(f"insert into {name} select '{user}', 1")
+    for form in ("avro", "parquet"):
+        spark.sql(f"alter table {name} set tblproperties ('write.format.default' = '{form}')")
+        if form == "avro":
+            spark.sql("call ice.system.compute_partition_stats('db.counted_in_avro')")
+    folder = Path(spark.conf.get("spark.sql.catalog.ice.warehouse") or "") / "db" / "counted_in_avro" / "metadata"
+    (statistics,) = folder.glob("partition-stats-*.avro")
+    kept = statistics.read_bytes()
+    for value, column in (("nobody", "user_id"), ("77", "n")):
+        assert look(spark, name, value, column).certificate
+    report = look(spark, name, erased)
+    assert kinds(report) >= {"data files", "statistics of partitions"}
+    assert [place.path for place in report.places if place.kind == "statistics of partitions"] == [f"{statistics}"]
+    assert ended(spark, name, report, folder, values=erased) <= 3
+    statistics.write_bytes(kept)  # as if an expiry had been stopped
+    report = look(spark, name, erased)
+    assert kinds(report) == {"statistics of partitions"}
+    assert ended(spark, name, report, folder, values=erased) == 1
+
+
+@pytest.mark.parametrize("using", ["iceberg", "delta"])
+def test_a_dropped_column_is_looked_up_by_the_name_that_it_had_until_it_is_gone(
+    spark: SparkSession, folder: Path, using: str
+) -> None:
+    mapped = {"delta.columnMapping.mode": "name", "delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}
+    delta = using == "delta"
+    name = made(spark, f"delta.`{folder}`", "delta", **mapped) if delta else iceberg(spark, "dropped")
+    warehouse = Path(spark.conf.get("spark.sql.catalog.ice.warehouse") or "")
+    log = folder / "_delta_log" if delta else warehouse / "db" / "dropped" / "metadata"
+    spark.sql(f"alter table {name} rename column user_id to person")
+    with pytest.raises(UnknownColumn, match="'user_id' is called 'person' now"):
+        look(spark, name)
+    spark.sql(f"alter table {name} drop column person")
+    with pytest.raises(UnknownColumn, match="no schema that it still reaches has one"):
+        look(spark, name, column="persons")
+    for column in ("person", "user_id"):
+        assert look(spark, name, "nobody", column).certificate
+        report = look(spark, name, column=column)
+        (file,) = (place for place in report.places if place.kind == "data files")
+        assert (file.rows, file.live_rows) == (1, 0)
+        assert not any("DELETE" in text for text in report.statements)
+    for _ in range(4):  # Delta forgets the name with the last of its values
+        for text in report.statements:
+            spark.sql(text)
+        age(log)
+        try:
+            report = look(spark, name, column="person")
+        except UnknownColumn:
+            assert delta
+            break
+        if report.certificate:
+            break
+    else:
+        raise AssertionError(report.places)
+    assert files_with(log.parent) == []
+    assert spark.table(name).count() == 200
+
+
+@pytest.mark.parametrize("damage", [b"no JSON", b'{"add": 5}', b'{"remove": {}}', b'{"metaData": [1]}'])
+def test_a_damaged_file_of_a_delta_log_that_no_version_has_is_named_with_what_to_do(
+    spark: SparkSession, folder: Path, damage: bytes
+) -> None:
+    name = made(spark, f"delta.`{folder}`", "delta", **{"delta.enableChangeDataFeed": "false"})
+    for left in ("left.json", "00000000000000000001.left.json", "00000000000000000001.crc"):
+        path = folder / "_delta_log" / left
+        path.write_bytes(damage)
+        (path.parent / f".{left}.crc").unlink(missing_ok=True)
+        with pytest.raises(UnreadableError, match=r"if the file is damaged .* remove it") as raised:
+            look(spark, name)
+        assert str(raised.value.path).endswith(left)
+        path.unlink()
+    assert look(spark, name, "nobody").certificate
 
 
 def test_a_data_file_of_delta_with_any_name_is_searched(spark: SparkSession, folder: Path) -> None:

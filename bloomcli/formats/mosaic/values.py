@@ -154,7 +154,10 @@ class ColumnReader:
         if batch.num_rows != group.rows:
             wrong = CorruptFile(f"it has {counted(batch.num_rows, 'row')}, the index says {group.rows}")
             raise self._fault("the row group", wrong, group)
-        return batch.select([c.name for c in self._columns])
+        names = [c.name for c in self._columns]
+        if missing := [name for name in names if name not in batch.schema.names]:
+            raise self._fault("the row group", CorruptFile(f"it has no bucket with the column {missing[0]}"), group)
+        return batch.select(names)
 
 
 def released_view(footer: Footer) -> tuple[Callable[[int, int], bytes], int]:

@@ -398,13 +398,16 @@ class Footer:
     def _chunk(self, key: ChunkKey, metadata: ChunkMetadata, column: Column) -> ColumnChunk:
         pages = self._required(key, metadata, "data_page_offset", _ANY)
         start, dictionary_bytes = first_page(pages, metadata.dictionary_page_offset)
+        values = self._required(key, metadata, "num_values")
+        if values and (pages <= 0 or not metadata.total_compressed_size) and not self.row_group(key.row_group).rows:
+            values = 0  # no page is stored, and readers skip the row group; the proof compares what is stated
         nulls, low, high = self.statistics(key, metadata, column)
         trust = self.trust(column)
         exact = trust.exact
         return ColumnChunk(
             row_group=key.row_group,
             column=column,
-            num_values=self._required(key, metadata, "num_values"),
+            num_values=values,
             null_count=nulls,
             compressed_bytes=self._required(key, metadata, "total_compressed_size"),
             uncompressed_bytes=self._required(key, metadata, "total_uncompressed_size"),

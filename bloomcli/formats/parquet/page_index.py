@@ -515,6 +515,8 @@ def _damaged(chunk: ColumnChunk, offset: int, reason: str) -> PageFacts:
 
 
 def _headers_of(source: Source, chunk: ColumnChunk) -> Iterator[PageFacts]:
+    if not chunk.num_values and chunk.data_offset <= 0:  # Arrow's offset of a chunk without a data page
+        return
     try:
         reader = ChunkReader(source, chunk, HEADER_WINDOW)
     except CorruptFile as error:

@@ -254,6 +254,7 @@ class ChunkReader:
                 path=source.path,
                 offset=self.position,
                 field=self.field + ".meta_data",
+                hint="the footer is damaged; get the file from its source again",
             )
 
     def fault(self, reason: str, at: int | None = None) -> CorruptFile:

@@ -245,12 +245,9 @@ class _Metadata:
             why = f"null_count is {nulls}, and the column can't be null"
         if why is not None:
             yield self.fault(_COUNTS, STATISTICS, why)
-        if self.flat and self.chunk.num_values != self.rows:
-            yield self.fault(
-                _COUNTS,
-                ROWS,
-                f"num_rows is {self.rows}, and the column has {counted(self.chunk.num_values, 'value')}",
-            )
+        stated = self.raw.num_values or 0
+        if stated != self.rows and (self.flat or not self.rows):
+            yield self.fault(_COUNTS, ROWS, f"num_rows is {self.rows}, and the column has {counted(stated, 'value')}")
         locations = [] if self.offset_index is None else self.offset_index.page_locations or []
         located = None
         if self.offset_index is not None:
@@ -382,12 +379,10 @@ class _Proof(_Metadata):
         return stored == nulls if self.flat else 0 <= stored <= nulls and (stored < values or nulls == values)
 
     def _in_rows(self) -> Iterator[Fault]:
-        measured, chunk = self.measured, self.chunk
-        if measured.values != chunk.num_values:
+        measured, stated = self.measured, self.raw.num_values
+        if measured.values != stated:
             yield self.fault(
-                _COUNTS,
-                ROWS,
-                f"num_values is {chunk.num_values}, and the pages have {counted(measured.values, 'value')}",
+                _COUNTS, ROWS, f"num_values is {stated}, and the pages have {counted(measured.values, 'value')}"
             )
         elif measured.rows is not None and measured.rows != self.rows:
             yield self.fault(

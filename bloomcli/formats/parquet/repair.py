@@ -258,6 +258,9 @@ class Maker:
         rows of the row group."""
         chunk = self.chunk
         rows = self._filters.footer.row_group(chunk.row_group).rows
+        if chunk.num_values != self.metadata.num_values:  # neither rows nor pages
+            self._put_count(chunk.num_values)
+            return
         try:
             measure = self.measured
         except CorruptFile:  # perhaps of a page that isn't the chunk's
@@ -276,9 +279,12 @@ class Maker:
             return
         self.chunk = right
         self.measured = measure
-        self.values["num_values"] = counted_here
-        problem = f"num_values is {chunk.num_values}, and the pages have {counted(counted_here, 'value')}"
-        self.changes.append(change(chunk, ROWS, "replace", (problem,)))
+        self._put_count(counted_here)
+
+    def _put_count(self, right: int) -> None:
+        self.values["num_values"] = right
+        problem = f"num_values is {self.metadata.num_values}, and the pages have {counted(right, 'value')}"
+        self.changes.append(change(self.chunk, ROWS, "replace", (problem,)))
 
     def _mend(self) -> None:
         """Make new structures in place of those that the values contradict."""

@@ -16,12 +16,12 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.errors import UnsupportedError
+from bloomcli.errors import UnreadableError, UnsupportedError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import Kind as Type
 from bloomcli.model.table_statistics import PartitionValue
 from bloomcli.storage.names import partition_of
-from bloomcli.tables.base import Leaf
+from bloomcli.tables.base import Leaf, valid
 from bloomcli.tables.delta.jvm import Jvm
 from bloomcli.tables.delta.log import actions_in
 from bloomcli.tables.delta.schema import names_of
@@ -251,12 +251,15 @@ def _entries(path: str) -> Iterator[Entry]:
     """Yield the entries of a file of the log. Raises CorruptFile, UnreadableError."""
     if not _is_read(_name(path)):
         return
-    for action in actions_in(portable(path), _KINDS):
-        for kind in _KINDS:
-            if action.get(kind) is not None:
-                yield Entry(path, kind, action[kind])
-        for facts in action.get("allFiles") or ():
-            yield Entry(path, "add", facts)
+    try:
+        with valid("the Delta log isn't valid", portable(path)):
+            for action in actions_in(portable(path), _KINDS):
+                some = [(kind, action[kind]) for kind in _KINDS if action.get(kind) is not None]
+                for kind, facts in (*some, *(("add", facts) for facts in action.get("allFiles") or ())):
+                    yield Entry(path, kind, {**facts, "path": str(facts["path"])} if kind in _ACTIONS else {**facts})
+    except UnreadableError as error:
+        error.add_to_hint(["if the file is damaged and the table can be read without it, remove it"])
+        raise
 
 
 def _columns(metadata: Sequence[Mapping[str, Any]], column: str, name: str) -> list[tuple[ColumnNames, Leaf]]:

@@ -17,7 +17,7 @@ from bloomcli.datasets.record_shape import RecordField, Shape
 from bloomcli.errors import CorruptFile, UnreadableError
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
-from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot
+from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, in_sql
 from bloomcli.tables.columns import arrow_type
 from bloomcli.tables.deleted_rows import DeletedRows, DeletionVector, TableRows
 from bloomcli.tables.delta import schema, statistics
@@ -109,7 +109,8 @@ class DeltaSnapshot(TableSnapshot):
         entries = self._entries("stats")
         leaves = statistics.leaves_of(self._snapshot.metadata)
         partitions = self._snapshot.metadata["partitionColumns"]
-        column = next((leaf.path for leaf in leaves if leaf.path not in partitions), "COLUMN")
+        fields = (field["name"] for field in json.loads(self._snapshot.metadata["schemaString"])["fields"])
+        column = in_sql([next((name for name in fields if name not in partitions), "COLUMN")])
         rewriting = f"UPDATE {self.name} SET {column} = {column}"  # noqa: S608  a hint
         for file in files:
             yield replace(statistics.statistics_of(entries[file.path], leaves, partitions), rewriting=rewriting)

@@ -115,9 +115,7 @@ class IcebergTable(ReadTable):
                 return _Attempt(self, replacements, info).run()
             except _Stale:
                 replacements = self._listed_again(replacements)
-        raise Conflict(
-            f"other commits came between {_TRIES} times", path=self.name, paths=[r.old.path for r in replacements]
-        )
+        raise Conflict(f"other commits came between {_TRIES} times", path=self.name)
 
     def _check_sizes(self, replacements: Sequence[Replacement]) -> None:
         """Raise WriteError if the table's own file system can't open a new file, or has another size for it."""
@@ -249,7 +247,7 @@ class _Attempt:
         before = table.snapshot(snapshot_id)
         for _ in self.groups:
             before = table.snapshot(before.parentId())
-        hint = f"ALTER TABLE {table.name()} REPLACE BRANCH `{branch}` AS OF VERSION {before.snapshotId()}"
+        hint = f"ALTER TABLE {self.table.full_name} REPLACE BRANCH `{branch}` AS OF VERSION {before.snapshotId()}"
         try:
             operations = table.operations()
             base = operations.refresh()
@@ -411,7 +409,9 @@ class _Attempt:
         """The delete changes of one rewrite. The deletes of the transaction's earlier rewrites are an input."""
         applied = position_deletes(self.table.java, (r.old.record.task for r in replacements))
         replaced = [self._replaced(r, deletes) for r, deletes in zip(replacements, applied, strict=True)]
-        changes = plan_deletes(self.table.java, self.table.table, self.start, replaced, self.new_paths)
+        changes = plan_deletes(
+            self.table.java, self.table.table, self.table.full_name, self.start, replaced, self.new_paths
+        )
         self.removed |= {_key(file) for file in changes.remove}
         if len(self.groups) > 1:
             self.rewritten = [file for file in self.rewritten if _key(file) not in self.removed]

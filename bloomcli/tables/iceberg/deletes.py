@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import UnsupportedError
 from bloomcli.tables.iceberg.java import Java, Methods
+from bloomcli.tables.iceberg.statistics import call
 
 _FILES_AT_ONCE: Final = 4
 """Delete files that are read or written at a time."""
@@ -67,7 +68,7 @@ class DeleteChanges:
 
 
 def plan_deletes(
-    java: Java, table: Any, snapshot_id: int, replaced: Sequence[ReplacedFile], new_paths: list[str]
+    java: Java, table: Any, name: str, snapshot_id: int, replaced: Sequence[ReplacedFile], new_paths: list[str]
 ) -> DeleteChanges:
     """Rewrite the position deletes and deletion vectors of replaced data files.
 
@@ -77,6 +78,7 @@ def plan_deletes(
     Args:
         java: the Java of the session.
         table: an ``org.apache.iceberg.Table``.
+        name: its name in SQL with the catalog.
         snapshot_id: the snapshot in which the delete files apply.
         replaced: the data files of one commit.
         new_paths: the path of each new delete file is appended before the file is written. The caller removes the
@@ -89,7 +91,7 @@ def plan_deletes(
     if not any(data_file.deletes for data_file in replaced):
         return DeleteChanges()
     if java.iceberg("TableUtil").formatVersion(table) >= 3:
-        return _VectorPlan(java, table, new_paths).plan(snapshot_id, replaced)
+        return _VectorPlan(java, table, new_paths).plan(snapshot_id, replaced, name)
     return _PositionDeletePlan(java, table, new_paths).plan(replaced)
 
 
@@ -216,7 +218,7 @@ class _PositionDeletePlan(_DeletePlan):
 class _VectorPlan(_DeletePlan):
     """Deletion vectors, for format version 3."""
 
-    def plan(self, snapshot_id: int, replaced: Sequence[ReplacedFile]) -> DeleteChanges:
+    def plan(self, snapshot_id: int, replaced: Sequence[ReplacedFile], name: str) -> DeleteChanges:
         """Read deletion vectors and older position delete files, write new vectors, and list all."""
         first = {data_file.path: data_file.deletes[0] for data_file in replaced if data_file.deletes}
         vectors = {path: file for path, file in first.items() if file.format().name() == "PUFFIN"}
@@ -238,8 +240,8 @@ class _VectorPlan(_DeletePlan):
                 "position delete files of this table name data files that are replaced and others that aren't; in"
                 " format version 3 they can't be rewritten",
                 path=next(iter(older)),
-                hint="this SQL turns them into deletion vectors: CALL CATALOG.system.rewrite_position_delete_files("
-                f"table => '{self.table.name()}')",
+                hint="this SQL turns them into deletion vectors: "
+                + call(name, "rewrite_position_delete_files", "options => map('rewrite-all', 'true')"),
             )
         return DeleteChanges(remove=remove, add=tuple(add))
 

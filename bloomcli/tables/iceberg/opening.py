@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
+from bloomcli.tables.base import in_sql
 from bloomcli.tables.iceberg.commit import IcebergTable
 from bloomcli.tables.iceberg.java import Java, class_names, message, reading
 from bloomcli.tables.iceberg.reading import SELECTOR
@@ -42,7 +43,7 @@ def open_table(
         loaded = _load(java, name)
     if loaded is None:
         return None
-    spark_table, selector = loaded
+    spark_table, selector, full_name = loaded
     table = spark_table.table()
     branch, selected = _resolve_selector(java, table, selector, name)
     chosen = [choice for choice in (snapshot, as_of, selected) if choice is not None]
@@ -56,11 +57,11 @@ def open_table(
         fixed = _snapshot_at(java, table, round(as_of.timestamp() * 1000), name)
     if fixed is not None and table.snapshot(fixed) is None:
         raise UsageError(f"the table has no snapshot {fixed}", path=name, hint=_snapshots_hint(name))
-    return IcebergTable(java, name, table, branch=branch, fixed=fixed)
+    return IcebergTable(java, name, table, branch=branch, fixed=fixed, full_name=full_name)
 
 
-def _load(java: Java, name: str) -> tuple[Any, str | None] | None:
-    """Load Iceberg's table for Spark, and the selector in its name; None if it isn't an Iceberg table.
+def _load(java: Java, name: str) -> tuple[Any, str | None, str] | None:
+    """Load Iceberg's table for Spark, the selector in its name, and its full name; None if it isn't an Iceberg table.
 
     Raises UsageError for a view or a metadata table.
     """
@@ -90,7 +91,10 @@ def _load(java: Java, name: str) -> tuple[Any, str | None] | None:
         table_name = name.rpartition(".")[0]
         raise UsageError("it is a metadata table, and has no data files of its own", path=name, hint=table_name)
     last = str(identifier.name())  # which may look like a selector, and be the table's own name
-    return table, last if SELECTOR.fullmatch(last) and str(of.name()).rpartition(".")[2] != last else None
+    parts = [str(catalog.name()), *map(str, identifier.namespace()), last]
+    if SELECTOR.fullmatch(last) and str(of.name()).rpartition(".")[2] != last:
+        return table, last, in_sql(parts[:-1])
+    return table, None, in_sql(parts)
 
 
 def _class_name(thing: Any) -> str:

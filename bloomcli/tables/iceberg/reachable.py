@@ -24,7 +24,7 @@ from bloomcli.model.table_statistics import ColumnStatistics, Key
 from bloomcli.tables.base import Leaf, valid
 from bloomcli.tables.iceberg.java import NO_SUCH_FILE, PLAINTEXT, Java, class_names, manager, reading
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
-from bloomcli.tables.iceberg.statistics import decode, leaves_of, statistics_of
+from bloomcli.tables.iceberg.statistics import call, decode, leaves_of, statistics_of
 from bloomcli.tables.java import java_errors
 from bloomcli.tables.reachable import (
     Keeper,
@@ -65,9 +65,7 @@ class _Statements:
     """The statements that end what a table reaches."""
 
     def __init__(self, name: str, metadata: Mapping[str, Any]) -> None:
-        catalog, _, short = name.partition(".")
-        quoted = short.replace("'", "\\'")
-        self._name, self._call, self._table = name, f"CALL {catalog}.system.", f"table => '{quoted}'"
+        self._name = name
         self._keepers: dict[tuple[frozenset[int], str], Keeper] = {}
         current = metadata.get("current-snapshot-id")
         main = {} if current in {None, -1} else {"main": {"snapshot-id": current, "type": "branch"}}
@@ -103,9 +101,8 @@ class _Statements:
         older = [number for number in ids if number not in {ref["snapshot-id"] for ref in heads.values()}]
         kept += [f"snapshot {number} of {_time(self._times[number])}" for number in older]
         argument = f", snapshot_ids => ARRAY({', '.join(map(str, older))})" if self._own_retention and older else ""
-        until = _time(self._times[ids[-1]] + 1)
-        ends.append(f"{self._call}expire_snapshots({self._table}, older_than => TIMESTAMP '{until}', retain_last => 1"
-                    f"{argument})")  # fmt: skip
+        until = f"older_than => TIMESTAMP '{_time(self._times[ids[-1]] + 1)}', retain_last => 1"
+        ends.append(call(self._name, "expire_snapshots", until + argument))
         branches = [name for name, ref in heads.items() if ref["type"] == "branch"]
         tables = (self._name if name == "main" else f"{self._name}.`branch_{name}`" for name in branches)
         return Keeper(tuple(kept), tuple(ends), tuple(tables))
@@ -113,22 +110,21 @@ class _Statements:
     def rewriting(self, kind: Kind, *, every: bool = False) -> str:
         """The statement that writes the files of the main branch again; `every`: also those without deletes."""
         if kind is Kind.POSITION_DELETES:
-            return f"{self._call}rewrite_position_delete_files({self._table}, options => map('rewrite-all', 'true'))"
+            return call(self._name, "rewrite_position_delete_files", "options => map('rewrite-all', 'true')")
         which = "'rewrite-all', 'true'" if every else "'delete-file-threshold', '1'"
-        options = f"map({which}, 'remove-dangling-deletes', 'true')"
-        return f"{self._call}rewrite_data_files({self._table}, options => {options})"
+        return call(self._name, "rewrite_data_files", f"options => map({which}, 'remove-dangling-deletes', 'true')")
 
     @property
     def rewriting_manifests(self) -> str:
         """The statement that drops the entries of removed files."""
-        return f"{self._call}rewrite_manifests({self._table})"
+        return call(self._name, "rewrite_manifests")
 
     @property
     def outside(self) -> Keeper:
         """What keeps a file that no snapshot reaches."""
         return Keeper(
             ("no snapshot: a failed or unfinished write, or an incomplete expiry",),
-            (f"{self._call}remove_orphan_files({self._table})",),
+            (call(self._name, "remove_orphan_files"),),
         )
 
     @property
@@ -189,6 +185,13 @@ class _Listing:
         """Snapshots that only older metadata files have, by id."""
         self._older = [path for path in self._older_metadata() if self._read_older(path)]
         self._names, self._leaves = self._columns()
+        current = self._metadata["current-schema-id"]
+        now = leaves_of(next(schema for schema in reversed(self._schemas) if schema["schema-id"] == current))
+        self._dropped = not self._leaves.keys() <= now.keys()
+        """Whether files that aren't written again may have values of a column that had the name."""
+        fields = chain.from_iterable(self._specs.values())
+        self._fields = {field["name"]: field for field in sorted(fields, key=lambda one: one["transform"] != "void")}
+        """The fields of all partition specs by name, as statistics of partitions have them."""
         self._of_partitions = tuple(
             ColumnNames((ColumnName(self._column, physical=(f"partition.{field['name']}",)),))
             for field in chain.from_iterable(self._specs.values())
@@ -212,7 +215,7 @@ class _Listing:
         for path, (_, snapshots) in own.items():
             for entry, file, kind in self._entries(path):
                 removed = entry["status"] == _REMOVED
-                ending = self._statements.rewriting(kind, every=removed)
+                ending = self._statements.rewriting(kind, every=removed or self._dropped)
                 if removed and path in alike and len(alike) > 1:
                     ending = self._statements.rewriting_manifests
                 self._add_bounds(path, file, self._statements.keeper(snapshots, ending))
@@ -220,7 +223,7 @@ class _Listing:
                     reached[file["file_path"], file["file_size_in_bytes"], kind] |= snapshots
         defaults = [*self._defaults()]
         for (path, size, kind), snapshots in reached.items():
-            keeper = self._statements.keeper(snapshots, self._statements.rewriting(kind))
+            keeper = self._statements.keeper(snapshots, self._statements.rewriting(kind, every=self._dropped))
             self._files[path] = ReachedFile(path, size, kind, keeper)
             for default in defaults if kind is Kind.DATA else ():
                 self._bounds.append(ReachedBounds(path, Kind.DEFAULT, path, default, keeper, whole=True))
@@ -228,7 +231,12 @@ class _Listing:
             if (number := statistics_file["snapshot-id"]) in self._current:
                 keeper = self._statements.keeper([number], self._statements.rewriting(Kind.DATA, every=True))
                 path, size = statistics_file["statistics-path"], statistics_file["file-size-in-bytes"]
-                self._files[path] = ReachedFile(path, size, Kind.PARTITIONS, keeper)
+                if path.endswith(".avro"):
+                    own[path] = None, {number}
+                    for _, file, _ in self._entries(path):
+                        self._add_bounds(path, file, keeper)
+                else:
+                    self._files[path] = ReachedFile(path, size, Kind.PARTITIONS, keeper)
         lists = (snapshot.get("manifest-list") or "" for snapshot in self._metadata.get("snapshots") or ())
         self._add_outside({without_scheme(path) for path in (*own, *self._files, *lists)})
         not_looked_at = [*self._unlisted, *self._partial()]
@@ -265,10 +273,13 @@ class _Listing:
 
     def _defaults(self) -> Iterator[ColumnStatistics]:
         """Yield the column's values in files from before it was added."""
+        ids = {snapshot.get("schema-id") for snapshot in self._metadata.get("snapshots") or ()}
+        ids.add(self._metadata["current-schema-id"])
+        read = {number for schema in self._schemas if schema["schema-id"] in ids for number in leaves_of(schema)}
         for number, leaf in self._leaves.items():
             entry = {"record-count": -1, "partition": [leaf.default]}
             fields = [{"source-id": number, "transform": "identity"}]
-            if leaf.default is not None:
+            if leaf.default is not None and number in read:
                 yield from map(exactly, statistics_of(entry, {number: leaf}, fields).partition)
 
     def _partial(self) -> list[str]:
@@ -282,7 +293,7 @@ class _Listing:
         return [f"the {name} of the column in manifests and paths, by which files are partitioned" for name in parts]
 
     def _entries(self, path: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], Kind]]:
-        """Yield the entries of a manifest, or of a list of manifests, their files, and the files' kinds."""
+        """Yield the entries of a manifest, a list of manifests or statistics of partitions, with files and kinds."""
         reader = self._java.type("org.apache.avro.generic.GenericDatumReader")()
         opened = self._io.newInputFile(path).newStream()
         try:
@@ -293,20 +304,22 @@ class _Listing:
                     entry = json.loads(stream.next().toString())
                     file = entry.get("data_file") or self._ranges(path, entry)
                     kind = _KINDS[file.get("content") or 0]
-                    file["partition"] = list(zip(fields, (file.get("partition") or {}).values(), strict=True))
+                    values = file.get("partition") or {}
+                    fields = fields or [self._fields.get(name, {}) for name in values]  # statistics of partitions
+                    file["partition"] = list(zip(fields, values.values(), strict=True))
                     yield entry, file, Kind.VECTORS if file["file_format"].lower() == "puffin" else kind
         finally:
             opened.close()
 
     def _ranges(self, path: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """A manifest's entry in a list of manifests, with bounds of partitions, as the entry of a file."""
+        """A manifest's entry in a list of manifests, or a partition's in statistics, as the entry of a file."""
         fields = self._specs.get(entry.get("partition_spec_id"), ())
         summaries = [
             (field["source-id"], summary)
             for field, summary in zip(fields, entry.get("partitions") or (), strict=False)
             if (leaf := self._leaves.get(field.get("source-id"))) and _is_compared(field, leaf)
         ]
-        file: dict[str, Any] = {"file_path": path, "file_format": "avro"}
+        file: dict[str, Any] = {"file_path": path, "file_format": "avro", "partition": entry.get("partition")}
         for end in ("lower", "upper"):
             values = ((number, summary[f"{end}_bound"]) for number, summary in summaries)
             file[f"{end}_bounds"] = [{"key": key, "value": value} for key, value in values if value is not None]
@@ -324,13 +337,14 @@ class _Listing:
             for field, value in file["partition"]
             if (leaf := self._leaves.get(field.get("source-id"))) and value is not None and _is_compared(field, leaf)
         ]
+        kind = Kind.PARTITIONS if path.rpartition("/")[2].startswith(_STATISTICS) else Kind.MANIFEST
         for number, keys, whole in (*((number, keys, False) for number, keys in ends.items()), *partition):
             leaf = self._leaves[number]
             if leaf.kind is not None:
                 bounds = ColumnStatistics(
                     path=leaf.path, kind=leaf.kind, low=keys.get("lower"), high=keys.get("upper")
                 )
-                self._bounds.append(ReachedBounds(path, Kind.MANIFEST, file["file_path"], bounds, keeper, whole))
+                self._bounds.append(ReachedBounds(path, kind, file["file_path"], bounds, keeper, whole))
 
     def _list(self) -> tuple[dict[str, int], list[str]]:
         """The sizes of the files in the table's folders, by path; and what can't be listed."""

@@ -112,10 +112,16 @@ def read_statistics(
             yield replace(statistics_of(entry, leaves, fields[entry["spec-id"]]), rewriting=rewriting(name))
 
 
+def call(name: str, procedure: str, arguments: str = "") -> str:
+    """The call of one of Iceberg's procedures for a table, which `name` names in SQL with its catalog."""
+    catalog, _, short = name.partition(".")
+    text = short.replace("\\", "\\\\").replace("'", "\\'")
+    return f"CALL {catalog}.system.{procedure}(table => '{text}'{arguments and f', {arguments}'})"
+
+
 def rewriting(name: str) -> str:
     """The statement that writes a table's data files anew, and so their statistics."""
-    catalog, _, short = name.partition(".")
-    return f"CALL {catalog}.system.rewrite_data_files(table => '{short}', options => map('rewrite-all', 'true'))"
+    return call(name, "rewrite_data_files", "options => map('rewrite-all', 'true')")
 
 
 def statistics_of(entry: Mapping[str, Any], leaves: Mapping[int, Leaf], fields: Sequence[Any]) -> FileStatistics:

@@ -42,8 +42,6 @@ _MAIN: Final = "main"
 _STANDARD: Final = "StandardEncryptionManager"
 _READ_ONLY: Final = "StaticTableOperations"
 _CONVERTER: Final = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
-SELECTED: Final = re.compile(r"\.`?(tag_.+|snapshot_id_\d+|at_timestamp_\d+)`?$")
-"""The selector of a snapshot at the end of a table's name."""
 _OURS: Final = re.compile(r"-bloom-[0-9a-f]{32}$")
 """The suffix that an earlier change added to a file's name."""
 
@@ -114,14 +112,18 @@ class ReadTable(IcebergSnapshot, Table):
         java: the session's Java.
         table: Iceberg's own table.
         branch: the branch that is read and changed; None for ``main``.
+        full_name: the name in SQL with the catalog, and without a branch or snapshot.
         new_row_ids: the user accepts new row ids.
     """
 
-    def __init__(self, java: Java, name: str, table: Any, *, branch: str | None, fixed: int | None) -> None:
+    def __init__(
+        self, java: Java, name: str, table: Any, *, branch: str | None, fixed: int | None, full_name: str
+    ) -> None:
         self.java = java
         self.name = name
         self.table = table
         self.branch = branch
+        self.full_name = full_name
         self._fixed = fixed
         self._version = fixed if fixed is not None else self._head()
         self.new_row_ids = False
@@ -274,8 +276,7 @@ class ReadTable(IcebergSnapshot, Table):
             yield self.name
             return
         view, session = f"bloom_{uuid4().hex}", self.java.session
-        own_name = SELECTED.sub("", self.name)
-        session.read.option("versionAsOf", self._fixed).table(own_name).createTempView(view)
+        session.read.option("versionAsOf", self._fixed).table(self.full_name).createTempView(view)
         try:
             yield view
         finally:
@@ -284,15 +285,14 @@ class ReadTable(IcebergSnapshot, Table):
     def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
         """The statistics in the manifests."""
         with reading("the table's statistics can't be read", self.name):
-            yield from read_statistics(self.java, leaves_of(self.schema()), files, self.name)
+            yield from read_statistics(self.java, leaves_of(self.schema()), files, self.full_name)
 
     def reachable(self, column: str) -> Reachable:
         """What the snapshots, the older metadata files and the table's folder have."""
         if self.branch is not None or self._fixed is not None:
             raise UsageError("--reachable looks in all branches and snapshots", path=self.name, hint="name the table")
-        name = self.name if self.name.count(".") > 1 else str(self.table.name())
         with reading("what the table reaches can't be listed", self.name):
-            return reachable(self.java, self.table, name, column)
+            return reachable(self.java, self.table, self.full_name, column)
 
     def check_changes(self, *, new_row_ids: bool = False) -> None:
         """Raise an error that names the reason why files can't be replaced without loss.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -27,6 +28,15 @@ def path(tmp_path: Path) -> Path:
     bloomcli.add(tmp_path / "plain", ["id", "n"], output=tmp_path / "f", **DRAFT)
     (tmp_path / "work").mkdir()
     return tmp_path / "f"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Import what the commands import on first use: no file claims it."""
+    folder = tmp_path_factory.mktemp("imported")
+    write(folder / "f", pa.table({"id": [1, 2]}))
+    bloomcli.add(folder / "f", ["id"], in_place=True, **DRAFT)
+    bloomcli.validate(folder / "f", deep=True)
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +94,23 @@ def test_a_file_that_is_cut_off_is_refused_at_every_length(path: Path) -> None:
                 with pytest.raises(BloomError):
                     COMMANDS[name](bad, bad.with_name("out"))
             assert [p.name for p in bad.parent.iterdir()] == ["bad.mosaic"]
+
+
+@pytest.mark.parametrize("rows", [0, 20])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_row_group_that_lacks_the_bucket_of_a_column_is_refused(path: Path, rows: int, kept: int) -> None:
+    whole = parts(path)
+    data = whole.with_group(1, rows=rows, buckets=whole.groups[1].buckets[:kept]).data()
+    refused(data, path, "no bucket with the column", "add")
+    bad = path.parent / "work" / "bad.mosaic"
+    bloomcli.inspect(bad)
+    with contextlib.suppress(CorruptFile):
+        bloomcli.validate(bad, deep=True, columns=["*"])
+    found = bloomcli.find(bad, 25, column="id")
+    assert sum(batch.num_rows for batch in found) == 0
+    assert found.report.failed == (rows > 0)
+    with pytest.raises(BloomError, match="no bucket with the column"):
+        bloomcli.advise(bad)
 
 
 def test_a_footer_alone_is_named_by_its_size(path: Path) -> None:

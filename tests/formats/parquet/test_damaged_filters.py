@@ -28,6 +28,16 @@ def path(tmp_path: Path) -> Path:
     return write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def imported(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Import what the commands import on first use: it is no memory of a filter."""
+    path = write(tmp_path_factory.mktemp("imported") / "f.parquet", {"id": pa.array(range(9))}, rows=9)
+    bloomcli.add(path, ["id"], in_place=True)
+    bloomcli.validate(path, deep=True)
+    bloomcli.inspect(path)
+    bloomcli.dump(path)
+
+
 def start(path: Path) -> int:
     """The offset of a planted filter, which follows the body."""
     return len(footers.split(path.read_bytes())[0])

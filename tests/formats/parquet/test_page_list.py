@@ -98,6 +98,12 @@ def test_a_damaged_header_is_a_row_and_other_row_groups_stay(path: Path, tmp_pat
     assert [page for page in found if page.row_group == 1] == [p for p in listed(path).pages if p.row_group == 1]
 
 
+def test_arrows_row_groups_without_rows_have_no_pages(tmp_path: Path) -> None:
+    path = tmp_path / "empty.parquet"
+    pq.write_table(pa.table({"name": NAMES[:0]}), path)
+    assert listed(path).pages == ()
+
+
 def test_lists_end_at_their_limit_and_say_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_limits, "PAGES_LISTED_MAX", 3)
     report = listed(path)

@@ -375,6 +375,53 @@ def test_numbers_of_rows_and_values_are_set_right_where_the_pages_prove_them(wha
     assert {(one.structure, one.action) for one in report.structures} >= {("num_rows", "replace")}
 
 
+EMPTY_CHUNKS: Final[dict[str, Fields]] = {
+    "no offset": {footers.DATA_PAGE_OFFSET: (thrift.I64, 0)},
+    "no bytes": {footers.DATA_PAGE_OFFSET: (thrift.I64, 4), footers.COMPRESSED_BYTES: (thrift.I64, 0)},
+}
+
+
+@pytest.mark.parametrize("column", ["id", "list"])
+@pytest.mark.parametrize("what", EMPTY_CHUNKS)
+def test_values_of_a_chunk_without_rows_and_pages_are_set_to_0_and_stop_no_command(
+    what: str, column: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "f.parquet"
+    data = pa.table({"id": pa.array(range(8)), "list": [[number] for number in range(8)]})
+    with pq.ParquetWriter(path, data.schema) as writer:
+        for rows in (data[:4], data[:0], data[4:]):
+            writer.write_table(rows)
+
+    def edit(metadata: Fields) -> None:
+        footers.meta(metadata, 1, data.column_names.index(column)).update(
+            {**EMPTY_CHUNKS[what], footers.NUM_VALUES: (thrift.I64, 5)}
+        )
+
+    footers.edit_file(path, path, edit)
+    assert pq.read_table(path).equals(data)
+    leaf = "list.list.element" if column == "list" else column
+    assert [row["record"] for part in bloomcli.find(path, 7, column=leaf) for row in part.to_pylist()] == [
+        {"id": 7, "list": [7]}
+    ]
+    bloomcli.advise(path, columns=[leaf])
+    bloomcli.add(path, columns=[leaf], output=tmp_path / "added.parquet")
+    assert bloomcli.validate(tmp_path / "added.parquet", deep=True, columns=[leaf]).ok is False
+    assert found(path.read_bytes(), path) == [("statistics-counts", ERROR, leaf)]
+    report = bloomcli.repair(path, in_place=True)
+    changes = [(change.structure, change.action, change.row_group) for change in report.structures]
+    assert changes == [("num_rows", "replace", 1)]
+    assert footers.meta(footers.tree(path.read_bytes()), 1, column == "list")[footers.NUM_VALUES][1] == 0
+    assert found(path.read_bytes(), path) == []
+    assert pq.read_table(path).equals(data)
+
+
+def test_values_of_a_chunk_without_an_offset_whose_row_group_has_rows_are_damage(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    path.write_bytes(at.meta("id", lambda there: there.update({footers.DATA_PAGE_OFFSET: (thrift.I64, 0)}))(sound()))
+    with pytest.raises(BloomError, match=r"outside the file's data(?s:.*)get the file from its source again"):
+        bloomcli.repair(path, in_place=True)
+
+
 def test_a_number_of_rows_is_set_right_where_an_order_of_the_same_row_group_is_taken_out(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     path.write_bytes(at.in_turn(at.rows(GROUP - 1), at.sorted_by("id"))(sound()))

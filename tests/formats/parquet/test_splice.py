@@ -203,6 +203,13 @@ def test_filters_in_front_of_bytes_of_unknown_meaning_are_forgotten_but_nothing_
     assert not claims(after)
 
 
+def test_bytes_that_pages_and_a_filter_claim_do_not_move() -> None:
+    pages, index = Region(4, 100, PAGES, ChunkKey(0, 0)), Region(120, 130, COLUMN_INDEX, ChunkKey(0, 0))
+    for start in (4, 90, 99, 100):
+        of_filter = Region(start, 120, FILTER, ChunkKey(0, 0))
+        assert splice.movable_start([pages, of_filter, index], 130) == (100 if start == 100 else 120)
+
+
 class Counted(int):
     """A number that counts how often one like it is compared."""
 

@@ -167,7 +167,10 @@ def test_nothing_is_written_to_a_blob_in_the_archive_tier(place: AzurePlace) -> 
     assert place.blob("archived.bin").get_blob_properties().size == 3
 
 
-@pytest.mark.parametrize(("kind", "action"), [("Put Block List", Action.LOSE), ("Get Blob", Action.RESET)])
+@pytest.mark.parametrize(
+    ("kind", "action"),
+    [("Put Block List", Action.LOSE), ("Get Blob", Action.LOSE), ("Get Blob", Action.RESET)],
+)
 def test_a_request_that_fails_once_is_sent_again_and_a_lost_commit_is_found(
     place: AzurePlace, proxy: Proxy, kind: str, action: Action
 ) -> None:

@@ -25,6 +25,7 @@ from bloomcli.commands.options import InspectOptions
 from bloomcli.datasets.planning import plan
 from bloomcli.datasets.task import run
 from bloomcli.errors import SourceChanged
+from bloomcli.formats.registry import open_file
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.report import json as json_report
 from bloomcli.report import layout, render, text, text_inspect
@@ -96,6 +97,17 @@ def test_inspect_takes_a_request_for_the_tail_and_one_for_the_filters(
     assert report.requests == 2
     assert report.bytes_downloaded is not None
     assert report.bytes_downloaded < filters * 1.05 + (256 << 10)
+
+
+def test_the_footer_of_a_few_hundred_columns_and_row_groups_takes_one_request(client: MemoryClient) -> None:
+    out = io.BytesIO()
+    table = pa.table({f"column_{number}": pa.array(range(40)) for number in range(30)})
+    pq.write_table(table, out, row_group_size=1)
+    client.store(URI, out.getvalue())
+    assert 128 << 10 < int.from_bytes(out.getvalue()[-8:-4], "little") < 256 << 10
+    with store_of(URI).open(URI) as source:
+        assert open_file(source).row_group_count == 40
+    assert len(client.requests) == 1
 
 
 def test_probe_of_large_filters_reads_blocks_and_not_the_filters(

@@ -250,7 +250,7 @@ def test_deletes_that_come_between_each_try_are_never_lost(
         return
     with pytest.raises(Conflict, match="other commits came between 5 times") as caught:
         table.commit(replacements, info())
-    assert caught.value.paths == {one.old.path for one in replacements}
+    assert not caught.value.paths, "the run doesn't try again"
     assert ids(spark, name) == list(range(5, 100))
     table.remove_files([one.path for one in replacements])
     assert len(files_below(table) - files) == 5  # Spark's own delete files
