@@ -21,7 +21,7 @@ from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.formats.registry import has_magic
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import output_exists
-from bloomcli.storage.names import is_uri
+from bloomcli.storage.names import is_uri, usual_scheme
 from bloomcli.storage.os_errors import convert_os_errors, is_directory, status
 from bloomcli.storage.registry import open_source, store_of, write_file
 
@@ -182,14 +182,13 @@ def check_new_file(target: str) -> None:
 
 def _copying(target: str) -> str:
     """The hint how to copy the output to a store."""
-    target = shown(target)
+    target = usual_scheme(shown(target))
     scheme, _, name = target.rpartition("/")
     file = shlex.quote(name.removesuffix("?...") or "hits")
-    copy = {"s3": "aws s3 cp", "s3a": "aws s3 cp", "gs": "gcloud storage cp"}.get(scheme.partition(":")[0])
+    copy = {"s3": "aws s3 cp", "gs": "gcloud storage cp"}.get(scheme.partition(":")[0])
     if copy is None:
         return f"write it with -o {file}, and copy it there"
-    place = shlex.quote(target.replace("s3a://", "s3://", 1))
-    return f"write it with -o {file}; `{copy} {file} {place}` copies it there"
+    return f"write it with -o {file}; `{copy} {file} {shlex.quote(target)}` copies it there"
 
 
 @contextlib.contextmanager

@@ -3,7 +3,8 @@
 A path glob with a slash at its start or in its middle is relative to the policy's directory (``orders/**``); a glob
 without one matches names at any depth (``*.tmp``). ``!`` excludes files from the globs before it, and the last glob
 that matches decides. Files outside the policy's directory are matched by their full path or URI, by globs that are
-absolute (``/data/lake/**``, ``s3://bucket/lake/**``) or apply at any depth (``*.tmp``, ``**/staging/**``).
+absolute (``/data/lake/**``, ``s3://bucket/lake/**``) or apply at any depth (``*.tmp``, ``**/staging/**``). A store's
+schemes mean the same: ``s3a://`` is ``s3://``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.storage.names import usual_scheme
 from bloomcli.values import variant_paths
 
 if TYPE_CHECKING:
@@ -47,8 +49,9 @@ def relative_to_base(path: str, base: str) -> tuple[str, bool]:
     Symbolic links in the directories' paths are resolved if necessary. Relative paths start at the working directory.
     """
     if _URI.match(path):
-        below = path.removeprefix(base + "/")
-        return below, below != path
+        whole = usual_scheme(path)  # Spark and its tables name s3:// as s3a://
+        below = whole.removeprefix(usual_scheme(base) + "/")
+        return (below, True) if below != whole else (path, False)
     folder, name = os.path.split(path)
     start, inside = _folder(os.path.abspath(folder), base)  # noqa: PTH100  Path.absolute keeps `..`
     return start + name, inside
@@ -73,11 +76,11 @@ class Globs:
 
     def __init__(self, globs: Sequence[str], base: str) -> None:
         self._inside = _compile(tuple(_from_base(glob, base) for glob in globs))
-        self._outside = _compile(tuple(glob for glob in globs if _matches_outside(glob)))
+        self._outside = _compile(tuple(_usual(glob) for glob in globs if _matches_outside(glob)))
 
     def match(self, path: str, inside: bool) -> bool:
         """Return whether the list matches a file. The arguments are the results of `relative_to_base`."""
-        return (self._inside if inside else self._outside).match_file(path)
+        return self._inside.match_file(path) if inside else self._outside.match_file(usual_scheme(path))
 
 
 @lru_cache(maxsize=1024)
@@ -89,9 +92,10 @@ def _compile(globs: tuple[str, ...]) -> GitIgnoreSpec:
 
 def _from_base(glob: str, base: str) -> str:
     """Make a glob that starts with the policy's directory, or with ``./``, relative to that directory."""
-    exception, bare = _split(glob)
+    exception, bare = _split(_usual(glob))
     if bare.startswith("./"):
         return exception + bare[1:]
+    base = usual_scheme(base)
     if base and bare.startswith(base.rstrip("/") + "/"):
         return exception + bare[len(base.rstrip("/")) :]
     return glob
@@ -101,6 +105,12 @@ def _matches_outside(glob: str) -> bool:
     """Return whether a glob can match files outside the policy's directory."""
     _, bare = _split(glob)
     return bare.startswith(("/", "**/")) or _URI.match(bare) is not None or "/" not in bare.rstrip("/")
+
+
+def _usual(glob: str) -> str:
+    """A glob of URIs with the usual scheme of their store."""
+    exception, bare = _split(glob)
+    return exception + usual_scheme(bare)
 
 
 def _split(glob: str) -> tuple[str, str]:
