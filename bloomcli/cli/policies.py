@@ -4,7 +4,6 @@ on the findings that it doesn't cover (`bloom validate --init`)."""
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from bloomcli.cli.dataset import Dataset, engine_of, named_paths, run_tasks
 from bloomcli.cli.options import given_options, is_quiet
 from bloomcli.commands.options import AdviseOptions, SurveyOptions, ValidateOptions, policy_of
 from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.hints import argument, command_line
 from bloomcli.model.advice import AdviseReport, ColumnAdvice
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import TIGHT
@@ -98,7 +98,7 @@ def write_recommended(
         replaces = ["--replace"] if report.command is not None and " --replace" in report.command else []
         words = ["bloom", "add", *source.words, "--policy", path, *replaces, *source.engine, *source.target]
         output.say("")
-        output.say(f"wrote {path}; now: {shlex.join(words)}")
+        output.say(f"wrote {path}; now: {command_line(words)}")
 
 
 def _required(column: ColumnAdvice) -> RequiredColumn | None:
@@ -218,7 +218,7 @@ def _report_nothing_required(rows: Sequence[FileRow], target: Path) -> None:
 
 def _next(dataset: Dataset, target: Path) -> str:
     """Return the command that checks the files against the new policy."""
-    words = ["bloom", "validate", *dataset.paths]
+    words = ["bloom", "validate", *map(argument, dataset.paths)]
     if dataset.table is not None:
         words += ["--table", dataset.table.table]
     if dataset.files_from is not None:
@@ -229,4 +229,4 @@ def _next(dataset: Dataset, target: Path) -> str:
         other = policy is None or not policy.samefile(target)
     if other:
         words += ["--policy", str(target)]
-    return shlex.join(words)
+    return command_line(words)
