@@ -76,7 +76,11 @@ def write_recommended(
         overwrite: the policy may replace a file.
         quiet: print nothing to standard output.
     """
-    required = [requirement for column in report.columns if (requirement := _required(column)) is not None]
+    required = [
+        requirement._replace(in_all_files=column.files == report.files)
+        for column in report.columns
+        if (requirement := _required(column)) is not None
+    ]
     if not required:
         output.say(
             f"{path} isn't written: no filter is recommended, and no existing filter is worth its bytes", err=True

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from glob import escape as escape_name
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.storage.names import usual_scheme
@@ -36,6 +37,12 @@ def matches(names: Iterable[str], column: str) -> bool:
 def is_glob(name: str) -> bool:
     """Return whether a column's name is a glob, which may match no column. Brackets of a VARIANT's path make none."""
     return bool(_WILDCARDS & set(name)) and not variant_paths.is_path(name)
+
+
+def only(column: str) -> str:
+    """Return a glob that matches exactly one column. With a glob, files without the column, and columns that can't
+    have a filter, are no error."""
+    return f"[{column[0]}]{escape_name(column[1:])}" if column[0] not in "!^]" else escape_name(column)
 
 
 _WILDCARDS: Final = frozenset("*?[")
