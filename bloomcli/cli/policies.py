@@ -20,7 +20,9 @@ from bloomcli.model.advice import AdviseReport, ColumnAdvice
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import TIGHT
 from bloomcli.policy.policy_file import NAME, PYPROJECT, find
+from bloomcli.policy.policy_keys import is_below
 from bloomcli.policy.starter import RequiredColumn, recommended_policy, starter_policy
+from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import convert_os_errors, path_exists
 from bloomcli.storage.registry import write_file
@@ -87,13 +89,13 @@ def write_recommended(
         )
         return
     base = os.path.abspath(Path(path).parent)  # noqa: PTH100  resolves no links
-    schema = options.table_schema
+    schema = _schema(options.table_schema, base)
     policy = policy_of(options.checked())
     text = recommended_policy(
         required,
         files=report.files,
         readers=policy.whole.readers or (),
-        table_schema=None if schema is None else os.path.relpath(schema, base),
+        table_schema=schema,
         tight=report.size == TIGHT,
     )
     with convert_os_errors(path):
@@ -103,6 +105,17 @@ def write_recommended(
         words = ["bloom", "add", *source.words, "--policy", path, *replaces, *source.engine, *source.target]
         output.say("")
         output.say(f"wrote {path}; now: {command_line(words)}")
+
+
+def _schema(path: str | os.PathLike[str] | None, base: str) -> str | None:
+    """The table's schema as a policy in the directory `base` names it."""
+    return (
+        None
+        if path is None
+        else os.fspath(path)
+        if is_uri(os.fspath(path))
+        else os.path.relpath(local_path(path), base)
+    )
 
 
 def _required(column: ColumnAdvice) -> RequiredColumn | None:
@@ -149,13 +162,13 @@ def write_starter(dataset: Dataset, options: Mapping[str, Any]) -> int:
     report = run_tasks(engine, engine.plan(chosen.files, survey))
     _report_failed(report.rows)
     base = os.path.abspath(target.parent)  # noqa: PTH100  resolves no links
-    schema = options["table_schema"]
+    schema = _schema(options["table_schema"], base)
     text = starter_policy(
         report.rows,
         base=base,
         columns=columns,
         readers=request.policy.whole.readers or (),
-        table_schema=None if schema is None else os.path.relpath(schema, base),
+        table_schema=schema,
         of_files=chosen.found if chosen.found > len(report.rows) else None,
     )
     with convert_os_errors(target):
@@ -170,7 +183,8 @@ def write_starter(dataset: Dataset, options: Mapping[str, Any]) -> int:
         return 0
     if not any(column.filters for row in report.rows for column in row.seen):
         _report_nothing_required(report.rows, target)
-    output.say(f"wrote {target}; now: {_next(dataset, target)}")
+    named = schema is not None and not is_below(base, schema)
+    output.say(f"wrote {target}; now: {_next(dataset, target, named=named)}")
     return 0
 
 
@@ -220,8 +234,9 @@ def _report_nothing_required(rows: Sequence[FileRow], target: Path) -> None:
     )
 
 
-def _next(dataset: Dataset, target: Path) -> str:
-    """Return the command that checks the files against the new policy."""
+def _next(dataset: Dataset, target: Path, *, named: bool) -> str:
+    """Return the command that checks the files against the new policy. `named`: it has to name the policy, because
+    the table's schema isn't below it."""
     words = ["bloom", "validate", *map(argument, dataset.paths)]
     if dataset.table is not None:
         words += ["--table", dataset.table.table]
@@ -231,6 +246,6 @@ def _next(dataset: Dataset, target: Path) -> str:
     with convert_os_errors(target):
         policy = find(Path())
         other = policy is None or not policy.samefile(target)
-    if other:
+    if other or named:
         words += ["--policy", str(target)]
     return command_line(words)
