@@ -70,6 +70,18 @@ def rows(out: str) -> list[Any]:
     return [json.loads(line)["record"]["id"] for line in out.splitlines()]
 
 
+def test_a_table_without_files_is_said_to_have_none(bloom: Bloom, tmp_path: Path) -> None:
+    path = str(tmp_path / "empty")
+    deltalake.DeltaTable.create(path, deltalake.Schema([deltalake.Field("id", "long")]))
+    for command in (["validate"], ["advise"], ["validate", "--init"]):
+        done = bloom(*command, "--table", path)
+        assert (done.code, done.out) == (2, "")
+        assert "the table has no data files" in done.err
+    done = bloom("find", "1", "--table", path, "--column", "id")
+    assert (done.code, done.out) == (1, "")
+    assert "found: nothing, because there is no file to search\n" in done.err
+
+
 @pytest.mark.slow
 def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: str, alone: Alone) -> None:
     said = f"read without Spark: the Delta log of {table}"
