@@ -95,11 +95,12 @@ def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
 
 def _check_here(path: str) -> None:
     folder = os.path.dirname(path) or "."  # noqa: PTH120  as the user spelled it
-    if not is_directory(folder) or not os.access(folder, os.W_OK | os.X_OK):
+    exists = is_directory(folder)
+    if not exists or not os.access(folder, os.W_OK | os.X_OK):
         raise WriteError(
-            f"reports can't be written to the directory {os.path.dirname(shown(path)) or '.'}",  # noqa: PTH120
+            f"files can't be written to the directory {os.path.dirname(shown(path)) or '.'}",  # noqa: PTH120
             path=path,
-            hint="create the directory first",
+            hint="check who may write to the directory" if exists else "create the directory first",
         )
     if is_directory(path):
         raise WriteError("the report can't be written: it is a directory", path=path, hint="name a file")
