@@ -163,15 +163,11 @@ def _in_shell(word: str) -> str:
     """Quote a word for a shell: with control characters, which reports escape, as in $'...' of bash and zsh."""
     if word.isprintable():
         return shlex.quote(word)
-    text = "".join(
-        f"\\{c}" if c in "\\'" else c if c.isprintable() else "".join(f"\\{byte:03o}" for byte in _bytes(c))
-        for c in word
+    octal = (
+        c if c.isprintable() else "".join(f"\\{byte:03o}" for byte in c.encode("utf-8", "surrogateescape"))
+        for c in re.sub(r"[\\']", r"\\\g<0>", word)
     )
-    return f"$'{text}'"
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    return f"$'{''.join(octal)}'"
 
 
 def on_table(hint: str | None, table: str, engine: tuple[str, ...] = ()) -> str | None:

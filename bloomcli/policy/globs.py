@@ -83,7 +83,7 @@ class Globs:
 
     def __init__(self, globs: Sequence[str], base: str) -> None:
         self._inside = _compile(tuple(_from_base(glob, base) for glob in globs))
-        self._outside = _compile(tuple(_usual(glob) for glob in globs if _matches_outside(glob)))
+        self._outside = _compile(tuple("".join(_split(glob)) for glob in globs if _matches_outside(glob)))
 
     def match(self, path: str, inside: bool) -> bool:
         """Return whether the list matches a file. The arguments are the results of `relative_to_base`."""
@@ -99,13 +99,13 @@ def _compile(globs: tuple[str, ...]) -> GitIgnoreSpec:
 
 def _from_base(glob: str, base: str) -> str:
     """Make a glob that starts with the policy's directory, or with ``./``, relative to that directory."""
-    exception, bare = _split(_usual(glob))
+    exception, bare = _split(glob)
     if bare.startswith("./"):
         return exception + bare[1:]
     base = usual_scheme(base)
     if base and bare.startswith(base.rstrip("/") + "/"):
         return exception + bare[len(base.rstrip("/")) :]
-    return glob
+    return exception + bare
 
 
 def _matches_outside(glob: str) -> bool:
@@ -114,14 +114,9 @@ def _matches_outside(glob: str) -> bool:
     return bare.startswith(("/", "**/")) or _URI.match(bare) is not None or "/" not in bare.rstrip("/")
 
 
-def _usual(glob: str) -> str:
-    """A glob of URIs with the usual scheme of their store."""
-    exception, bare = _split(glob)
-    return exception + usual_scheme(bare)
-
-
 def _split(glob: str) -> tuple[str, str]:
-    return ("!", glob[1:]) if glob.startswith("!") else ("", glob)
+    """The ``!`` of an exception, and the glob without it, with the usual scheme of its store."""
+    return ("!", usual_scheme(glob[1:])) if glob.startswith("!") else ("", usual_scheme(glob))
 
 
 def problem(glob: str) -> str | None:
