@@ -21,6 +21,8 @@ from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.formats.registry import has_magic
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import output_exists
+from bloomcli.storage.listing import spelling
+from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.names import is_uri, usual_scheme
 from bloomcli.storage.os_errors import convert_os_errors, is_directory, status
 from bloomcli.storage.registry import open_source, store_of, write_file
@@ -107,8 +109,8 @@ def _check_here(path: str) -> None:
 
 
 def _spelled(path: str) -> str:
-    """The path with all links resolved, so that a file has one spelling."""
-    return path if is_uri(path) else os.path.realpath(path)
+    """The path with all links resolved, or the store's own name of an object, so that a file has one spelling."""
+    return spelling()(path) if is_uri(path) else os.path.realpath(local_path(path))
 
 
 def save(path: str, text: str) -> None:
@@ -153,7 +155,7 @@ def _is_data(path: str) -> bool:
     """Whether a file has a known format, complete or truncated, or contains checksums. Such files are never
     replaced."""
     try:
-        with open_source(_spelled(path)) as source:
+        with open_source(path) as source:
             return source.read_at(0, min(source.size, len(_CHECKSUMS))) == _CHECKSUMS or has_magic(source)
     except (UnreadableError, ValueError):  # the write will report an unreadable file
         return False
