@@ -239,7 +239,9 @@ def _next(dataset: Dataset, target: Path, *, named: bool) -> str:
     the table's schema isn't below it."""
     words = ["bloom", "validate", *map(argument, dataset.paths)]
     if dataset.table is not None:
-        words += ["--table", dataset.table.table]
+        table = dataset.table
+        part = {"--table": table.table, "--where": table.where, "--snapshot": table.snapshot, "--as-of": table.as_of}
+        words += [str(word) for pair in part.items() if pair[1] is not None for word in pair]
     if dataset.files_from is not None:
         words += ["--files-from", dataset.files_from]
     words += dataset.engine_words
