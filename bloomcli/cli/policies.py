@@ -109,13 +109,8 @@ def write_recommended(
 
 def _schema(path: str | os.PathLike[str] | None, base: str) -> str | None:
     """The table's schema as a policy in the directory `base` names it."""
-    return (
-        None
-        if path is None
-        else os.fspath(path)
-        if is_uri(os.fspath(path))
-        else os.path.relpath(local_path(path), base)
-    )
+    name = None if path is None else local_path(os.fspath(path))
+    return name if name is None or is_uri(name) else os.path.relpath(name, base)
 
 
 def _required(column: ColumnAdvice) -> RequiredColumn | None:
