@@ -9,6 +9,7 @@ instead of the file, and `joined` makes one hint of the hints of several files.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Self
@@ -50,7 +51,7 @@ class Command(NamedTuple):
             words += "--columns", ",".join(map(listed, self.columns))
         if self.changes and self.table is None:
             words.append("--in-place")
-        return shlex.join(words)
+        return command_line(words)
 
 
 class Hint(str):
@@ -112,8 +113,9 @@ def repairing(*columns: str, after: str = MENDS) -> Hint:
 
 
 def listed(column: str) -> str:
-    """A name as `--columns` takes it: commas separate columns, so a comma within a name needs a backslash."""
-    return column.replace(",", "\\,")
+    """A name as `--columns` takes it: commas separate columns, and spaces around them have no meaning, so a comma
+    within a name, and a space at its start or end, need a backslash."""
+    return re.sub(r"^(?=\s)|(?=\s\Z)|(?=,)", r"\\", column)
 
 
 def completed(
@@ -149,7 +151,23 @@ def extended(hint: str | None, texts: Iterable[str]) -> str | None:
 
 def quoted(path: str) -> str:
     """A path as an argument, quoted for a shell."""
-    return shlex.quote(argument(path))
+    return _in_shell(argument(path))
+
+
+def command_line(words: Iterable[str]) -> str:
+    """The words of a command, quoted for a shell, in one line."""
+    return " ".join(map(_in_shell, words))
+
+
+def _in_shell(word: str) -> str:
+    """Quote a word for a shell: with control characters, which reports escape, as in $'...' of bash and zsh."""
+    if word.isprintable():
+        return shlex.quote(word)
+    octal = (
+        c if c.isprintable() else "".join(f"\\{byte:03o}" for byte in c.encode("utf-8", "surrogateescape"))
+        for c in re.sub(r"[\\']", r"\\\g<0>", word)
+    )
+    return f"$'{''.join(octal)}'"
 
 
 def on_table(hint: str | None, table: str, engine: tuple[str, ...] = ()) -> str | None:

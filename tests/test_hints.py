@@ -24,12 +24,18 @@ def follow(finding: Finding) -> int:
     """Run the hint's command line as a shell does."""
     named = re.search("`(bloom .+?)`", finding.hint or "")
     assert named is not None, finding.hint
+    assert named[1].isprintable()  # reports escape other characters, which a shell wouldn't take back
     return run(arguments(named[1]))
 
 
-@pytest.mark.parametrize("name", ["id", "a,b", "user's", "a b", "x[0]", "*", "$HOME", "ünï"])
+SIMPLE = ["id", "a,b", "user's", "a b", "x[0]", "*", "$HOME", "ünï"]
+SPACES = [" Price", "total ", " both\u00a0", " ", "  ,"]
+CONTROLS = ["tab\t", "two\nlines", "red\x1b[31m'"]
+
+
+@pytest.mark.parametrize("name", [*SIMPLE, *SPACES, *CONTROLS])
 def test_the_hint_of_a_wanted_filter_adds_it(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "f.parquet"
+    path = tmp_path / f"f{name.removesuffix('*')}.parquet"
     pq.write_table(pa.table({name: [1, 2, 3], "other": [1, 2, 3]}), path)
     (finding,) = bloomcli.validate(path, require=["*"], columns=["other"]).findings[:1]
     for wanted in bloomcli.validate(path, require=["*"]).findings:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bloomcli.commands.options import AdviseOptions
-from bloomcli.hints import argument, listed
+from bloomcli.hints import argument, command_line, listed
 from bloomcli.model.advice import ColumnAdvice
 from bloomcli.model.file import POWER_OF_TWO
 
@@ -124,19 +123,4 @@ def _replaces(column: ColumnAdvice, *, single: bool) -> bool:
 def _line(command: str, source: Source, columns: Iterable[str], *options: str) -> str:
     names = ",".join(map(listed, columns))
     words = ("bloom", command, *source.words, "--columns", names, *options, *source.engine, *source.target)
-    return " ".join(map(_quoted, words))
-
-
-def _quoted(word: str) -> str:
-    """Quote a word for a shell, in one line: with control characters as in $'...' of bash and zsh."""
-    if word.isprintable():
-        return shlex.quote(word)
-    text = "".join(
-        f"\\{c}" if c in "\\'" else c if c.isprintable() else "".join(f"\\{byte:03o}" for byte in _bytes(c))
-        for c in word
-    )
-    return f"$'{text}'"
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    return command_line(words)

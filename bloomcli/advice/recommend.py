@@ -214,6 +214,7 @@ def _saves_too_little(column: ColumnAdvice, share: float) -> _Verdict:
             f"uncertain: a lookup reads {_bytes(saved.estimate)} less on average, but the 95 % interval contains 0"
             + larger,
         )
+    after = after if saved is None else today - saved.estimate  # with the filters that it reads
     return _Verdict("costs-more", f"a lookup reads {_bytes(after)} with a filter, and {_bytes(today)} without one")
 
 

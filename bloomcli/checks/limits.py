@@ -59,7 +59,8 @@ def names_not_in(file: FilterFile, names: Sequence[str]) -> Iterator[tuple[str, 
     for name in names:
         if not {name, variant_paths.canonical(name)} & paths and not is_glob(name):
             near = near_names(name, paths)
-            yield name, paths, f"did you mean {', '.join(near)}?" if near else None
+            shown = (other if other == other.strip() else repr(other) for other in near)
+            yield name, paths, f"did you mean {', '.join(shown)}?" if near else None
 
 
 def _shown(paths: Collection[str]) -> str:

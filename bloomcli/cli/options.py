@@ -155,9 +155,14 @@ def _one_name(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 def split_names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    r"""Split names of options that repeat and take commas; ``\,`` is a comma within a name."""
-    parts = (part.replace("\\,", ",").strip() for value in values for part in re.split(r"(?<!\\),", as_text(value)))
-    names = tuple(part for part in parts if part)
+    r"""Split names of options that repeat and take commas, without the spaces around them.
+
+    ``\,`` is a comma within a name, and a backslash before a space at a name's start or end keeps it, as
+    `bloomcli.hints.listed` writes them.
+    """
+    parts = (part for value in values for part in re.split(r"(?<!\\),", as_text(value)))
+    kept = (re.sub(r"^\s+|(?<!\\)\s+\Z", "", part) for part in parts)
+    names = tuple(re.sub(r"^\\(?=\s)|\\(?=,|\s\Z)", "", part) for part in kept if part)
     if values and not names:  # an empty shell variable must not mean the default
         raise click.BadParameter("it names nothing: give a name, or leave the option out", ctx, param)
     return names

@@ -4,7 +4,6 @@ on the findings that it doesn't cover (`bloom validate --init`)."""
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,11 +15,14 @@ from bloomcli.cli.dataset import Dataset, engine_of, named_paths, run_tasks
 from bloomcli.cli.options import given_options, is_quiet
 from bloomcli.commands.options import AdviseOptions, SurveyOptions, ValidateOptions, policy_of
 from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.hints import argument, command_line
 from bloomcli.model.advice import AdviseReport, ColumnAdvice
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import TIGHT
 from bloomcli.policy.policy_file import NAME, PYPROJECT, find
+from bloomcli.policy.policy_keys import is_below
 from bloomcli.policy.starter import RequiredColumn, recommended_policy, starter_policy
+from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import convert_os_errors, path_exists
 from bloomcli.storage.registry import write_file
@@ -76,20 +78,24 @@ def write_recommended(
         overwrite: the policy may replace a file.
         quiet: print nothing to standard output.
     """
-    required = [requirement for column in report.columns if (requirement := _required(column)) is not None]
+    required = [
+        requirement._replace(in_all_files=column.files == report.files)
+        for column in report.columns
+        if (requirement := _required(column)) is not None
+    ]
     if not required:
         output.say(
             f"{path} isn't written: no filter is recommended, and no existing filter is worth its bytes", err=True
         )
         return
     base = os.path.abspath(Path(path).parent)  # noqa: PTH100  resolves no links
-    schema = options.table_schema
+    schema = _schema(options.table_schema, base)
     policy = policy_of(options.checked())
     text = recommended_policy(
         required,
         files=report.files,
         readers=policy.whole.readers or (),
-        table_schema=None if schema is None else os.path.relpath(schema, base),
+        table_schema=schema,
         tight=report.size == TIGHT,
     )
     with convert_os_errors(path):
@@ -98,7 +104,13 @@ def write_recommended(
         replaces = ["--replace"] if report.command is not None and " --replace" in report.command else []
         words = ["bloom", "add", *source.words, "--policy", path, *replaces, *source.engine, *source.target]
         output.say("")
-        output.say(f"wrote {path}; now: {shlex.join(words)}")
+        output.say(f"wrote {path}; now: {command_line(words)}")
+
+
+def _schema(path: str | os.PathLike[str] | None, base: str) -> str | None:
+    """The table's schema as a policy in the directory `base` names it."""
+    name = None if path is None else local_path(os.fspath(path))
+    return name if name is None or is_uri(name) else os.path.relpath(name, base)
 
 
 def _required(column: ColumnAdvice) -> RequiredColumn | None:
@@ -145,13 +157,13 @@ def write_starter(dataset: Dataset, options: Mapping[str, Any]) -> int:
     report = run_tasks(engine, engine.plan(chosen.files, survey))
     _report_failed(report.rows)
     base = os.path.abspath(target.parent)  # noqa: PTH100  resolves no links
-    schema = options["table_schema"]
+    schema = _schema(options["table_schema"], base)
     text = starter_policy(
         report.rows,
         base=base,
         columns=columns,
         readers=request.policy.whole.readers or (),
-        table_schema=None if schema is None else os.path.relpath(schema, base),
+        table_schema=schema,
         of_files=chosen.found if chosen.found > len(report.rows) else None,
     )
     with convert_os_errors(target):
@@ -166,7 +178,8 @@ def write_starter(dataset: Dataset, options: Mapping[str, Any]) -> int:
         return 0
     if not any(column.filters for row in report.rows for column in row.seen):
         _report_nothing_required(report.rows, target)
-    output.say(f"wrote {target}; now: {_next(dataset, target)}")
+    named = schema is not None and not is_below(base, schema)
+    output.say(f"wrote {target}; now: {_next(dataset, target, named=named)}")
     return 0
 
 
@@ -216,17 +229,20 @@ def _report_nothing_required(rows: Sequence[FileRow], target: Path) -> None:
     )
 
 
-def _next(dataset: Dataset, target: Path) -> str:
-    """Return the command that checks the files against the new policy."""
-    words = ["bloom", "validate", *dataset.paths]
+def _next(dataset: Dataset, target: Path, *, named: bool) -> str:
+    """Return the command that checks the files against the new policy. `named`: it has to name the policy, because
+    the table's schema isn't below it."""
+    words = ["bloom", "validate", *map(argument, dataset.paths)]
     if dataset.table is not None:
-        words += ["--table", dataset.table.table]
+        table = dataset.table
+        part = {"--table": table.table, "--where": table.where, "--snapshot": table.snapshot, "--as-of": table.as_of}
+        words += [str(word) for pair in part.items() if pair[1] is not None for word in pair]
     if dataset.files_from is not None:
         words += ["--files-from", dataset.files_from]
     words += dataset.engine_words
     with convert_os_errors(target):
         policy = find(Path())
         other = policy is None or not policy.samefile(target)
-    if other:
+    if other or named:
         words += ["--policy", str(target)]
-    return shlex.join(words)
+    return command_line(words)

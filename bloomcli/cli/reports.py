@@ -21,7 +21,9 @@ from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.formats.registry import has_magic
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import output_exists
-from bloomcli.storage.names import is_uri
+from bloomcli.storage.listing import spelling
+from bloomcli.storage.local.paths import local_path
+from bloomcli.storage.names import is_uri, usual_scheme
 from bloomcli.storage.os_errors import convert_os_errors, is_directory, status
 from bloomcli.storage.registry import open_source, store_of, write_file
 
@@ -95,19 +97,20 @@ def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
 
 def _check_here(path: str) -> None:
     folder = os.path.dirname(path) or "."  # noqa: PTH120  as the user spelled it
-    if not is_directory(folder) or not os.access(folder, os.W_OK | os.X_OK):
+    exists = is_directory(folder)
+    if not exists or not os.access(folder, os.W_OK | os.X_OK):
         raise WriteError(
-            f"reports can't be written to the directory {os.path.dirname(shown(path)) or '.'}",  # noqa: PTH120
+            f"files can't be written to the directory {os.path.dirname(shown(path)) or '.'}",  # noqa: PTH120
             path=path,
-            hint="create the directory first",
+            hint="check who may write to the directory" if exists else "create the directory first",
         )
     if is_directory(path):
         raise WriteError("the report can't be written: it is a directory", path=path, hint="name a file")
 
 
 def _spelled(path: str) -> str:
-    """The path with all links resolved, so that a file has one spelling."""
-    return path if is_uri(path) else os.path.realpath(path)
+    """The path with all links resolved, or the store's own name of an object, so that a file has one spelling."""
+    return spelling()(path) if is_uri(path) else os.path.realpath(local_path(path))
 
 
 def save(path: str, text: str) -> None:
@@ -152,7 +155,7 @@ def _is_data(path: str) -> bool:
     """Whether a file has a known format, complete or truncated, or contains checksums. Such files are never
     replaced."""
     try:
-        with open_source(_spelled(path)) as source:
+        with open_source(path) as source:
             return source.read_at(0, min(source.size, len(_CHECKSUMS))) == _CHECKSUMS or has_magic(source)
     except (UnreadableError, ValueError):  # the write will report an unreadable file
         return False
@@ -182,14 +185,13 @@ def check_new_file(target: str) -> None:
 
 def _copying(target: str) -> str:
     """The hint how to copy the output to a store."""
-    target = shown(target)
+    target = usual_scheme(shown(target))
     scheme, _, name = target.rpartition("/")
     file = shlex.quote(name.removesuffix("?...") or "hits")
-    copy = {"s3": "aws s3 cp", "s3a": "aws s3 cp", "gs": "gcloud storage cp"}.get(scheme.partition(":")[0])
+    copy = {"s3": "aws s3 cp", "gs": "gcloud storage cp"}.get(scheme.partition(":")[0])
     if copy is None:
         return f"write it with -o {file}, and copy it there"
-    place = shlex.quote(target.replace("s3a://", "s3://", 1))
-    return f"write it with -o {file}; `{copy} {file} {place}` copies it there"
+    return f"write it with -o {file}; `{copy} {file} {shlex.quote(target)}` copies it there"
 
 
 @contextlib.contextmanager

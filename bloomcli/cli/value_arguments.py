@@ -19,7 +19,7 @@ from click.core import ParameterSource
 
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.formats.registry import known_suffix
-from bloomcli.hints import argument, quoted
+from bloomcli.hints import argument, command_line, quoted
 from bloomcli.hints import listed as escaped
 from bloomcli.storage.names import has_wildcard, is_uri
 from bloomcli.storage.os_errors import path_exists
@@ -185,7 +185,7 @@ def _command(paths: Sequence[str], values: Sequence[str]) -> str:
         on_command_line = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if isinstance(parameter, click.Option) and on_command_line:
             words += _option(parameter, context.params[parameter.name or ""])
-    return shlex.join([*words, *(word for value in values for word in ("-v", value))])
+    return command_line([*words, *(word for value in values for word in ("-v", value))])
 
 
 def _pattern(paths: Sequence[str]) -> str | None:

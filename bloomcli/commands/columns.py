@@ -189,7 +189,7 @@ def _of_file(name: str, paths: list[str]) -> str:
 
 def _spelled(name: str) -> str:
     """A name as it is written in a list with commas."""
-    return name if "," not in name else f"{name} (in --columns: '{listed(name)}')"
+    return name if listed(name) == name else f"{name} (in --columns: '{listed(name)}')"
 
 
 def indexes(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = ()) -> set[int] | None:

@@ -3,7 +3,8 @@
 A path glob with a slash at its start or in its middle is relative to the policy's directory (``orders/**``); a glob
 without one matches names at any depth (``*.tmp``). ``!`` excludes files from the globs before it, and the last glob
 that matches decides. Files outside the policy's directory are matched by their full path or URI, by globs that are
-absolute (``/data/lake/**``, ``s3://bucket/lake/**``) or apply at any depth (``*.tmp``, ``**/staging/**``).
+absolute (``/data/lake/**``, ``s3://bucket/lake/**``) or apply at any depth (``*.tmp``, ``**/staging/**``). A store's
+schemes mean the same: ``s3a://`` is ``s3://``.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from glob import escape as escape_name
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.storage.names import usual_scheme
 from bloomcli.values import variant_paths
 
 if TYPE_CHECKING:
@@ -36,6 +39,12 @@ def is_glob(name: str) -> bool:
     return bool(_WILDCARDS & set(name)) and not variant_paths.is_path(name)
 
 
+def only(column: str) -> str:
+    """Return a glob that matches exactly one column. With a glob, files without the column, and columns that can't
+    have a filter, are no error."""
+    return f"[{column[0]}]{escape_name(column[1:])}" if column[0] not in "!^]" else escape_name(column)
+
+
 _WILDCARDS: Final = frozenset("*?[")
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SPECIAL: Final = re.compile(r"([\\*?\[\]!# ])")
@@ -47,8 +56,9 @@ def relative_to_base(path: str, base: str) -> tuple[str, bool]:
     Symbolic links in the directories' paths are resolved if necessary. Relative paths start at the working directory.
     """
     if _URI.match(path):
-        below = path.removeprefix(base + "/")
-        return below, below != path
+        whole = usual_scheme(path)  # Spark and its tables name s3:// as s3a://
+        below = whole.removeprefix(usual_scheme(base) + "/")
+        return (below, True) if below != whole else (path, False)
     folder, name = os.path.split(path)
     start, inside = _folder(os.path.abspath(folder), base)  # noqa: PTH100  Path.absolute keeps `..`
     return start + name, inside
@@ -73,11 +83,11 @@ class Globs:
 
     def __init__(self, globs: Sequence[str], base: str) -> None:
         self._inside = _compile(tuple(_from_base(glob, base) for glob in globs))
-        self._outside = _compile(tuple(glob for glob in globs if _matches_outside(glob)))
+        self._outside = _compile(tuple("".join(_split(glob)) for glob in globs if _matches_outside(glob)))
 
     def match(self, path: str, inside: bool) -> bool:
         """Return whether the list matches a file. The arguments are the results of `relative_to_base`."""
-        return (self._inside if inside else self._outside).match_file(path)
+        return self._inside.match_file(path) if inside else self._outside.match_file(usual_scheme(path))
 
 
 @lru_cache(maxsize=1024)
@@ -92,9 +102,10 @@ def _from_base(glob: str, base: str) -> str:
     exception, bare = _split(glob)
     if bare.startswith("./"):
         return exception + bare[1:]
+    base = usual_scheme(base)
     if base and bare.startswith(base.rstrip("/") + "/"):
         return exception + bare[len(base.rstrip("/")) :]
-    return glob
+    return exception + bare
 
 
 def _matches_outside(glob: str) -> bool:
@@ -104,7 +115,8 @@ def _matches_outside(glob: str) -> bool:
 
 
 def _split(glob: str) -> tuple[str, str]:
-    return ("!", glob[1:]) if glob.startswith("!") else ("", glob)
+    """The ``!`` of an exception, and the glob without it, with the usual scheme of its store."""
+    return ("!", usual_scheme(glob[1:])) if glob.startswith("!") else ("", usual_scheme(glob))
 
 
 def problem(glob: str) -> str | None:

@@ -294,7 +294,10 @@ class Keys:
 
         # errors contain the name as written
         path = value if is_uri(value) else os.path.join(self._base, value)  # noqa: PTH118
-        if self._implicit and not _is_below(self._base, value):
+        if is_uri(path) and ".." in value.split("/"):  # a store takes `..` as a name
+            scheme, separator, name = path.partition("://")
+            path = scheme + separator + os.path.normpath(name)
+        if self._implicit and not is_below(self._base, value):
             self._wrong(at, f"{value!r} isn't below the policy's directory", _NAME_IT)
             return None
         try:
@@ -360,7 +363,7 @@ class Keys:
         self.problems.append(Problem(at=at, reason=reason, hint=hint))
 
 
-def _is_below(base: str, value: str) -> bool:
+def is_below(base: str, value: str) -> bool:
     """Whether a relative path, with its links followed, leads to a file below a directory."""
     if is_uri(value) or is_uri(base) or os.path.isabs(value):  # noqa: PTH117
         return False

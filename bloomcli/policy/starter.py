@@ -357,6 +357,13 @@ class RequiredColumn(NamedTuple):
     fpp: float
     """The highest rate that its filters may have."""
     reason: str
+    in_all_files: bool = True
+    """Whether every file has the column. In a policy, a name must be in every file; a glob may match nothing."""
+
+    @property
+    def glob(self) -> str:
+        """The column in the policy, as a TOML string."""
+        return column_glob(self.column) if self.in_all_files else toml_string(globs.only(self.column))
 
 
 def recommended_policy(
@@ -391,7 +398,7 @@ def _lines(
     yield "require = ["
     for column in required:
         yield from (f"  # {comment(line)}" for line in wrap(column.reason, _WIDTH))
-        yield f"  {column_glob(column.column)},"
+        yield f"  {column.glob},"
     yield "]"
     yield ""
     yield "# The highest measured false-positive rate, 0 to 1 (rule filter-fpp)."
@@ -406,7 +413,7 @@ def _lines(
     for column in required:
         if column.fpp > usual:
             yield ""
-            yield f"[columns.{column_glob(column.column)}]"
+            yield f"[columns.{column.glob}]"
             yield f"max-fpp = {_up(column.fpp):g}"
 
 

@@ -322,6 +322,7 @@ def commands(report: AdviseReport) -> Iterator[Block]:
                 "; put the table's name for CATALOG.DATABASE.TABLE" if "CATALOG.DATABASE.TABLE" in commands else ""
             )
             yield line(f"--table lets the table commit the change, to all its data files{unnamed}")
+    partly = any(column.recommended and column.files < report.files for column in report.columns)
     for title, lines in (
         ("to add them", report.command),
         ("to add page indexes", report.page_index_command),
@@ -332,3 +333,7 @@ def commands(report: AdviseReport) -> Iterator[Block]:
             yield line(f"{title}:")
             for command in lines.split("\n"):
                 yield line(command, Style.TITLE, indent=2, whole=True)
+            if partly and lines == report.command and "--table" not in lines:
+                yield line(
+                    "it refuses files that lack one of these columns; with a policy, by --policy FILE, it doesn't"
+                )

@@ -21,8 +21,10 @@ _PATHS_SHOWN: Final = 3
 
 
 def lines(report: FindReport) -> Iterator[str]:
-    """The lines of a report; none if no file could be searched."""
+    """The lines of a report; none if all files failed."""
     if not report.files:
+        if not report.failed:
+            yield "found: nothing, because there is no file to search"
         return
     more = "; --limit ended the search" if report.limited else ""
     yield f"found: {_found(report)}{more}"

@@ -9,12 +9,20 @@ from urllib.parse import unquote_to_bytes
 
 _NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
 _WILDCARDS: Final = frozenset("*?[")
+_SAME_STORE: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss"}
+"""Schemes by which Hadoop and other programs name a store, and the usual one."""
 
 
 def is_uri(path: str) -> bool:
     """Whether a path begins with a scheme other than ``file:``, as ``s3://...`` does."""
     scheme, separator, _ = path.partition("://")
     return bool(separator) and scheme.isidentifier() and len(scheme) > 1 and scheme != "file"
+
+
+def usual_scheme(path: str) -> str:
+    """A URI with the usual scheme of its store: ``s3://b/x`` for ``s3a://b/x``. Other paths are unchanged."""
+    scheme, separator, rest = path.partition("://")
+    return f"{_SAME_STORE[scheme]}{separator}{rest}" if separator and scheme in _SAME_STORE else path
 
 
 def folder_of(path: str) -> str:

@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from glob import escape
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -29,7 +28,7 @@ from bloomcli.commands.options import (
 from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.hints import listed
 from bloomcli.model.schema import ColumnNames
-from bloomcli.policy.globs import matches
+from bloomcli.policy.globs import matches, only
 from bloomcli.policy.policy import ColumnPart, Limits, Policy
 from bloomcli.tables.base import FilterRequest, TableSnapshot
 
@@ -228,9 +227,7 @@ def _with_parts(policy: Policy, requests: Sequence[FilterRequest], *, rates: boo
     for request in requests:
         fpp = request.fpp if rates and not _has_rate(policy, request.column) else None
         off = {} if fpp is None else {_RATE: _OF_NEW}
-        parts.append(
-            ColumnPart(names=(_own_glob(request.column),), limits=Limits(require=True, max_fpp=fpp), off=off)
-        )
+        parts.append(ColumnPart(names=(only(request.column),), limits=Limits(require=True, max_fpp=fpp), off=off))
     return replace(policy, whole=policy.whole._replace(columns=(*policy.whole.columns, *parts)))
 
 
@@ -240,12 +237,6 @@ def _has_rate(policy: Policy, column: str) -> bool:
         or any(c.limits.max_fpp is not None and matches(c.names, column) for c in part.columns)
         for part in (policy.whole, *policy.files)
     )
-
-
-def _own_glob(path: str) -> str:
-    """A glob that matches exactly one column. With a glob, files without the column, and columns that can't have a
-    filter, are no error."""
-    return f"[{path[0]}]{escape(path[1:])}" if path[0] not in "!^]" else escape(path)
 
 
 def column_hint(name: str, columns: Sequence[str], spelled: Callable[[str], str]) -> str:

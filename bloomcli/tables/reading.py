@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from bloomcli.commands.options import Options, SurveyOptions, TableOptions, ValidateOptions
+from bloomcli.commands.options import AdviseOptions, Options, SurveyOptions, TableOptions, ValidateOptions
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.spark import SparkEngine
@@ -122,7 +122,7 @@ class TableEngine:
         """List the snapshot's data files. `paths` is ignored.
 
         Raises:
-            UsageError: the table can't resolve the condition; `validate` finds no files.
+            UsageError: the table can't resolve the condition; `validate` or `advise` finds no files.
         """
         del paths
         listed = []
@@ -132,7 +132,7 @@ class TableEngine:
             name = task.path.rpartition("/")[2]
             relative = f"{file.partition}/{name}" if file.partition else name
             listed.append(FileEntry(path=task.path, size=file.size, relative=relative, walked=False))
-        if not listed and isinstance(options, ValidateOptions | SurveyOptions):
+        if not listed and isinstance(options, ValidateOptions | SurveyOptions | AdviseOptions):
             matching = "" if self.where is None else " that the condition leaves"
             raise UsageError(f"the table has no data files{matching}", path=self.table.name)
         return listed

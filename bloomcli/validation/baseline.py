@@ -25,7 +25,7 @@ from bloomcli.rules.reader_table import INTERVAL, ISSUE, WIDENED
 from bloomcli.rules.readers import reader
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.local.paths import local_path
-from bloomcli.storage.names import folder_of, is_uri
+from bloomcli.storage.names import folder_of, is_uri, usual_scheme
 from bloomcli.storage.os_errors import convert_os_errors, hint, reason
 from bloomcli.storage.registry import read_file, write_file
 
@@ -186,7 +186,7 @@ class Baseline:
 
         def whole(path: str) -> str:
             path = path if is_uri(path) else os.path.join(folder, path)  # noqa: PTH118  there are thousands of files
-            return path if is_uri(path) else spell(path)
+            return usual_scheme(path) if is_uri(path) else spell(path)
 
         return whole
 

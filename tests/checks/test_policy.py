@@ -83,6 +83,9 @@ def test_a_policys_column_that_a_file_lacks_is_a_finding_and_a_glob_that_matches
     (finding,) = with_id(bloomcli.validate(path, policy=asking(require=("idd", "user.*"))), "filter-required")
     assert (finding.message, finding.column) == ("the file has no such column", "idd")
     assert finding.hint == "did you mean id?"
+    path = write({"total ": list(range(ROWS))})
+    (finding,) = with_id(bloomcli.validate(path, policy=asking(require=("total",))), "filter-required")
+    assert finding.hint == "did you mean 'total '?", "the space is seen"
 
 
 def test_a_required_glob_means_every_column_that_it_matches(write: Write) -> None:

@@ -6,6 +6,8 @@ import json
 import shlex
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.advised_lakes import LAKES, write
 from support.cli import Bloom
@@ -149,6 +151,25 @@ def test_a_policy_has_what_is_recommended_and_add_and_validate_take_it(bloom: Bl
     valid = bloom("validate", str(lake), "--policy", "advised.toml")
     assert valid.code == 0, "filters that are there and good stay required"
     assert "require = [" in Path("advised.toml").read_text()
+
+
+def test_a_policy_is_met_by_files_that_lack_some_of_its_columns(bloom: Bloom, lake: Path) -> None:
+    files = sorted(lake.iterdir())
+    for number, path in enumerate(files):
+        table = pq.read_table(path)
+        own = pa.array([f"{(row * 7919 + number) % 1_000_003:07}" for row in range(len(table))])
+        names = ["id", "[a] own!" if number % 2 else " own"]
+        pq.write_table(pa.table([table["id"], own], names), path)
+    done = bloom("advise", str(lake), "--policy", "advised.toml")
+    assert "it refuses files that lack one of these columns" in done.out
+    (line,) = commands(done.out)
+    assert bloom(*line).code == 2
+    added = bloom(*shlex.split(done.out.splitlines()[-1].partition("now: bloom ")[2]))
+    assert added.code == 0, added.out
+    written = [{fact.column for fact in bloomcli.inspect(path).filters} for path in files]
+    assert all(columns == {"id", ("[a] own!" if n % 2 else " own")} for n, columns in enumerate(written))
+    valid = bloom("validate", str(lake), "--policy", "advised.toml", "--deep")
+    assert valid.code == 0, valid.out
 
 
 def test_a_policy_is_not_written_where_no_filter_is_worth_it(bloom: Bloom, lake: Path) -> None:

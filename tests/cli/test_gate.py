@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -76,6 +77,18 @@ def test_init_reports_what_the_files_fail_all_the_same(
     bloomcli.remove("types.parquet", columns=["flag"], in_place=True)
     assert bloom("validate", "types.parquet", "--init").err == ""
     assert bloom("validate", "types.parquet").code == 0
+
+
+def test_the_command_after_init_takes_a_tables_schema_elsewhere(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path.with_name(f"{tmp_path.name} elsewhere")
+    elsewhere.mkdir()
+    (elsewhere / "t.sql").write_text("id BIGINT, name STRING")
+    for schema in (elsewhere / "t.sql", (elsewhere / "t.sql").as_uri()):
+        made = bloom("validate", lake, "--init", "--readers", "trino", "--table-schema", schema)
+        line = made.out.partition("now: bloom ")[2]
+        assert "--policy bloom.toml" in line
+        assert bloom(*shlex.split(line)).code == 0
+        Path("bloom.toml").unlink()
 
 
 def test_init_looks_at_what_was_requested(bloom: Bloom, lake: Path) -> None:

@@ -95,6 +95,17 @@ def test_an_output_in_a_folder_that_may_not_be_searched_ends_in_3(bound: Bloom, 
     assert "search the directories" in done.err
 
 
+@pytest.mark.parametrize("args", ["validate a.parquet --report html={}/x", "advise a.parquet --policy {}/x"])
+def test_a_report_or_policy_in_a_folder_that_is_locked_or_not_there_says_which(
+    bound: Bloom, tmp_path: Path, args: str
+) -> None:
+    (tmp_path / "locked").chmod(0o555)
+    for folder, hint in (("locked", "check who may write to the directory"), ("no", "create the directory first")):
+        done = bound(*args.format(folder).split())
+        assert (done.code, done.out) == (3, "")
+        assert done.err == f"bloom: {folder}/x: files can't be written to the directory {folder}\nhint: {hint}\n"
+
+
 def test_an_output_that_names_a_directory_is_no_file_to_write(bloom: Bloom, tmp_path: Path) -> None:
     file = datasets.write(tmp_path / "a.parquet")
     (tmp_path / "d").mkdir()

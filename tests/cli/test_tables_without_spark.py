@@ -70,6 +70,37 @@ def rows(out: str) -> list[Any]:
     return [json.loads(line)["record"]["id"] for line in out.splitlines()]
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        ["--where", "id < 100"],
+        ["--snapshot", "0"],
+        ["--as-of", "2999-01-01 00:00:00+00:00"],
+        ["--where", "id > 0 AND id < 99"],
+    ],
+)
+def test_a_policy_of_a_part_of_a_table_is_for_that_part(
+    bloom: Bloom, table: str, part: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = bloom("validate", "--table", table, *part, "--init")
+    line = shlex.split(made.out.rpartition("now: bloom ")[2])
+    assert line == ["validate", "--table", table, *part]
+    assert bloom(*line).code == 0
+
+
+def test_a_table_without_files_is_said_to_have_none(bloom: Bloom, tmp_path: Path) -> None:
+    path = str(tmp_path / "empty")
+    deltalake.DeltaTable.create(path, deltalake.Schema([deltalake.Field("id", "long")]))
+    for command in (["validate"], ["advise"], ["validate", "--init"]):
+        done = bloom(*command, "--table", path)
+        assert (done.code, done.out) == (2, "")
+        assert "the table has no data files" in done.err
+    done = bloom("find", "1", "--table", path, "--column", "id")
+    assert (done.code, done.out) == (1, "")
+    assert "found: nothing, because there is no file to search\n" in done.err
+
+
 @pytest.mark.slow
 def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: str, alone: Alone) -> None:
     said = f"read without Spark: the Delta log of {table}"

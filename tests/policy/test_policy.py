@@ -86,6 +86,16 @@ def test_uris_and_files_outside_are_matched_whole(path: str, matching: list[str]
     assert not about("**", f"!{matching[0]}")(path) if matching else True
 
 
+@pytest.mark.parametrize("base", ["s3://bucket/lake", "s3a://bucket/lake", BASE])
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
+def test_all_schemes_of_a_store_mean_the_same(scheme: str, base: str) -> None:
+    path = f"{scheme}://bucket/lake/orders/a.parquet"
+    for glob in ("s3://bucket/lake/orders/**", "s3a://bucket/lake/**", *(["orders/**"] if base != BASE else [])):
+        assert about(glob, base=base)(path)
+        assert Policy(base=base, exclude=("*.parquet", f"!{glob}")).excludes(path) is False
+    assert not about("gs://bucket/lake/**", "s3://other/**", base=base)(path)
+
+
 def test_the_policys_own_folder_and_links_to_it_are_known(tmp_path: Path) -> None:
     assert about("*.parquet", base=str(tmp_path))(str(tmp_path / "a.parquet"))
     assert about("/a.parquet", base="/")("/a.parquet")

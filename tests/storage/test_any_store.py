@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
+from support.cli import Bloom
 from support.memory_store import SCHEME, MemoryStore
 
 import bloomcli
@@ -84,6 +85,20 @@ def test_a_table_in_a_store_keeps_its_files_from_being_changed_in_place(memory: 
     with pytest.raises(UsageError, match="is a Delta table"):
         bloomcli.add("memory://bucket/t/p=1/a", ["id"], in_place=True)
     assert bloomcli.add("memory://bucket/t/p=1/a", ["id"], in_place=True, force=True).output
+
+
+def test_a_tables_schema_may_be_in_a_store(
+    memory: MemoryStore, fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bloom: Bloom
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    memory.put("memory://bucket/lake/a.parquet", (fixtures / "parquet/orders.parquet").read_bytes())
+    memory.put("memory://bucket/schemas/t.sql", b"id BIGINT")
+    memory.put("memory://bucket/lake/bloom.toml", b'readers = ["trino"]\ntable-schema = "../schemas/t.sql"\n')
+    lake = "memory://bucket/lake/a.parquet"
+    assert bloom("validate", lake, "--policy", "memory://bucket/lake/bloom.toml").code == 0
+    made = bloom("validate", lake, "--init", "--readers", "trino", "--table-schema", "memory://bucket/schemas/t.sql")
+    assert made.out.endswith(f"wrote bloom.toml; now: bloom validate {lake} --policy bloom.toml\n")
+    assert bloom("validate", lake, "--policy", "bloom.toml").code == 0
 
 
 @pytest.mark.parametrize(

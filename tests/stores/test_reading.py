@@ -110,3 +110,22 @@ def test_an_object_that_changes_in_the_middle_of_a_command(rig: Rig, data: bytes
 
 
 _READ = {"s3": "GetObject", "azure": "Get Blob"}
+
+
+OTHER_SCHEMES = {"s3": ("s3://", "s3a://"), "azure": ("abfss://", "abfs://")}
+
+
+def test_a_policy_in_a_store_is_for_all_spellings_of_its_files_and_no_report_replaces_it(rig: Rig) -> None:
+    policy = b'require = ["a"]\n[[files]]\npaths = ["orders/part-1.*"]\noff.filter-required = "tested"\n'
+    rig.place.put("bloom.toml", policy)
+    path, spelled, other = rig.place.path("bloom.toml"), *OTHER_SCHEMES[rig.name]
+    for name in dict.fromkeys((path, path.replace(spelled, other))):
+        orders = name.replace("bloom.toml", "orders")
+        findings = run(rig, "validate", orders, "--policy", path, code=1)["findings"]
+        assert {(f["path"].rpartition("/")[2], f["off"]) for f in findings if f["id"] == "filter-required"} == {
+            ("part-0.parquet", None),
+            ("part-1.parquet", "tested"),
+        }
+        done = rig.bloom("validate", orders, "--policy", path, "--report", f"json={name}")
+        assert (done.code, "would replace another file of this run" in done.err) == (2, True)
+        assert rig.place.get("bloom.toml") == policy

@@ -73,6 +73,15 @@ def test_uris_are_kept_unchanged(tmp_path: Path) -> None:
     assert known.marked([finding("s3://lake/a.parquet")])[0].known
 
 
+@pytest.mark.parametrize("folder", ["s3://lake", "s3a://lake", "s3://other"])
+def test_all_schemes_of_a_store_lead_to_the_same_entry(folder: str) -> None:
+    known = Baseline(path=f"{folder}/known.json").updated([finding("s3a://lake/a/b.parquet")], ())
+    again = [finding(f"{scheme}://lake/a/b.parquet") for scheme in ("s3", "s3a", "s3n")]
+    assert all(f.known for f in known.marked(again))
+    assert all(len(known.updated([f], ()).entries) == 1 for f in again)
+    assert not known.marked([finding("gs://lake/a/b.parquet")])[0].known
+
+
 def test_what_was_checked_and_not_found_again_is_gone_and_the_rest_is_kept(tmp_path: Path) -> None:
     a, b = (str(tmp_path / name) for name in ("a.parquet", "b.parquet"))
     deep = finding(a, "value-missing")
