@@ -135,10 +135,6 @@ def _lines(blocks: Any) -> str:
     return "".join(f"{line}\n" for line in render.plain(blocks))
 
 
-def _of_json(kind: str, whole: Any) -> str:
-    return json.dumps(json_report.document(kind, whole), indent=1) + "\n"
-
-
 def _of_sarif(whole: Any) -> str:
     """The log without the descriptions of the rules."""
     log = json.loads(_written(sarif.write, whole))
@@ -160,21 +156,19 @@ FORMS: Final[dict[str, Callable[[], str]]] = {
         for name, whole in (("validate", gates.LAKE), ("validate-part", gates.PARTIAL))
         for suffix, write in {
             "txt": lambda whole: _lines(text_gate.gate(whole)),
-            "json": lambda whole: _of_json("validate", whole),
             "github": lambda whole: _written(github.write, whole),
             "xml": lambda whole: _written(junit.write, whole),
             "sarif": _of_sarif,
         }.items()
     },
+    "validate.json": lambda: json.dumps(json_report.document("validate", gates.LAKE), indent=1) + "\n",
     "inspect-files.txt": lambda: _lines(text_dataset.dataset(_ROWS)),
     "inspect-files.csv": lambda: _written(csv.write_rows, _ROWS),
-    "inspect-files.json": lambda: _of_json("dataset", _ROWS),
     "add-files.txt": lambda: _lines(text_dataset.dataset(_CHANGED)),
     "probe-files.csv": lambda: _written(csv.write_rows, _PROBED),
     "advise.txt": lambda: _lines(text_advice.advice(advised(queries=LOG))),
     "advise-sample.txt": lambda: _lines(text_advice.advice(advised(failed=_FAILED, **_SAMPLED))),
     "advise.csv": lambda: _written(csv.write_advice, advised()),
-    "advise.json": lambda: _of_json("advise", advised(queries=LOG)),
     "trial.txt": lambda: _lines(text_trial.trial(TRIAL)),
     "trial.csv": lambda: _written(csv.write_trial, TRIAL),
     "find-reachable.txt": lambda: _lines(reachable(REACHABLE)),
