@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -294,6 +295,18 @@ def test_neither_a_path_nor_its_form_is_an_error_that_says_the_order(bloom: Bloo
     assert (done.code, done.out) == (3, "")
     assert "3: no such file or directory, and no argument after it is one: missing\n" in done.err
     assert "the path comes before the values" in done.err
+
+
+@pytest.mark.parametrize("arguments", [("3", "tr"), ("tr", "3"), ("3", "t*/*.parquet"), ("t*/*.parquet", "3")])
+def test_names_of_files_in_both_places_are_refused_and_the_hint_finds_the_value(
+    bloom: Bloom, tree: Path, arguments: tuple[str, ...]
+) -> None:
+    Path("3").touch()
+    refused = bloom("find", *arguments, "-c", "id")
+    assert (refused.code, refused.out) == (2, "")
+    hint = shlex.split(refused.err.splitlines()[1].removeprefix("hint: bloom "))
+    assert hint == ["find", max(arguments), "-c", "id", "-v", "3"]
+    assert bloom(*hint).code == 0
 
 
 def test_all_arguments_are_values_where_a_list_names_the_files(bloom: Bloom, tree: Path) -> None:

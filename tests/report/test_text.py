@@ -91,6 +91,12 @@ def shown(blocks: object) -> str:
     return "\n".join(render.plain(blocks))  # type: ignore[arg-type]
 
 
+def test_inspect_says_why_a_filter_cannot_be_read() -> None:
+    out = shown(text_inspect.inspect(INSPECT))
+    assert "2, 1.0 KiB (10.2 % of the file), 1 unreadable" in out
+    assert "row group 1, id: it is torn" in out
+
+
 def test_headers_get_a_column_only_where_they_differ() -> None:
     other = replace(FILTER, compression="GZIP")
     out = shown(text_inspect.inspect(replace(INSPECT, filters=(FILTER, other))))
