@@ -153,3 +153,10 @@ def test_an_empty_file_is_an_error_with_what_to_do(bloom: Bloom, tmp_path: Path)
         3,
         "hint: a writer that was stopped leaves such a file; get it from its source again",
     )
+
+
+def test_a_removal_with_nothing_to_do_is_one_line(bloom: Bloom, plain: Path) -> None:
+    done = bloom("remove", plain, "--in-place")
+    assert (done.code, done.out) == (0, f"nothing written: {plain}: there are no filters\n")
+    planned = bloom("remove", plain, "--dry-run", "--in-place")
+    assert planned.out == f"dry run, nothing written: {plain}: there are no filters\n"
