@@ -57,12 +57,9 @@ def test_a_budget_gives_a_hot_column_a_large_filter_and_the_others_small_ones() 
     assert found.budget_bytes == found.budget_used == 16 * MIB
     assert found.budget_gap == 0
     b = next(c for c in found.columns if c.column == "b")
-    assert b.filter_bytes is not None
     assert b.filter_bytes.estimate == 4 * MIB
     assert b.filter_share == pytest.approx(4 / 1000)
-    assert b.present is not None
     assert b.present.with_filter.row_groups.estimate == pytest.approx(0.11)
-    assert b.saved_bytes is not None
     assert b.saved_bytes.estimate == pytest.approx((0.99 - 0.1 + 1 - 0.1) / 2 * 1000 * MIB)
 
 
@@ -101,7 +98,6 @@ def test_a_budget_changes_nothing_for_columns_that_are_left_alone() -> None:
 
 def test_the_values_of_queries_are_not_in_the_report() -> None:
     found = decide(report(column("hot", lookups=100), queries=LOG))
-    assert found.queries is not None
     assert found.queries.columns == (replace(LOG.columns[0], literals=()),)
 
 

@@ -72,7 +72,6 @@ def predictions(column: ColumnAdvice, found: Truth) -> Iterator[tuple[str, Inter
 
 
 def holds(interval: Interval | None, value: float) -> bool:
-    assert interval is not None
     assert interval.low <= interval.estimate <= interval.high
     slack = 1e-9 * max(abs(value), 1e-6)
     return interval.low - slack <= value <= interval.high + slack
@@ -140,7 +139,6 @@ def test_a_sample_of_all_row_groups_is_exact_where_all_values_are_taken(tmp_path
     (tmp_path / "copies").mkdir()
     found = known_lakes.truth(paths, "few", FPP, tmp_path / "copies")
     (column,) = advised(folder, 1, "100%", ("few",)).columns
-    assert column.present is not None
     assert column.present.today.bytes == Interval(
         estimate=pytest.approx(found.present_today.bytes),
         low=pytest.approx(found.present_today.bytes),
@@ -148,9 +146,7 @@ def test_a_sample_of_all_row_groups_is_exact_where_all_values_are_taken(tmp_path
     )
     assert column.present.with_filter.bytes.low == pytest.approx(found.present_with.bytes)
     assert column.present.with_filter.bytes.high == pytest.approx(found.present_with.bytes)
-    assert column.filter_bytes is not None
     assert column.filter_bytes.low == column.filter_bytes.high == found.filter_bytes
-    assert column.distinct is not None
     assert column.distinct.low == column.distinct.high == found.distinct
 
 

@@ -206,17 +206,6 @@ def test_readme_s_example_prints_what_it_shows(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_readme_s_example_can_be_taken_back(tmp_path: Path) -> None:
-    (script,) = EXAMPLE.findall(README.read_text())
-    file = tmp_path / "orders.parquet"
-    example(script.partition("bloom ")[0], tmp_path)
-    original = file.read_bytes()
-    bloomcli.add(file, ["id"], in_place=True)
-    bloomcli.remove(file, in_place=True)
-    assert file.read_bytes() == original, "bit for bit"
-
-
-@pytest.mark.slow
 def test_readme_s_picture_is_current() -> None:
     from tools import picture
 

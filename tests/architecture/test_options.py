@@ -54,17 +54,7 @@ NOT_ON_SPARK: Final = {
 }
 """Options that rows of a data frame don't show, that Spark decides, or that belong to `gate`."""
 
-COMMAND_LINE: Final = {
-    "add": options.AddOptions,
-    "advise": options.AdviseOptions,
-    "fold": options.FoldOptions,
-    "inspect": options.InspectOptions,
-    "probe": options.ProbeOptions,
-    "remove": options.RemoveOptions,
-    "repair": options.RepairOptions,
-    "trial": options.TrialOptions,
-    "validate": options.ValidateOptions,
-}
+COMMAND_LINE: Final = {name: kind for name, kind in CLASSES.items() if name != "gate"}
 ONLY_ON_COMMAND_LINE: Final = {
     "add": {"no_policy", "every"},
     "advise": {"new_policy", "overwrite", "reports"},

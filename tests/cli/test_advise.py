@@ -180,34 +180,6 @@ def test_a_policy_is_not_written_where_no_filter_is_worth_it(bloom: Bloom, lake:
     assert not Path("none.toml").exists()
 
 
-def test_saturated_filters_are_replaced_by_the_printed_command(bloom: Bloom, lake: Path) -> None:
-    bloomcli.add([lake], ["id"], in_place=True, fpp=0.9, max_bytes=64)
-    advised = bloom("advise", str(lake), "--columns", "id")
-    (add,) = commands(advised.out)
-    assert "--replace" in add
-    assert "saturated" in advised.out
-    done = bloom(*add)
-    assert done.code == 0, done.err
-    (column,) = bloom("advise", str(lake), "--columns", "id", "--format", "json").json["columns"]
-    assert column["existing"]["judgement"] == "worth"
-
-
-@pytest.mark.parametrize("single", [False, True])
-def test_filters_that_are_missing_in_some_files_are_added_by_the_printed_command(
-    single: bool, bloom: Bloom, lake: Path
-) -> None:
-    first = min(lake.iterdir())
-    bloomcli.add(first, ["id"], in_place=True)
-    advised = bloom("advise", str(first if single else lake), "--columns", "id")
-    assert advised.code == 0
-    lines = commands(advised.out)
-    assert len(lines) == (0 if single else 1)
-    for line in lines:
-        done = bloom(*line)
-        assert done.code == 0, done.err
-        assert filtered(lake) == {"id"}
-
-
 def test_filters_that_save_nothing_or_are_too_large_have_commands_that_run(bloom: Bloom, lake: Path) -> None:
     bloomcli.add([lake], ["seq"], in_place=True)
     bloomcli.add([lake], ["id"], in_place=True, ndv=100_000)
@@ -224,20 +196,6 @@ def test_filters_that_save_nothing_or_are_too_large_have_commands_that_run(bloom
     assert (seq["column"], seq["reason_id"], seq["existing"]) == ("seq", "sorted", None) or not seq["existing"][
         "filters"
     ]
-
-
-def test_a_sample_is_said_and_the_same_seed_gives_the_same_advice(bloom: Bloom, lake: Path) -> None:
-    arguments = ["advise", str(lake), "--columns", "id,word", "--sample", "10", "--seed", "7"]
-    text = bloom(*arguments, "--report", "json=first.json").out
-    first, second = json.loads(Path("first.json").read_text()), bloom(*arguments, "--format", "json").json
-    for report in (first, second):
-        report["seconds"] = None
-        for column in report["columns"]:
-            column["seconds_to_add"] = None
-        report["total"]["seconds_to_add"] = None
-    assert first == second
-    assert f"from {first['sampled_row_groups']} of 30 row groups" in text
-    assert "(seed 7)" in text
 
 
 def test_queries_choose_the_columns_and_their_values_stay_out_of_the_report(bloom: Bloom, lake: Path) -> None:
@@ -258,15 +216,6 @@ def test_queries_choose_the_columns_and_their_values_stay_out_of_the_report(bloo
     assert {name for name, reason in reasons.items() if reason == "not-queried"} >= {"tenant", "word", "sparse"}
     assert "3 statements, 3 are about these files" in text
     assert "1 predicate of the queries can't use a filter" in text
-
-
-def test_a_file_that_can_not_be_read_is_named_and_the_exit_code_is_3(bloom: Bloom, lake: Path) -> None:
-    (lake / "part-99.parquet").write_bytes(b"PAR1 cut off")
-    done = bloom("advise", str(lake), "--columns", "id")
-    assert done.code == 3
-    assert "1 file could not be read" in done.out
-    assert "part-99.parquet" in done.out
-    assert commands(done.out)
 
 
 def test_quiet_prints_nothing_and_other_forms_stay(bloom: Bloom, lake: Path) -> None:

@@ -54,17 +54,3 @@ def test_sizes_are_powers_of_two_unless_all_named_readers_take_any(
     assert report["tight_saves"] == pytest.approx(sum(saved), abs=1)
     assert report["tight_saves"] > 1000
     assert ("tight sizes make the filters" in text.read_text()) is (not readers)
-
-
-def test_a_policy_of_tight_sizes_makes_the_filters_that_the_command_makes(bloom: Bloom, orders: Path) -> None:
-    policy = orders.with_name("advised.toml")
-    advised = bloom("advise", str(orders), "--readers", "spark,duckdb", "--policy", str(policy), "--format", "json")
-    assert advised.code == 0, advised.err
-    added = bloom(
-        *shlex.split(json.loads(advised.out)["command"])[1:-1], "-o", str(orders.with_name("by-command.parquet"))
-    )
-    assert added.code == 0, added.err
-    by_policy = bloom("add", str(orders), "--policy", str(policy), "-o", str(orders.with_name("by-policy.parquet")))
-    assert by_policy.code == 0, by_policy.err
-    made = [orders.with_name(f"by-{name}.parquet").read_bytes() for name in ("command", "policy")]
-    assert made[0] == made[1]

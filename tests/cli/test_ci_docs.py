@@ -60,11 +60,6 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_every_block_is_of_a_kind_that_is_tested() -> None:
-    assert {name for name, _ in BLOCKS} == {"sh", "toml", "yaml", "groovy", "python"}
-    assert len(BLOCKS) == TEXT.count("```") / 2
-
-
 def test_command_lines_run_one_after_the_other(bloom: Bloom, lake: Path) -> None:
     lines = [line for text in blocks("sh") for line in text.splitlines()]
     ran = 0
@@ -145,12 +140,6 @@ def test_tables_name_every_exit_code_input_and_output_and_the_inputs_defaults() 
             assert value["required"] == "true"
             assert defaults[name] == ""
     assert [name for row in outputs for name in re.findall(r"`([\w-]+)`", row[0])] == list(action["outputs"])
-
-
-def test_links_lead_somewhere() -> None:
-    links = re.findall(r"\]\(([^)#]+)", TEXT)
-    assert len(links) >= 4
-    assert [link for link in links if not (PAGE.parent / link).is_file()] == []
 
 
 def test_what_is_said_of_exit_codes_is_so(bloom: Bloom, lake: Path, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from support import orcfiles
 from support.cli import Bloom
 
 import bloomcli
-from bloomcli.errors import UnknownColumn
 from bloomcli.formats.orc import spec
 
 TABLE = pa.table({"id": range(50), "name": [f"n{i}" for i in range(50)], "secret": [f"s{i}" for i in range(50)]})
@@ -36,12 +35,6 @@ def test_add_leaves_excluded_columns_out(bloom: Bloom, plain: Path, tmp_path: Pa
     assert [(c["column"], c["action"]) for c in added.json["changes"]] == [("name", "add")]
     assert filtered(out) == {"name"}
     assert bloomcli.add(plain, "*", exclude="secret", dry_run=True).changes[0].column == "id"
-
-
-def test_what_names_and_excludes_a_column_does_nothing_and_says_so(bloom: Bloom, plain: Path, tmp_path: Path) -> None:
-    done = bloom("add", plain, "-c", "id", "--exclude", "i*", "-o", tmp_path / "out")
-    assert done.code == 2
-    assert "all selected columns are excluded" in done.err
 
 
 @pytest.mark.parametrize("command", ["add", "remove", "inspect", "validate", "probe"])
@@ -123,13 +116,6 @@ def test_of_many_files_the_same_columns_are_excluded(bloom: Bloom, plain: Path, 
     assert bloom("probe", lake, "-v", "3", "--exclude", "name").code == 0
     assert bloom("remove", lake, "--exclude", "id", "--in-place").code == 0
     assert [filtered(path) for path in sorted(lake.iterdir())] == [{"id"}] * 2
-
-
-def test_functions_take_a_name_for_the_one_that_it_is(plain: Path) -> None:
-    with pytest.raises(UnknownColumn, match="no column 'nope' to exclude"):
-        bloomcli.add(plain, ["*"], exclude="nope", dry_run=True)
-    report = bloomcli.gate(plain, exclude=["secret"])
-    assert (report.excluded_columns, report.ok) == (("secret",), True)
 
 
 def encrypted(path: Path) -> Path:

@@ -64,13 +64,46 @@ from bloomcli.datasets import task
         (["dump", "{folder}"], 3, "directory"),
         (["inspect", "{text}"], 3, "no Mosaic, ORC or Parquet file"),
         (["inspect", "gopher://x/y"], 4, "can't be read here"),
+        (["probe"], 2, "Missing argument 'PATH...'"),
+        (["find", "-c", "id"], 2, "Missing argument 'PATH...'"),
+        (["find", "3", "-c", "id"], 2, "Missing argument 'PATH...'"),
+        (["trial"], 2, "Missing argument 'FILE...'"),
+        (["probe", "{lake}"], 2, "no values to probe"),
+        (["inspect", "{lake}/nothing"], 2, "nothing: the directory holds no files"),
+        (["inspect", "--files-from", "{lake}/empty"], 2, "the list names no files"),
+        (["inspect", "--files-from", "{lake}/nowhere"], 3, "can't be read: no such file"),
+        (["inspect", "{lake}/*.avro"], 3, "matches no file"),
+        (["inspect", "{lake}", "--jobs", "0"], 2, "--jobs"),
+        (["inspect", "{lake}", "--engine", "dask"], 2, "--engine"),
+        (["inspect", "{lake}", "--conf", "spark.x"], 2, "is not KEY=VALUE"),
+        (["add", "{lake}", "-c", "id"], 2, "nowhere to write to"),
+        (["remove", "{lake}"], 2, "nowhere to write to"),
+        (["fold", "{lake}"], 2, "nowhere to write to"),
+        (["add", "{lake}", "-c", "id", "-o", "{lake}/out", "--in-place"], 2, "exclude each other"),
+        (["add", "{lake}", "-c", "id", "-o", "{lake}"], 2, "the output is the input"),
+        (["add", "{lake}", "-c", "id", "-o", "hdfs://node/x"], 2, "can't be written to hdfs: URIs"),
+        (["add", "{lake}/a/x.parquet", "-c", "id", "-o", "hdfs://node/x"], 2, "can't be written to hdfs: URIs"),
+        (["add", "{lake}", "-c", "id", "-o", "file://elsewhere/x"], 2, "can't be written to another machine"),
+        (["add", "{lake}/a/x.parquet", "-c", "id", "-o", "file://elsewhere/x"], 2, "written to another machine"),
+        (["probe", "{lake}", "-v", "3", "-l", "-f", "json"], 2, "--files-with-matches prints paths alone"),
+        (["probe", "{lake}", "-v", "3", "-l", "--explain"], 2, "--files-with-matches prints paths alone"),
+        (["probe", "{lake}", "-c", "id", "-v", "3", "--explain"], 2, "--explain is for one file"),
+        (["add", "{lake}/a", "{lake}/b", "-c", "id", "-o", "{lake}/out"], 2, "would both become"),
+        (["inspect", "gopher://x/y/"], 4, "can't be listed here"),
+        (["inspect", "{lake}/" + "x" * 300], 3, "file name too long"),
     ],
 )
-def test_what_went_wrong_decides_the_exit_code(
+def test_what_went_wrong_decides_the_exit_code_and_is_said_before_any_file_is_touched(
     bloom: Bloom, plain: Path, filtered: Path, tmp_path: Path, args: list[str], code: int, says: str
 ) -> None:
     text = tmp_path / "text.csv"
     text.write_text("a,b\n1,2\n")
+    lake = tmp_path / "lake"
+    for name in "ab":
+        datasets.write(lake / name / "x.parquet")
+    (lake / "nothing").mkdir()
+    (lake / "nothing" / "_SUCCESS").touch()
+    (lake / "empty").write_text("\n\n")
     names = {
         "plain": plain,
         "filtered": filtered,
@@ -78,13 +111,15 @@ def test_what_went_wrong_decides_the_exit_code(
         "text": text,
         "nowhere": tmp_path / "nowhere.parquet",
         "orc": ORC / "java_types.orc",
+        "lake": lake,
     }
-    before = sorted(tmp_path.iterdir())
+    before = datasets.digests(tmp_path)
     result = bloom(*(a.format_map(names) for a in args))
     assert result.code == code
     assert says in result.err
     assert "Traceback" not in result.err
-    assert sorted(tmp_path.iterdir()) == before
+    assert "a bug" not in result.err
+    assert datasets.digests(tmp_path) == before
     if code:
         assert result.out == ""
 

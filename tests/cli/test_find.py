@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cli import Bloom
-from support.found_lake import made, place_of
+from support.found_lake import made
 
 import bloomcli
 from bloomcli.cli.find import command
@@ -61,20 +61,6 @@ for column, file in (("id", "ids"), ("id", "ids.csv"), ("id", "ids.parquet"), ("
     pq.write_table(pa.table({"id": [5, 6], "flag": [True, None]}), tmp_path / "ids.parquet")
     done = subprocess.run([sys.executable, "-c", code, lake, tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_values_and_files_come_from_files(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
-    (tmp_path / "ids").write_bytes(b"\xef\xbb\xbf5\r\n\n4000\n5")
-    (tmp_path / "files").write_text("\n".join(map(str, sorted(lake.glob("*/*.parquet")))))
-    done = bloom(
-        "find", "--values-from", tmp_path / "ids", "--files-from", tmp_path / "files", "-c", "id", "-f", "jsonl"
-    )
-    rows = [json.loads(line) for line in done.out.splitlines()]
-    assert [row["record"]["id"] for row in rows] == [n for _, n in sorted((place_of(n), n) for n in (5, 4000))]
-    again = bloom("find", "-v", "5", "-v", "4000", lake, "-c", "id", "-f", "jsonl")
-    assert again.out == done.out
-    assert "found: 2 rows in" in again.err
-    assert bloom("find", "5", lake, "-c", "id", "-q").err == ""
 
 
 def test_each_format_has_the_same_rows(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
@@ -127,15 +113,6 @@ def test_an_output_is_not_replaced(bloom: Bloom, lake: Path, tmp_path: Path) -> 
 def test_options_that_contradict_each_other_are_refused(bloom: Bloom, lake: Path, order: list[str]) -> None:
     done = bloom("find", "5", lake, "-c", "id", *order)
     assert (done.code, done.out) == (2, "")
-
-
-def test_records_of_every_fixture_become_json(bloom: Bloom, fixtures: Path) -> None:
-    path = fixtures / "parquet/pyarrow_types.parquet"
-    name = pq.ParquetFile(path).schema.column(0).path
-    value = next(str(v) for v in pq.read_table(path, columns=[name]).column(0).to_pylist() if v is not None)
-    done = bloom("find", value, path, "-c", name, "-f", "jsonl")
-    assert done.code == 0, done.err
-    assert all(json.loads(line)["record"] for line in done.out.splitlines())
 
 
 @pytest.mark.parametrize("form", ["text", "jsonl", "csv"])
@@ -246,13 +223,6 @@ def test_an_output_in_a_store_is_refused_with_the_command_that_copies_it(bloom: 
     assert "write it with -o x.csv" in bloom("find", "5", lake, "-c", "id", "-o", "https://host/x.csv").err
 
 
-def test_a_text_that_is_no_value_is_an_error_with_its_line(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
-    (tmp_path / "ids.txt").write_bytes(b"5\n\nsix\n7\n")
-    done = bloom("find", "--values-from", tmp_path / "ids.txt", lake, "-c", "id")
-    assert done.code == 2
-    assert f"'six' is not a value of column id, INT64; line 3 of {tmp_path}/ids.txt has it; the same in" in done.err
-
-
 def test_a_text_of_a_pipe_that_is_no_value_has_no_line(bloom: Bloom, lake: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -325,17 +295,6 @@ def test_neither_a_path_nor_its_form_is_an_error_that_says_the_order(bloom: Bloo
     assert (done.code, done.out) == (3, "")
     assert "3: no such file or directory, and no argument after it is one: missing\n" in done.err
     assert "the path comes before the values" in done.err
-
-
-def test_a_path_without_a_value_is_an_error_with_the_command_that_works(bloom: Bloom, tree: Path) -> None:
-    alone = bloom("find", "tr", "-c", "id")
-    assert (alone.code, alone.out) == (2, "")
-    assert alone.err.splitlines() == [
-        "bloom: tr: no value to find follows the path",
-        "hint: bloom find tr VALUE -c id",
-    ]
-    assert "Missing argument 'PATH...'" in bloom("find", "3", "-c", "id").err
-    assert "Missing argument 'PATH...'" in bloom("find", "-c", "id").err
 
 
 @pytest.mark.parametrize("arguments", [("3", "tr"), ("tr", "3"), ("3", "t*/*.parquet"), ("t*/*.parquet", "3")])

@@ -64,14 +64,6 @@ def test_the_same_error_of_many_files_is_reported_once(bloom: Bloom, tmp_path: P
     assert f"{tmp_path}/0.parquet: no column 'nope'; the same in 5 more files" in done.err
 
 
-def test_text_of_a_row_names_its_stripe(bloom: Bloom, tmp_path: Path) -> None:
-    path = tmp_path / "f.orc"
-    orc.write_table(pa.table({"id": range(3000)}), path, row_index_stride=1000, bloom_filter_columns=[1])
-    done = bloom("find", "1234", path, "-c", "id")
-    assert done.out == f'{path}: row 1234 (stripe 0, row group 1): {{"id": 1234}}\n'
-    assert "row groups: 1 of 3 may have the values, 1 read\n" in done.err
-
-
 def test_files_of_other_columns_are_an_error_that_names_both_files_and_the_columns(
     bloom: Bloom, tmp_path: Path
 ) -> None:

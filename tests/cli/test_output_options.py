@@ -52,17 +52,6 @@ def test_what_a_change_does_is_csv_for_one_file_and_for_many(
     assert [row["status"] for row in of_many] == ["planned"] * FILES
 
 
-@pytest.mark.parametrize("command", CHANGES)
-def test_rows_that_are_not_shown_are_counted_and_all_shows_them(bloom: Bloom, many: Path, command: str) -> None:
-    more = CHANGES[command] + (["--replace"] if command == "add" else [])
-    short = bloom(command, many, *more, "-n").out
-    assert f"{FILES} files not shown: --all or --format csv" in short
-    assert "33.parquet" not in short
-    every = bloom(command, many, *more, "-n", "--all").out
-    assert "not shown" not in every
-    assert all(f"{n}.parquet" in every for n in range(FILES))
-
-
 def test_findings_are_csv_with_a_row_for_a_file_that_could_not_be_checked(
     bloom: Bloom, many: Path, tmp_path: Path
 ) -> None:

@@ -33,25 +33,6 @@ def test_a_value_that_min_and_max_rule_out_is_absent_though_the_filter_says_mayb
     assert totals["absent_bytes"] == result.json["total_bytes"]
 
 
-def test_the_text_shows_the_answer_and_what_filter_and_statistics_say(bloom: Bloom, full: Path) -> None:
-    lines = bloom("probe", full, "-c", "id", "1500").out.splitlines()
-    assert [line.split()[:4] for line in lines[5:7]] == [
-        ["0", "absent", "maybe", "absent"],
-        ["1", "maybe", "maybe", "maybe"],
-    ]
-    assert lines[4].split("  ")[:4] == ["row group", "answer", "filter says", "min/max says"]
-    assert "id = 1500: absent in 1 of 2 row groups; a reader may skip 1 row group" in lines[-1]
-    assert "(filters alone: 0, min/max alone: 1 row group)" in lines[-1]
-
-
-def test_many_files_are_absent_where_filter_or_statistics_say_so(bloom: Bloom, full: Path, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": [7, 9]}), tmp_path / "lake.parquet")
-    result = bloom("probe", full, tmp_path / "lake.parquet", "-c", "id", "-v", "-5")
-    assert result.code == 1
-    assert "-5: absent in 2 of 2 files; a reader may skip 3 of 3 row groups" in result.out
-    assert "(filters alone: 0, min/max alone: 3 row groups)" in result.out
-
-
 def test_statistics_that_are_wrong_rule_nothing_out(bloom: Bloom, full: Path) -> None:
     """The filters don't hold their row groups' minimum and maximum: either of the two is wrong."""
     data = bytearray(full.read_bytes())

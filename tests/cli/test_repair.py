@@ -39,21 +39,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.parquet"
 
 
-def test_the_report_says_what_was_wrong(bloom: Bloom, tmp_path: Path) -> None:
-    planned = bloom("repair", NAN, "--dry-run")
-    assert planned.code == 0
-    assert "would decode 0 B" not in planned.out
-    assert "what is wrong" in planned.out
-    assert "dry run, nothing written" in planned.out
-    done = bloom("repair", NAN, "-o", tmp_path / "out.parquet")
-    assert done.code == 0
-    assert "page 0 is said to have only nulls, and has 3 values" in done.out
-    assert f"wrote {tmp_path / 'out.parquet'}: 1 column index replaced" in done.out
-    again = bloom("repair", tmp_path / "out.parquet", "--in-place")
-    assert again.code == 0
-    assert again.out == f"nothing written: {tmp_path / 'out.parquet'}: there is nothing to mend\n"
-
-
 def test_the_report_says_what_a_lookup_reads_and_what_is_left_out(bloom: Bloom, tmp_path: Path) -> None:
     half = pa.table({"ts": pa.array([0] * 900, pa.timestamp("ns")), "id": range(900)})
     pq.write_table(half, tmp_path / "in", use_deprecated_int96_timestamps=True)
@@ -141,16 +126,6 @@ def test_a_second_run_knows_its_own_output_whatever_was_mended(bloom: Bloom, tmp
     first, second = bloom(*args).json, bloom(*args).json
     assert first["done"] >= 8
     assert (second["done"], second["failed"]) == (0, first["failed"])
-
-
-def test_a_file_that_can_t_be_repaired_says_why(bloom: Bloom, path: Path) -> None:
-    orc = bloom("repair", min(ORC.glob("*.orc")), "--in-place")
-    assert orc.code == 4
-    assert "only Parquet files can be repaired" in orc.err
-    assert "bloom validate" in orc.err
-    unknown = bloom("repair", path, "--add", "filters", "--in-place")
-    assert unknown.code == 2
-    assert "--add takes page-index and statistics, not 'filters'" in unknown.err
 
 
 def test_a_wrong_number_of_rows_is_set_right_though_one_column_is_chosen(bloom: Bloom, path: Path) -> None:

@@ -71,21 +71,6 @@ def test_parts_that_a_page_does_not_show_are_refused(bloom: Bloom, filtered: Pat
     assert kept.read_text() == bloom("inspect", filtered, "-c", "id", part, "--format", "json").out
 
 
-def test_a_check_s_page_has_the_verdict_and_the_rule(bloom: Bloom, filtered: Path, tmp_path: Path) -> None:
-    page = tmp_path / "check.html"
-    done = bloom("validate", filtered, "--no-policy", "--require", "status", "--report", f"html={page}")
-    assert done.code == 1
-    text = page.read_text()
-    assert "not ok: 1 error" in text
-    assert "<summary>filter-required: a required filter is missing</summary>" in text
-
-
-def test_an_unknown_form_is_refused_with_the_forms_that_there_are(bloom: Bloom, filtered: Path) -> None:
-    done = bloom("inspect", filtered, "--report", "junit=x.xml")
-    assert done.code == 2
-    assert "text, json, csv, html" in done.err
-
-
 @pytest.mark.slow
 def test_the_page_of_advice_has_what_is_recommended_and_stays_apart_from_the_lake(
     bloom: Bloom, tmp_path: Path

@@ -109,15 +109,6 @@ def test_powers_of_two_and_tight_filters_replace_each_other(bloom: Bloom, path: 
     assert sizes(path) == {"id": [8192, 8192]}
 
 
-def test_a_tight_filter_is_probed_and_dumped(bloom: Bloom, path: Path) -> None:
-    assert bloom("add", path, "-c", "id", *TIGHT, "--in-place").code == 0
-    values = pq.read_table(path)["id"].to_pylist()
-    answers = bloom("probe", path, "-c", "id", "--value", str(values[7]), "--value", "-5", "-f", "json").json
-    assert [total["presence"] for total in answers["totals"]] == ["maybe", "absent"]
-    dumped = bloom("dump", path, "-c", "id", "--row-group", "0", "-f", "json").json
-    assert len(bytes.fromhex(dumped["bitset"])) == sizes(path)["id"][0]
-
-
 def test_max_bytes_and_ndv_go_with_tight_sizes(bloom: Bloom, path: Path) -> None:
     capped = path.with_name("capped.parquet")
     assert bloom("add", path, "-c", "id", *TIGHT, "--max-bytes", "5000", "-o", capped).code == 0

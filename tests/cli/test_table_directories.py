@@ -13,9 +13,6 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from support.cli import Bloom
 
-import bloomcli
-from bloomcli.errors import UsageError
-
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
@@ -77,13 +74,6 @@ def test_the_files_of_a_table_s_log_are_searched_as_files_only(
         assert "--table" not in changed.err
     mixed = bloom("find", "0", table, checkpoint, "-c", "id")
     assert "--table" in mixed.err
-
-
-def test_the_function_find_refuses_them_too(table: Path) -> None:
-    with pytest.raises(UsageError, match="it is a Delta table"):
-        bloomcli.find(table, 5, column="id")
-    found = bloomcli.find(table, 5, column="id", as_files=True)
-    assert sum(batch.num_rows for batch in found) == 1
 
 
 @pytest.mark.parametrize(

@@ -47,13 +47,6 @@ def test_tables_have_colours_on_a_terminal_and_not_elsewhere(filtered: Path) -> 
     assert ESCAPE not in done.stdout
 
 
-def test_no_color_is_respected(filtered: Path) -> None:
-    code, shown = in_terminal("probe", filtered, "-c", "id", "7", env={"NO_COLOR": "1"})
-    assert code == 0
-    assert "[3" not in shown.replace("\x1b[1m", "")  # bold is not a colour
-    assert "maybe" in shown
-
-
 def test_binary_is_refused_on_a_terminal_and_redirected_elsewhere(filtered: Path) -> None:
     code, shown = in_terminal("dump", filtered, "-c", "id", "--format", "raw")
     assert code == 2

@@ -72,17 +72,6 @@ def test_json_has_the_report_and_csv_a_row_for_each_reader_and_kind(bloom: Bloom
     assert [(row[0], row[6]) for row in rows[1:]] == expected
 
 
-def test_tables_and_unknown_readers_are_refused_with_what_to_do(bloom: Bloom, tmp_path: Path) -> None:
-    done = bloom("trial", "--table", "ice.db.orders", "-c", "id")
-    assert done.code == 2
-    assert "without Spark, a table is named by its directory" in done.err
-    done = bloom("trial", orders(tmp_path / "f.parquet", 100), "-c", "id", "--readers", "sparc")
-    assert done.code == 2
-    assert "no reader 'sparc' to run" in done.err
-    assert "did you mean spark" in done.err
-    assert bloom("trial").code == 2
-
-
 def test_literals_of_queries_are_looked_up(bloom: Bloom, tmp_path: Path) -> None:
     path, log = orders(tmp_path / "f.parquet", 1000), tmp_path / "q.sql"
     log.write_text(
@@ -144,32 +133,3 @@ def test_texts_are_in_quotes_where_rows_are_lost(bloom: Bloom, fixtures: Path) -
     done = bloom("trial", path, "-c", "name", "--readers", "duckdb", "--runs", 0, "-q")
     assert done.code == 1
     assert ": name = 'name 40' returns 0 rows with filters and 1 without" in done.out
-
-
-def test_queries_without_lookups_are_refused_with_the_command_that_lists_them(bloom: Bloom, tmp_path: Path) -> None:
-    path, log = orders(tmp_path / "f.parquet", 100), tmp_path / "q.sql"
-    log.write_text("SELECT 1 FROM orders WHERE lower(name) = 'x';")
-    done = bloom("trial", path, "--queries", log, "--readers", "duckdb")
-    assert done.code == 2
-    assert f"`bloom advise {path} --queries {log}` lists the predicates" in done.err
-    assert bloom("advise", path, "--queries", log).code == 0
-
-
-NAMES = ("*", "^a.*$", "a.b", "e,f", "日本", "with space", "new\nline", "q\"u'o`te")
-
-
-def test_every_reader_finds_columns_whose_names_are_patterns_or_quotes(bloom: Bloom, tmp_path: Path) -> None:
-    path = tmp_path / "f.parquet"
-    columns = {name: range(100 * n, 100 * n + 100) for n, name in enumerate((*NAMES, "abc"))}
-    pq.write_table(pa.table(columns), path, row_group_size=50)
-    done = bloom(
-        "trial", path, *(word for name in NAMES for word in ("-c", name.replace(",", "\\,"))),
-        "--readers", "duckdb,datafusion,pyarrow,polars,chdb", "--values", 1, "--runs", 0, "-f", "json",
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    readers = done.json["readers"]
-    assert {reader["reader"]: reader["reason"] for reader in readers if reader["status"] != "equal"} == {}
-    assert len(readers) == 5
-    for reader in readers:
-        assert {lookups["column"] for lookups in reader["lookups"]} == set(NAMES)
-        assert all(lookups["not_found"] == 0 for lookups in reader["lookups"])

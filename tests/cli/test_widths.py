@@ -88,29 +88,6 @@ def test_columns_that_are_left_out_are_named(files: Path, columns: int) -> None:
         assert "--format csv shows" in shown.replace("\n  ", " ")
 
 
-def test_the_same_values_and_the_common_path_move_above_the_table(files: Path) -> None:
-    shown = on_terminal(["inspect", "lake", "--all", "--jobs", "1"], 80, folder=files).out
-    assert "in each line: status done, format parquet" in shown
-    assert shown.count("region=eu-central-1") == 1
-    wide = on_terminal(["inspect", "lake", "--all", "--jobs", "1"], 200, folder=files).out
-    assert wide.count("region=eu-central-1") == 60
-
-
-def test_rows_stack_where_a_name_leaves_no_room(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    import bloomcli
-
-    name = "a_column_with_a_name_of_more_than_sixty_characters_that_must_not_be_broken"
-    pq.write_table(pa.table({name: range(10), "id": range(10)}), tmp_path / "plain.parquet")
-    bloomcli.add(tmp_path / "plain.parquet", ["*"], output=tmp_path / "f.parquet")
-    shown = on_terminal(["inspect", "f.parquet", "--all"], 60, folder=tmp_path).out
-    assert f"\n{name}\n" in shown
-    assert "\nin each line: row group 0, type INT64," in shown
-    assert re.search(rf"\n{name}\n  offset \d+\nid\n  offset \d+\n", shown)
-
-
 def test_pipes_get_whole_tables_unless_columns_asks_for_a_width(
     files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,6 @@ from support.wrong_statistics import lying
 
 import bloomcli
 from bloomcli.errors import UsageError
-from bloomcli.finding import spool
 from bloomcli.formats import arrays
 from bloomcli.formats.parquet import page_decoder
 
@@ -95,13 +94,6 @@ def test_many_values_are_looked_up_in_batches_with_the_same_rows(lake: Path) -> 
     assert outside.report.row_groups_possible == 0, "min/max rule them out"
 
 
-def test_many_rows_wait_in_a_temporary_file(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = rows_of(bloomcli.find(lake, "name 3", column="name"))
-    monkeypatch.setattr(spool, "_MEMORY_BYTES", 1000)
-    assert rows_of(bloomcli.find(lake, "name 3", column="name", jobs=3)) == whole
-    assert len(whole) == FILES * ROWS // 10
-
-
 def test_pages_are_decoded_some_at_a_time(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rows_of(bloomcli.find(lake, ["name 3", "name 8"], column="name"))
     monkeypatch.setattr(page_decoder, "_TOGETHER_BYTES", 2000)
@@ -162,25 +154,6 @@ def test_damaged_pages_are_an_error_of_their_file_and_the_others_are_searched(la
     (error,) = found.report.errors
     assert error.path == str(bad)
     assert found.report.exit_code == 3
-
-
-def test_an_encrypted_column_is_an_error(fixtures: Path) -> None:
-    path = fixtures / "parquet/pyarrow_encrypted_columns.parquet"
-    found = bloomcli.find(path, "1", column=first_encrypted(path))
-    assert rows_of(found) == []
-    (error,) = found.report.errors
-    assert "is encrypted" in str(error.error)
-    assert found.report.exit_code == 4
-
-
-def first_encrypted(path: Path) -> str:
-    """The first column of a file whose chunks are encrypted."""
-    from bloomcli.formats.parquet.file import ParquetFile
-    from bloomcli.storage.registry import open_source
-
-    with open_source(path) as source:
-        file = ParquetFile(source)
-        return next(c.path for c in file.columns if next(file.footer.chunks({c.index})).encrypted)
 
 
 @pytest.mark.parametrize(

@@ -389,12 +389,6 @@ def test_values_are_the_texts_that_a_person_would_type(given: Any, asked: list[s
     assert list(texts(given)) == asked
 
 
-def test_one_value_is_probed_as_one(path: Path) -> None:
-    for given in ("42", 42, [42]):
-        (total,) = bloomcli.probe(path, given, column="id").totals
-        assert (total.value, total.presence) == ("42", Presence.MAYBE)
-
-
 @pytest.mark.parametrize("given", [True, None, [1, None], [[1]]])
 def test_values_without_one_usual_text_are_refused(path: Path, given: Any) -> None:
     with pytest.raises(UsageError, match="a value to probe is text, bytes, a number, a date or a UUID") as caught:

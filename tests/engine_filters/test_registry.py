@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.golden import files
 from support.modules import facts
 
 import bloomcli
@@ -37,13 +36,3 @@ def test_no_other_module_has_an_engine_s_name_in_its_texts() -> None:
     assert {name for name in naming if not name.startswith("formats/mosaic/")} - OF_TABLES == {
         "engine_filters/registry.py"
     }
-
-
-@pytest.mark.parametrize("path", files()[::6], ids=lambda path: path.name)
-def test_files_of_other_writers_have_no_such_filters_and_no_findings_about_them(path: Path) -> None:
-    try:
-        report = bloomcli.inspect(path)
-    except bloomcli.BloomError:
-        return
-    assert report.engine_filters == ()
-    assert not [found for found in bloomcli.validate(path).findings if found.id.startswith("engine-")]

@@ -87,17 +87,17 @@ def test_filters_are_read_once_for_all_blocks(lake: Path, monkeypatch: pytest.Mo
     assert many.bytes_read <= 2 * once.bytes_read, "once to choose values, once to find them"
 
 
-def opened(monkeypatch: pytest.MonkeyPatch, at: Any, name: str) -> list[str]:
-    """The paths of the files that a module opens."""
-    paths: list[str] = []
+def firsts(monkeypatch: pytest.MonkeyPatch, at: Any, name: str) -> list[Any]:
+    """The first argument of each call of a module's function."""
+    arguments: list[Any] = []
     original = getattr(at, name)
 
-    def open_one(path: str, *more: Any) -> Any:
-        paths.append(path)
-        return original(path, *more)
+    def watched(first: Any, *more: Any) -> Any:
+        arguments.append(first)
+        return original(first, *more)
 
-    monkeypatch.setattr(at, name, open_one)
-    return paths
+    monkeypatch.setattr(at, name, watched)
+    return arguments
 
 
 def test_values_in_many_blocks_are_converted_once_for_all_files(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,38 +105,23 @@ def test_values_in_many_blocks_are_converted_once_for_all_files(lake: Path, monk
     from bloomcli.formats import wanted_values
 
     monkeypatch.setattr(blocks, "BLOCK_VALUES", 1000)
-    counts: list[int] = []
-    original = wanted_values.wanted
-
-    def counted(texts: Any, *rest: Any) -> Any:
-        counts.append(len(texts))
-        return original(texts, *rest)
-
-    monkeypatch.setattr(wanted_values, "wanted", counted)
-    searches = opened(monkeypatch, find, "open_source")
+    converted, searches = firsts(monkeypatch, wanted_values, "wanted"), firsts(monkeypatch, find, "open_source")
     absent = pa.array(range(10**6, 10**6 + 8000))
     job = Job(FindOptions(column="id").checked(), typed=True)
     rows, done = searched(files_of(lake), [absent[at : at + 1000] for at in range(0, 8000, 1000)], job)
     assert (rows, [one.row_groups for one in done]) == ([], [4] * FILES)
-    assert sum(counts) <= 8000 + 100 * FILES, "100 for the values that a file's filters leave"
+    assert sum(map(len, converted)) <= 8000 + 100 * FILES, "100 for the values that a file's filters leave"
     assert len(searches) <= FILES
 
 
 def test_values_in_one_block_are_converted_once_for_all_files(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bloomcli.formats import wanted_values
 
-    counts: list[int] = []
-    original = wanted_values.wanted
-
-    def counted(texts: Any, *rest: Any) -> Any:
-        counts.append(len(texts))
-        return original(texts, *rest)
-
-    monkeypatch.setattr(wanted_values, "wanted", counted)
+    converted = firsts(monkeypatch, wanted_values, "wanted")
     some = pa.array(range(0, 2 * FILES * ROWS, 2))
     rows, _ = searched(files_of(lake), [some], Job(FindOptions(column="id").checked(), typed=True))
     assert len(rows) == FILES * ROWS // 2
-    assert counts == [len(some)]
+    assert [len(texts) for texts in converted] == [len(some)]
 
 
 @pytest.mark.parametrize("count", [1, FILES])

@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
+from typing import Final
 
 sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent)]
 
-from support import command_reports, golden, screens  # noqa: E402
+from support import command_reports, golden, screens, written_reports  # noqa: E402
 
 
 def main() -> None:
-    """The reports of the commands on each fixture, and the screens of each command; none is left over."""
+    """The reports of the commands on each fixture, the screens of each command, and reports written by hand."""
     command_reports.DATA.mkdir(exist_ok=True)
     for stale in command_reports.DATA.glob("*.jsonl"):
         stale.unlink()
@@ -20,17 +22,22 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             lines = command_reports.lines(path, Path(scratch))
             command_reports.kept(path).write_text("".join(f"{line}\n" for line in lines))
-    write_screens()
+    for kept in KEPT.values():
+        write(kept)
 
 
-def write_screens() -> None:
-    """Two files a command, one for each width: ``python tests/golden/update.py screens`` writes only these."""
-    screens.DATA.mkdir(exist_ok=True)
-    for stale in screens.DATA.glob("*.txt"):
+KEPT: Final = {"screens": screens, "reports": written_reports}
+"""Golden files by the name of their folder: ``python tests/golden/update.py screens`` writes only these."""
+
+
+def write(kept: ModuleType) -> None:
+    """Each file of a folder, and none that is left over."""
+    kept.DATA.mkdir(exist_ok=True)
+    for stale in kept.DATA.iterdir():
         stale.unlink()
-    for path, text in screens.texts():
+    for path, text in kept.texts():
         path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write_screens() if sys.argv[1:] == ["screens"] else main()
+    write(KEPT[sys.argv[1]]) if sys.argv[1:] else main()

@@ -130,45 +130,6 @@ def test_an_updated_index_answers_as_the_filters_of_the_files_that_are_left(
             assert {file.path for file in index.files} >= {name for name, _ in given}
 
 
-@pytest.mark.slow
-def test_an_update_of_everything_gives_the_answers_of_a_build_anew(tmp_path: Path) -> None:
-    rng = random.Random(1)
-    units = [(ChunkState.FILTER, 64, 30)] * 300
-    first, second = files_of(units[:200], rng), files_of(units[200:], rng, first=500)
-    with IndexWriter([COLUMN], fpp=0.01) as writer:
-        given = added(writer, first, units[:200], rng)
-        writer.write(str(tmp_path / "updated"), overwrite=False)
-    with opened(tmp_path / "updated") as old, IndexWriter([COLUMN], fpp=0.01, old=old) as writer:
-        writer.keep(range(0, len(first), 2))
-        given = {
-            key: bits
-            for key, bits in given.items()
-            if key[0] in {old.files[at].path for at in range(0, len(first), 2)}
-        }
-        given |= added(writer, second, units[200:], rng)
-        writer.write(str(tmp_path / "updated"), overwrite=True)
-    with IndexWriter([COLUMN], fpp=0.01) as writer:
-        for name in {name for name, _ in given}:
-            groups = sorted(group for other, group in given if other == name)
-            chunks = [
-                IndexedChunk(row_group=g, column=IDS, state=given[name, g][0], bitset=given[name, g][1])
-                for g in groups
-            ]
-            writer.add(IndexedFile(path=name, size=1, rows=tuple(range(len(groups)))), chunks)
-        writer.write(str(tmp_path / "anew"), overwrite=False)
-    with opened(tmp_path / "updated") as updated, opened(tmp_path / "anew") as anew:
-        assert updated.layout(IDS).blocks == anew.layout(IDS).blocks
-        looked_up = hashes(rng, 5000)
-        by_path = [
-            {(at, index.files[file].path, group) for at, file, group in answers(index, looked_up)}
-            for index in (updated, anew)
-        ]
-        assert by_path[0] == by_path[1]
-        a, b = updated.facts().columns[0], anew.facts().columns[0]
-        assert (a.filters, a.filter_bytes) == (b.filters, b.filter_bytes)
-        assert a.fpp == pytest.approx(b.fpp)
-
-
 def test_slots_of_files_that_are_gone_are_used_again(tmp_path: Path) -> None:
     rng, path = random.Random(2), tmp_path / "index"
     with IndexWriter([COLUMN], fpp=0.01) as writer:

@@ -156,13 +156,16 @@ def test_maybe_opens_only_files_that_the_index_does_not_know(lake: Place) -> Non
     from bloomcli.commands.options import FindOptions
     from bloomcli.finding.lake import Search
 
-    def paths() -> tuple[list[str], Any]:
+    def paths(value: int = 8_000_050) -> tuple[list[str], Any]:
         options = FindOptions(column="id", maybe=True)
-        search = Search([lake.path("lake")], Values(["8000050"]), options, index=index_of(lake))
+        search = Search([lake.path("lake")], Values([str(value)]), options, index=index_of(lake))
         return [one.found.path for one in search.files() if one.found.row_groups_possible], search.report
 
     found, report = paths()
     assert (found, report.files_unopened) == ([], FILES)
+    found, report = paths(7 * ROWS)
+    assert [path.rpartition("/")[0][-5:] for path in found] == ["day=1"]
+    assert report.files_unopened == FILES, "the index says which row groups may have the value"
     lake.put("lake/day=9/new.parquet", parquet(range(8_000_000, 8_000_100)))
     found, report = paths()
     assert [path.rpartition("/")[2] for path in found] == ["new.parquet"]

@@ -311,12 +311,3 @@ def test_types_that_have_one_logical_type_are_distinguished_by_their_physical_on
     assert "DECIMAL(9,2) FIXED_LEN_BYTE_ARRAY" in shown
     assert "DECIMAL(9,2) INT32" in shown
     assert same_rows(str(lake), "1.5", built(lake)).rows == 4 * ROWS
-
-
-def test_help_and_reports_name_the_formats(bloom: Bloom, tmp_path: Path) -> None:
-    lake = lake_of(tmp_path / "lake", [pa.array(range(ROWS))])
-    (lake / "notes.txt").write_text("nothing")
-    built = bloom("index", "build", lake, "-c", "id", "-o", tmp_path / "x.idx")
-    assert "3 files read: 9 row groups" in built.out
-    assert "9 column chunks read" in built.out
-    assert "Parquet, ORC and Mosaic" in " ".join(bloom("index", "build", "--help").out.split())

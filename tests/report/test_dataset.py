@@ -1,56 +1,19 @@
-"""A dataset's rows as text, CSV and JSON: few files one by one, many files by their errors and notes, and the
-sums."""
+"""A dataset's rows as text and CSV: many files by their errors and notes, and the sums.
+`tests/golden/test_written_reports.py` has few files one by one."""
 
 from __future__ import annotations
 
 import csv as reader
 import io
-import json as parser
 from dataclasses import fields, replace
 from typing import Any, Final
 
 import pytest
-from support import gates
+from support.written_reports import DONE, FAILED, SKIPPED, dataset, probed
 
 from bloomcli.model.dataset import DatasetReport, FileRow, Status, TableCommit, TableFacts
-from bloomcli.model.file import Presence, Severity
-from bloomcli.model.probe import ValueTotals
-from bloomcli.model.validate import Finding
-from bloomcli.report import csv, json, render, text_dataset
-
-DONE = FileRow(
-    path="lake/a.parquet",
-    status=Status.DONE,
-    format="parquet",
-    row_groups=3,
-    columns=2,
-    filters=6,
-    filter_bytes=6 * 1024,
-    bytes_before=10_000,
-    max_fpp=0.0098,
-    seconds=0.5,
-)
-SKIPPED = replace(gates.SKIPPED, path="lake/notes.txt")
-FAILED = replace(gates.FAILED, path="lake/b.parquet", error="lake/b.parquet: it is torn (byte 7)", hint="mend it")
-NOTE = Finding(id="filter-no-length", severity=Severity.NOTE, message="a trifle")
-FOUND = FileRow(
-    path="lake/c.parquet",
-    status=Status.FOUND,
-    format="parquet",
-    filters=1,
-    exit_code=1,
-    findings=(
-        Finding(
-            id="filter-required", severity=Severity.ERROR, message="no filter in 1 of 1 row groups: 0", column="id"
-        ),
-        NOTE,
-    ),
-)
-
-
-def report(*rows: FileRow, command: str = "inspect", seconds: float = 2.0, jobs: int = 2) -> DatasetReport:
-    """Rows as a run's report."""
-    return DatasetReport(command=command, engine="local", jobs=jobs, seconds=seconds, rows=rows)
+from bloomcli.model.file import Presence
+from bloomcli.report import csv, render, text_dataset
 
 
 def shown(whole: DatasetReport, *, every: bool = False) -> str:
@@ -60,55 +23,9 @@ def shown(whole: DatasetReport, *, every: bool = False) -> str:
     return stream.getvalue()
 
 
-def probed(path: str, presence: Presence, skipped: int, code: int) -> FileRow:
-    """A file that was probed for 42."""
-    totals = ValueTotals(
-        value="42",
-        presence=presence,
-        answer=presence,
-        absent_row_groups=skipped,
-        absent_bytes=skipped * 1024,
-        row_groups=4,
-        skipped_row_groups=skipped,
-        skipped_bytes=skipped * 1024,
-        stats_skipped_row_groups=1,
-        gain_row_groups=0,
-        gain_bytes=0,
-    )
-    return FileRow(path=path, status=Status.DONE, exit_code=code, totals=(totals,))
-
-
-def test_few_files_are_shown_one_by_one_with_what_is_known_of_each() -> None:
-    lines = shown(report(DONE, SKIPPED)).splitlines()
-    assert " ".join(lines[0].split()) == (
-        "file status format row groups filtered columns filters filter size worst FPP size note"
-    )
-    assert " ".join(lines[1].split()) == "lake/a.parquet done parquet 3 2 6 6.0 KiB 0.98 % 9.8 KiB"
-    assert "lake/notes.txt" in lines[2]
-    assert lines[2].split()[2:9] == ["-"] * 7
-    assert lines[2].endswith("not a file of a known format")
-
-
-def test_sizes_before_and_after_are_shown_of_files_that_changed() -> None:
-    whole = report(
-        replace(DONE, bytes_after=11_000), replace(DONE, bytes_before=30_000, bytes_after=31_000), command="add"
-    )
-    text = shown(whole)
-    assert "before" in text.splitlines()[0]
-    assert "12 filters, 39.1 KiB -> 41.0 KiB (+5.00 %)" in text
-    assert "(-2.50 %)" in shown(report(replace(DONE, bytes_before=40_000, bytes_after=39_000), command="remove"))
-
-
-def test_errors_come_with_their_hints() -> None:
-    assert "lake/b.parquet: it is torn (byte 7)\n  hint: mend it\n" in shown(report(DONE, FAILED))
-
-
-def test_the_sums_count_each_status_and_say_how_fast_it_went() -> None:
-    text = shown(report(DONE, DONE, SKIPPED, FAILED, FOUND, seconds=0.5))
-    assert "inspect: 5 files: 2 done, 1 skipped, 1 found, 1 failed, 0.50 s (10 files/s, local, 2 jobs)\n" in text
-    assert "skipped 1 file: not a file of a known format\n" in text
-    assert "1 file: 1 done, 2.00 s (0.5 files/s, local, 1 job)" in shown(report(DONE, jobs=1))
-    assert "0 files: none" in shown(report(seconds=0.0))
+def test_the_sums_of_one_file_and_of_none_are_sentences() -> None:
+    assert "1 file: 1 done, 2.00 s (0.5 files/s, local, 1 job)" in shown(dataset(DONE, jobs=1))
+    assert "0 files: none" in shown(dataset(seconds=0.0))
 
 
 @pytest.mark.parametrize(
@@ -117,24 +34,24 @@ def test_the_sums_count_each_status_and_say_how_fast_it_went() -> None:
 )
 def test_files_with_nothing_but_the_same_trouble_are_not_listed(row: FileRow, says: str) -> None:
     rows = [replace(row, path=f"lake/{n}", error=row.error and f"lake/{n}: it is torn (byte 7)") for n in range(3)]
-    text = shown(report(*rows))
+    text = shown(dataset(*rows))
     assert says in text
     assert "lake/1" not in text
-    assert "lake/1" in shown(report(*rows), every=True)
-    assert "lake/1" in shown(report(*rows, DONE))
-    assert row.path in shown(report(row)), "a single file is named"
+    assert "lake/1" in shown(dataset(*rows), every=True)
+    assert "lake/1" in shown(dataset(*rows, DONE))
+    assert row.path in shown(dataset(row)), "a single file is named"
 
 
 def test_reasons_for_skipping_are_counted_the_most_frequent_first() -> None:
     rows = [replace(SKIPPED, reason=r) for r in ("seldom", "often", "often")]
-    lines = shown(report(*rows)).splitlines()
+    lines = shown(dataset(*rows)).splitlines()
     assert lines[-2:] == ["skipped 2 files: often", "skipped 1 file: seldom"]
 
 
 @pytest.mark.parametrize(("files", "listed"), [(text_dataset.ROWS_SHOWN, True), (text_dataset.ROWS_SHOWN + 1, False)])
 def test_of_many_files_only_those_with_trouble_are_shown(files: int, listed: bool) -> None:
     rows = [replace(DONE, path=f"lake/{i}.parquet") for i in range(files - 1)]
-    text = shown(report(*rows, FAILED))
+    text = shown(dataset(*rows, FAILED))
     assert ("lake/7.parquet" in text) == listed
     assert "it is torn" in text
     assert f"{files} files: {files - 1} done, 1 failed" in text
@@ -143,13 +60,13 @@ def test_of_many_files_only_those_with_trouble_are_shown(files: int, listed: boo
 def test_filters_that_cannot_be_read_are_reported_for_any_number_of_files() -> None:
     odd = replace(DONE, path="lake/odd.parquet", reason="1 unreadable: its header is torn")
     for others in (1, 100):
-        assert shown(report(*[DONE] * others, odd)).count("1 unreadable: its header is torn") == 1
+        assert shown(dataset(*[DONE] * others, odd)).count("1 unreadable: its header is torn") == 1
 
 
 @pytest.mark.parametrize("status", [Status.DONE, Status.SKIPPED])
 def test_a_long_note_stands_below_the_table_and_not_in_a_column_of_a_word_per_line(status: Status) -> None:
     reason = "left out: f16, values are hashed at 2 bytes and DuckDB looks 4 up"
-    lines = shown(report(DONE, replace(DONE, path="lake/odd.parquet", status=status, reason=reason))).splitlines()
+    lines = shown(dataset(DONE, replace(DONE, path="lake/odd.parquet", status=status, reason=reason))).splitlines()
     (row,) = [text for text in lines if text.startswith("lake/odd.parquet ")]
     assert row.endswith("see below")
     expected = {Status.DONE: f"lake/odd.parquet: {reason}", Status.SKIPPED: f"skipped 1 file: {reason}"}
@@ -164,36 +81,19 @@ def test_what_is_wrong_with_many_files_is_shown_once_and_the_files_are_counted()
         )
         for i in range(12)
     ]
-    text = shown(report(*wrong, FAILED))
+    text = shown(dataset(*wrong, FAILED))
     assert "\n0.parquet: no column 'idd'; the same in 11 more files\n  hint: `bloom inspect 0.parquet`\n" in text
     assert text.count("no column 'idd'") == 1
+    assert shown(dataset(*wrong), every=True).count("no column 'idd'") == 12
     assert "\nlake/b.parquet: it is torn (byte 7)\n" in text
-
-
-def test_all_shows_what_is_wrong_with_each_file() -> None:
-    wrong = [replace(FAILED, path=f"{i}", error=f"{i}: no column 'idd'") for i in range(12)]
-    stream = io.StringIO()
-    render.write(text_dataset.dataset(report(*wrong), every=True), stream)
-    assert stream.getvalue().count("no column 'idd'") == 12
 
 
 def test_trouble_beyond_bearing_is_cut_and_the_rest_counted() -> None:
     rows = [replace(FAILED, path=f"{i}", error=f"{i}: it is torn (byte {i})") for i in range(1234)]
-    text = shown(report(*rows))
+    text = shown(dataset(*rows))
     assert text.count("it is torn") == 200
     assert "... and 1,034 files more: --all or --format csv" in text
     assert len(text.splitlines()) < 410
-
-
-def test_probe_sums_up_each_value_over_the_files() -> None:
-    rows = probed("a", Presence.ABSENT, 4, 1), probed("b", Presence.MAYBE, 1, 0)
-    text = shown(report(*rows, command="probe"))
-    assert "42: absent" in text
-    assert "42: maybe" in text
-    assert (
-        "42: absent in 1 of 2 files; a reader may skip 5 of 8 row groups, 5.0 KiB (min/max alone: 2 row groups)"
-        in text
-    )
 
 
 def test_probe_of_many_files_lists_those_that_may_have_a_value() -> None:
@@ -203,39 +103,24 @@ def test_probe_of_many_files_lists_those_that_may_have_a_value() -> None:
         probed("lake/none", Presence.NO_FILTER, 0, 0),
         probed("lake/torn", Presence.UNKNOWN, 0, 0),
     )
-    text = shown(report(*rows, *odd, command="probe"))
+    text = shown(dataset(*rows, *odd, command="probe"))
     assert "42: absent in 57 of 60 files;" in text
     assert "\n  maybe: lake/some\n" in text
     assert "\n  no filter: 1 file; --files-with-matches lists them, too\n" in text
     assert "\n  can't tell: 1 file; --files-with-matches lists them, too\n" in text
     assert "lake/7" not in text
     assert text.endswith("60 files not shown: --all or --format csv\n")
-    few = shown(report(*odd, command="probe"))
+    few = shown(dataset(*odd, command="probe"))
     assert ("  maybe: " in few, "not shown" in few) == (False, False)
 
 
 def test_all_shows_the_rows_of_many_files() -> None:
     rows = [replace(DONE, path=f"lake/{i}.parquet") for i in range(text_dataset.ROWS_SHOWN + 1)]
-    stream = io.StringIO()
-    render.write(text_dataset.dataset(report(*rows), every=True), stream)
-    assert all(f"lake/{i}.parquet " in stream.getvalue() for i in range(len(rows)))
-    assert "not shown" not in stream.getvalue()
-    assert shown(report(*rows)).endswith("51 files not shown: --all or --format csv\n")
-    assert shown(report(*rows, command="add")).endswith("51 files not shown: --all or --format csv\n")
-
-
-def test_csv_of_probe_has_a_row_a_file_and_value() -> None:
-    stream = io.StringIO()
-    csv.write_rows(report(probed("p", Presence.MAYBE, 1, 0), FAILED, command="probe"), stream)
-    one, failed = reader.DictReader(io.StringIO(stream.getvalue()))
-    assert (one["path"], one["value"], one["answer"], one["absent_row_groups"]) == ("p", "42", "maybe", "1")
-    assert (failed["status"], failed["value"], failed["error"]) == ("failed", "", FAILED.error)
-
-
-def test_control_characters_of_a_path_are_made_visible() -> None:
-    text = shown(report(replace(DONE, path="a\x1b[31m\nb"), replace(FAILED, error="x\x1b[0m\ty")))
-    assert "\x1b" not in text
-    assert "\nb" not in text
+    every = shown(dataset(*rows), every=True)
+    assert all(f"lake/{i}.parquet " in every for i in range(len(rows)))
+    assert "not shown" not in every
+    assert shown(dataset(*rows)).endswith("51 files not shown: --all or --format csv\n")
+    assert shown(dataset(*rows, command="add")).endswith("51 files not shown: --all or --format csv\n")
 
 
 # --- CSV and JSON
@@ -243,7 +128,7 @@ def test_control_characters_of_a_path_are_made_visible() -> None:
 
 def test_csv_has_a_row_a_file_under_the_names_of_the_fields() -> None:
     stream = io.StringIO()
-    csv.write_rows(report(DONE, SKIPPED, replace(FAILED, path='a,"b\nc')), stream)
+    csv.write_rows(dataset(DONE, SKIPPED, replace(FAILED, path='a,"b\nc')), stream)
     rows = list(reader.DictReader(io.StringIO(stream.getvalue())))
     assert [r["path"] for r in rows] == ["lake/a.parquet", "lake/notes.txt", r'a,"b\nc']
     assert [r["status"] for r in rows] == ["done", "skipped", "failed"]
@@ -258,59 +143,12 @@ def test_csv_has_a_row_a_file_under_the_names_of_the_fields() -> None:
 
 def test_csv_of_nothing_has_a_header_still() -> None:
     stream = io.StringIO()
-    csv.write_rows(report(), stream)
+    csv.write_rows(dataset(), stream)
     assert stream.getvalue().startswith("path,status,format,")
     assert stream.getvalue().count("\n") == 1
 
 
-def test_json_has_every_field_and_sum() -> None:
-    stream = io.StringIO()
-    json.write("dataset", report(DONE, FAILED, FOUND, probed("p", Presence.ABSENT, 4, 1)), stream)
-    document = parser.loads(stream.getvalue())
-    assert document["schema"] == "bloom/dataset/1"
-    assert (document["files"], document["done"], document["skipped"], document["failed"]) == (4, 3, 0, 1)
-    assert document["exit_code"] == 3
-    assert set(document["rows"][0]) == set(json.keys(FileRow))
-    assert document["rows"][1]["error"] == FAILED.error
-    assert document["rows"][2]["findings"][0]["id"] == "filter-required"
-    assert document["rows"][3]["totals"][0]["presence"] == "absent"
-
-
 # --- the exit code of many
-
-
-@pytest.mark.parametrize(
-    ("codes", "expected"),
-    [
-        ([], 0),
-        ([0, 0], 0),
-        ([0, 1], 1),
-        ([1, 2], 2),
-        ([1, 2, 4], 4),
-        ([3, 0, 1, 2, 4], 3),
-        ([70, 3], 70),
-    ],
-)
-def test_the_gravest_file_decides_the_exit_code(codes: list[int], expected: int) -> None:
-    rows = [replace(FAILED if c > 1 else DONE, exit_code=c) for c in codes]
-    assert report(*rows, command="validate").exit_code == expected
-    assert report(*reversed(rows), command="validate").exit_code == expected
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ([DONE, DONE], 0),
-        ([replace(DONE, exit_code=1)] * 3, 1),
-        ([replace(DONE, exit_code=1), DONE], 0),
-        ([replace(DONE, exit_code=1), SKIPPED], 1),
-        ([SKIPPED], 0),
-        ([replace(DONE, exit_code=1), FAILED], 3),
-        ([DONE, replace(FAILED, exit_code=2)], 2),
-    ],
-)
-def test_probe_answers_absent_only_where_every_file_does(rows: list[Any], expected: int) -> None:
-    assert report(*rows, command="probe").exit_code == expected
 
 
 ORDERS: Final = TableFacts(name="ice.db.orders", format="iceberg")
@@ -320,7 +158,7 @@ def of_table(*commits: TableCommit, command: str = "add", files: int = 3, **fiel
     """A report on a table."""
     rows = [FileRow(path=f"/t/{n}.parquet", status=Status.DONE) for n in range(files)]
     return replace(
-        report(*rows, command=command), **{"table": ORDERS, "version_before": 7, "commits": commits, **fields}
+        dataset(*rows, command=command), **{"table": ORDERS, "version_before": 7, "commits": commits, **fields}
     )
 
 
@@ -351,7 +189,7 @@ def test_delta_has_versions_and_a_dry_run_says_what_each_commit_takes() -> None:
         bytes_decoded=100,
     )  # fmt: skip
     whole = replace(
-        report(row, row, row, command="add"),
+        dataset(row, row, row, command="add"),
         table=TableFacts(name="t", format="delta"),
         version_before=0,
         dry_run=True,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from support.gates import FAILED, LAKE, MISSING, NOTE, ODD_SIZE, PARTIAL, gate, reports
+from support.gates import FAILED, MISSING, NOTE, ODD_SIZE, PARTIAL, gate, reports
 
 from bloomcli.model.gate import GateReport
 from bloomcli.report import github, human
@@ -52,35 +52,6 @@ def commands(report: GateReport, *, per_rule: int = 10) -> list[Command]:
     return [parse(line) for line in lines]
 
 
-def test_a_finding_is_an_annotation_of_its_file() -> None:
-    first = commands(gate(MISSING))[0]
-    assert first.level == "error"
-    assert first.properties == {"file": "lake/a.parquet", "title": "value-missing: a value is not in its filter"}
-    assert first.message == (
-        "lake/a.parquet: 2 of 5,000 values are missing (row group 3, user.id, byte 7001); missing: 4, 5"
-        "\nhint: build it again"
-    )
-
-
-def test_levels_are_those_of_the_severities_and_what_doesnt_count_is_left_out() -> None:
-    got = commands(LAKE)
-    assert [c.level for c in got] == ["error", "error", "warning", "notice", "notice"]
-    assert got[0].properties == {"file": "lake/torn.parquet", "title": "bloom: a file could not be checked"}
-    assert got[0].message == f"{FAILED.error}\nhint: copy it again"
-    assert not any("the rate is 0.3" in c.message or "BOOLEAN" in c.message for c in got)
-    bare = commands(gate(rows=(replace(FAILED, error=None, hint=None),)))[0]
-    assert bare.message == "lake/torn.parquet: it could not be checked"
-
-
-def test_the_last_is_the_verdict_with_the_baseline() -> None:
-    last = commands(LAKE)[-1]
-    assert (last.level, last.properties) == ("notice", {"title": "bloom validate"})
-    assert last.message.splitlines() == [
-        "not ok: 1 error and 1 warning in 1 file; 1 file could not be checked",
-        "1 known finding in the baseline known.json; 3 entries of it are gone, --update-baseline drops them",
-    ]
-
-
 def test_files_that_the_policy_excludes_are_reported_with_the_verdict() -> None:
     assert commands(gate(excluded=2))[-1].message.splitlines()[1:] == ["2 files excluded by the policy"]
     assert commands(gate(rows=(), excluded=1))[-1].message == "nothing to check: 1 file excluded by the policy"
@@ -120,13 +91,6 @@ def test_notes_leave_room_for_the_verdict_among_the_ten_that_are_shown(report: G
     assert len(notices) == github.SHOWN
     assert notices[-1].properties == {"title": "bloom validate"}
     assert "more notes; " in notices[-1].message
-
-
-def test_a_partial_look_is_a_notice_of_its_own_and_no_ok() -> None:
-    *_, partial, last = commands(PARTIAL)
-    assert (partial.level, partial.message) == ("notice", "not checked: 19 of 20 files")
-    assert last.message.startswith("no fault in the checked part")
-    assert len(commands(gate())) == 1
 
 
 def test_paths_are_relative_to_the_working_folder_and_uris_are_no_files() -> None:

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
-from sarif_pydantic import Sarif
 from support.examples import examples
-from support.gates import FAILED, FOUND, KNOWN, LAKE, MISSING, ODD_SIZE, OFF, PARTIAL, SOUND, TEXT, gate, reports
+from support.gates import FOUND, LAKE, MISSING, ODD_SIZE, OFF, PARTIAL, SOUND, TEXT, gate, reports
 
 import bloomcli
 from bloomcli.model.gate import GateReport
@@ -79,15 +78,6 @@ def test_the_schema_refuses_a_log_that_is_wrong(schema: Any) -> None:
     assert len(faults(log, schema)) == 2
 
 
-@pytest.mark.parametrize("report", [LAKE, PARTIAL, gate()])
-def test_another_programs_object_model_reads_it(report: GateReport) -> None:
-    log = Sarif.model_validate_json(written(report))
-    assert log.runs[0].tool.driver.name == "bloom"
-    assert [r.rule_id for r in log.runs[0].results or []] == [
-        f.id for f in sorted(report.findings, key=lambda f: not f.counts)
-    ]
-
-
 # --- the tool and its rules
 
 
@@ -132,28 +122,6 @@ def test_files_that_the_policy_excludes_are_a_notification() -> None:
 # --- results
 
 
-def test_a_finding_is_a_result_with_rule_level_message_and_places() -> None:
-    got = result(gate(MISSING))
-    assert got["ruleId"] == "value-missing"
-    assert list(RULES)[got["ruleIndex"]] == "value-missing"
-    assert got["level"] == "error"
-    assert got["message"]["text"] == (
-        "2 of 5,000 values are missing (row group 3, user.id, byte 7001); missing: 4, 5. Hint: build it again"
-    )
-    (location,) = got["locations"]
-    assert location["physicalLocation"] == {
-        "artifactLocation": {"uri": "lake/a.parquet", "uriBaseId": "%SRCROOT%"},
-        "region": {"byteOffset": 7001},
-    }
-    assert location["logicalLocations"] == [
-        {"name": "3", "kind": "row group", "fullyQualifiedName": "row_groups[3]"},
-        {"name": "user.id", "kind": "column", "fullyQualifiedName": "row_groups[3].columns[user.id]"},
-    ]
-    assert got["properties"] == {"hint": "build it again", "missing": ["4", "5"]}
-    assert "suppressions" not in got
-    assert "baselineState" not in got
-
-
 def test_an_orc_finding_names_its_stripe_and_a_finding_of_the_file_nothing() -> None:
     logical = result(gate(ODD_SIZE))["locations"][0]["logicalLocations"]
     assert [(place["kind"], place["name"]) for place in logical] == [
@@ -172,19 +140,6 @@ def test_an_offset_before_the_file_is_no_region() -> None:
     got = result(gate(replace(MISSING, offset=-7)))
     assert "region" not in got["locations"][0]["physicalLocation"]
     assert "byte -7" in got["message"]["text"]
-
-
-def test_switched_off_is_suppressed_from_outside_with_its_reason() -> None:
-    assert result(gate(OFF))["suppressions"] == [
-        {"kind": "external", "status": "accepted", "justification": "nobody probes it"}
-    ]
-
-
-def test_with_a_baseline_each_result_is_unchanged_or_new() -> None:
-    states = {r["ruleId"]: r["baselineState"] for r in run(LAKE)["results"]}
-    assert states.pop(KNOWN.id) == "unchanged"
-    assert set(states.values()) == {"new"}
-    assert len(states) == 4
 
 
 def test_names_make_no_placeholders_and_no_links() -> None:
@@ -213,23 +168,6 @@ def test_fingerprints_outlive_a_rewrite_and_distinguish_places() -> None:
 # --- what was looked at
 
 
-def test_the_invocation_says_how_it_ended() -> None:
-    (good,) = run(gate())["invocations"]
-    assert (good["executionSuccessful"], good["exitCode"], good["toolExecutionNotifications"]) == (True, 0, [])
-    (found,) = run(gate(MISSING))["invocations"]
-    assert (found["executionSuccessful"], found["exitCode"]) == (True, 1)
-    (failed,) = run(LAKE)["invocations"]
-    assert (failed["executionSuccessful"], failed["exitCode"]) == (False, 3)
-    assert failed["exitCodeDescription"].startswith("not ok: 1 error and 1 warning")
-
-
-def test_files_that_failed_are_error_notifications_of_their_place() -> None:
-    (note,) = run(LAKE)["invocations"][0]["toolExecutionNotifications"]
-    assert note["level"] == "error"
-    assert note["message"]["text"] == f"{FAILED.error}. Hint: copy it again"
-    assert note["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "lake/torn.parquet"
-
-
 @pytest.mark.parametrize(
     ("report", "id_", "text"),
     [
@@ -241,11 +179,6 @@ def test_files_that_failed_are_error_notifications_of_their_place() -> None:
 def test_what_wasnt_checked_is_a_notification(report: GateReport, id_: str, text: str) -> None:
     (note,) = run(report)["invocations"][0]["toolExecutionNotifications"]
     assert (note["descriptor"]["id"], note["message"]["text"]) == (id_, text)
-
-
-def test_figures_are_properties_of_the_run() -> None:
-    figures = run(PARTIAL)["properties"]
-    assert (figures["seed"], figures["files_found"], figures["files"], figures["complete"]) == (42, 20, 1, False)
 
 
 # --- URIs

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 import pytest
 from support.trial_reports import LOOKUPS, READER, REPORT
 
 from bloomcli.model.trial import TrialReport
-from bloomcli.report import csv, text_trial
+from bloomcli.report import text_trial
 from bloomcli.report.fitting import fit
 
 
@@ -46,31 +45,6 @@ def test_several_readers_never_look_at_filters() -> None:
     assert "Polars 2.1.0, PyArrow 26.0.0: never look at filters" in lines(replace(REPORT, readers=(polars, arrow)))
 
 
-def test_every_reader_has_its_words() -> None:
-    text = "\n".join(lines(REPORT))
-    assert "DuckDB 2.0.0: a temporary copy with filters, compared with the file as it is" in text
-    assert "Spark 4.3.0: the file, compared with itself and parquet.filter.bloom.enabled off" in text
-    assert "Polars  never looks at filters" in text
-    assert text.startswith("filters help DuckDB and Spark to look up id, but not Polars\nDuckDB  reads 24 instead")
-    assert "chDB: not installed\n  hint: pip install 'bloomcli[trial]'" in text
-    assert "DataFusion 55.0.0 failed: its process ended by SIGSEGV: id = 5 with filters" in text
-    assert "b.parquet: the file ends in the middle of its footer" in text
-    assert "Spark 4.3.0 returns other rows with filters than without" in text
-    assert "hint: `bloom validate --explain reader-negative-zero`" in text
-    assert text.count("returns 0 rows with filters and 100 without") == 5
-    assert "... and 2 more lookups: --format json has all of them" in text
-
-
-def test_figures_are_in_row_groups_or_rows_and_unequal_lookups_are_counted() -> None:
-    rows = {line.split("  ")[0]: line for line in lines(REPORT) if "  20 " in line}
-    assert "182 of 200" not in rows["Spark"]
-    assert "2,000,000 rows" in rows["Spark"]
-    assert "1 of 20 differ" in rows["Spark"]
-    assert "equal, 2 not found" in rows["Polars"]
-    assert "0.50" in rows["DuckDB"]
-    assert "0.41 to 0.62" in rows["DuckDB"]
-
-
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     long = replace(LOOKUPS, column="a.very.long.path.of.a.column.in.structs")
@@ -97,18 +71,6 @@ def test_exit_codes() -> None:
     assert replace(REPORT, readers=(READER,)).exit_code == 3
     assert replace(REPORT, readers=REPORT.readers[-1:], failed=()).exit_code == 3
     assert replace(REPORT, readers=REPORT.readers[3:4], failed=()).exit_code == 0
-
-
-def test_csv_has_every_reader() -> None:
-    stream = io.StringIO()
-    csv.write_trial(REPORT, stream)
-    rows = stream.getvalue().splitlines()
-    assert len(rows) == 7
-    assert rows[1].startswith(
-        "duckdb,2.0.0,equal,True,added,id,present,20,0,0,20,20,200,182,24,,,6910690,1743291,,0.41,"
-    )
-    assert rows[-1].endswith("its process ended by SIGSEGV: id = 5 with filters")
-    assert {row.count(",") for row in rows} == {rows[0].count(",")}
 
 
 def test_the_head_distinguishes_one_file_of_several_from_one_file() -> None:

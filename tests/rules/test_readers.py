@@ -98,13 +98,10 @@ def test_an_unknown_reader_is_an_error_that_offers_near_names() -> None:
     assert (raised.value.hint or "").startswith("readers: spark, ")
 
 
-@pytest.mark.parametrize("precision", range(1, 39))
-def test_a_decimals_bytes_are_the_fewest_that_hold_its_digits(precision: int) -> None:
-    width = decimal_bytes(precision)
-    (10**precision - 1).to_bytes(width, "big", signed=True)
-    (1 - 10**precision).to_bytes(width, "big", signed=True)
-    with pytest.raises(OverflowError):
-        (10**precision - 1).to_bytes(width - 1, "big", signed=True)
+def test_a_decimals_bytes_are_the_fewest_that_hold_its_digits() -> None:
+    for precision in range(1, 39):
+        width = decimal_bytes(precision)
+        assert 256 ** (width - 1) // 2 <= 10**precision - 1 < 256**width // 2, precision
 
 
 def test_arrow_stores_decimals_at_the_bytes_that_their_precision_needs() -> None:

@@ -16,7 +16,6 @@ import bloomcli
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
-from bloomcli.model.gate import GateReport
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_process")]
 
@@ -53,10 +52,6 @@ def clear_a_bit(path: Path, row_group: int = 0) -> None:
     path.write_bytes(data)
 
 
-def ids(report: GateReport) -> list[str]:
-    return [f.id for f in report.findings]
-
-
 def test_a_sound_lake_passes_and_all_of_it_was_checked(lake: Path) -> None:
     report = bloomcli.gate(lake, require=["id"], deep=True)
     assert (report.ok, report.complete, report.exit_code, report.findings) == (True, True, 0, ())
@@ -80,18 +75,6 @@ def test_findings_of_many_files_come_with_their_paths_the_most_severe_first(lake
     severities = [f.severity for f in report.findings]
     assert severities == sorted(severities, key=list(Severity).index)
     assert all(row.findings == () for row in report.rows), "they are not said twice"
-
-
-def test_excluded_files_are_no_part_of_what_was_found(lake: Path) -> None:
-    (lake / "bad").mkdir()
-    (lake / "bad" / "cut.parquet").write_bytes(b"PAR1 cut")
-    (lake.parent / "bloom.toml").write_text(POLICY)
-    policy = lake.parent / "bloom.toml"
-    assert bloomcli.gate(lake).exit_code == 3
-    report = bloomcli.gate(lake, policy=policy, columns=["id"])
-    assert (report.files_found, report.excluded, report.failed) == (12, 1, 0)
-    with pytest.raises(UsageError, match="excludes every file"):
-        bloomcli.gate(lake / "bad", policy=policy)
 
 
 def test_named_files_that_the_policy_excludes_pass_and_what_a_pattern_finds_doesnt(lake: Path) -> None:
@@ -130,13 +113,6 @@ def test_a_look_at_nothing_but_other_kinds_of_files_never_passes(lake: Path) -> 
     assert not known.exists()
     report = bloomcli.gate([texts, lake])
     assert (report.files, report.files_found, report.ok, report.complete) == (12, 21, True, True)
-
-
-def test_a_file_that_cant_be_read_fails_the_gate_and_doesnt_stop_it(lake: Path) -> None:
-    (lake / "cut.parquet").write_bytes(b"PAR1 cut")
-    report = bloomcli.gate(lake)
-    assert (report.exit_code, report.failed, report.files, report.ok) == (3, 1, 13, False)
-    assert report.complete, "it was looked at"
 
 
 # --- samples
@@ -210,27 +186,7 @@ def test_orc_is_sampled_by_stripes(tmp_path: Path) -> None:
     assert (whole.row_groups_read, whole.values_checked) == (whole.row_groups, 40_000)
 
 
-def test_a_sample_of_row_groups_needs_deep(lake: Path) -> None:
-    with pytest.raises(UsageError, match="for --deep"):
-        bloomcli.gate(lake, sample_row_groups="5%")
-
-
 # --- baselines
-
-
-def test_a_baseline_accepts_todays_findings_and_fails_on_new_ones(lake: Path) -> None:
-    known = lake.parent / "known.json"
-    asked: dict[str, Any] = {"require": ["name"], "baseline": known}
-    with pytest.raises(UsageError, match="no such baseline"):
-        bloomcli.gate(lake, **asked)
-    first = bloomcli.gate(lake, update_baseline=True, **asked)
-    assert (first.exit_code, first.known, first.gone) == (0, 12, 0)
-    again = bloomcli.gate(lake, **asked)
-    assert (again.exit_code, again.known, again.errors) == (0, 12, 0)
-    datasets.write(lake / "part=0" / "new.parquet", seed=77)
-    more = bloomcli.gate(lake, **asked)
-    assert (more.exit_code, more.known, more.errors) == (1, 12, 1)
-    assert [Path(f.path or "").name for f in more.findings if f.counts] == ["new.parquet"]
 
 
 def test_entries_that_are_gone_are_reported_and_dropped_when_the_baseline_is_updated(lake: Path) -> None:
