@@ -88,13 +88,6 @@ def test_the_ordinary_cases_are_no_finding(tmp_path: Path, values: list[float]) 
     assert check(floats(tmp_path / "f", values)) == []
 
 
-def test_filters_by_bloom_are_clean(tmp_path: Path) -> None:
-    path = floats(tmp_path / "f", MINUS, PLUS)
-    assert len(check(path)) == 1
-    bloomcli.add(path, ["c"], output=tmp_path / "ours", replace=True)
-    assert check(tmp_path / "ours") == []
-
-
 def test_readers_that_are_right_about_zeros_and_those_that_do_not_look_are_not_named(tmp_path: Path) -> None:
     path = floats(tmp_path / "f", MINUS)
     (finding,) = [f for f in check(path, list(READERS)) if f.id == ZERO]
@@ -319,14 +312,6 @@ def test_a_column_of_the_tables_width_and_one_that_trino_does_not_look_up_are_no
     assert check(numbers(tmp_path / "f", kind), ["trino", "spark"], f"c {table}, l array<{table}>") == []
 
 
-def test_half_floats_are_an_error_under_duckdb_and_floats_are_not(tmp_path: Path) -> None:
-    (finding,) = check(floats(tmp_path / "f", PLUS, NONE, kind="float16"))
-    assert brief([finding]) == [("reader-float16", "error", "c", None, 0)]
-    assert "hashed at 2 bytes and DuckDB, DuckDB 1 look 4 up" in finding.message
-    assert finding.message.endswith("in 2 row groups with a filter")
-    assert check(floats(tmp_path / "g", PLUS, NONE, kind="float32")) == []
-
-
 def test_columns_without_a_filter_and_filters_that_no_reader_uses_are_no_finding(
     tmp_path: Path, fixtures: Path
 ) -> None:
@@ -376,22 +361,6 @@ def test_a_column_is_not_blamed_for_the_filters_of_another_with_the_same_path(tm
     assert [f.message.partition(" the ")[0] for f in both] == ["in 1 row group"] * 2
     assert [f.offset for f in both] == [f.offset for f in facts]
     assert [f.offset for f in one] == [facts[1].offset]
-
-
-# --- reader-single-block
-
-
-def test_a_filter_of_one_block_is_lost_on_impala_and_one_of_two_isnt(tmp_path: Path) -> None:
-    write(tmp_path / "plain", {"c": pa.array([1, 2, 3], pa.int64())})
-    bloomcli.add(tmp_path / "plain", ["c"], output=tmp_path / "one", fpp=0.5, readers=["spark"])
-    assert [f.blocks for f in bloomcli.inspect(tmp_path / "one").filters] == [1]
-    (finding,) = check(tmp_path / "one", ["impala", "spark"])
-    assert brief([finding]) == [("reader-single-block", "error", "c", None, 0)]
-    assert "Impala looks half of all values up" in finding.message
-    assert finding.places == "0"
-    assert check(tmp_path / "one", [name for name in EVERYONE if name != "impala"]) == []
-    bloomcli.add(tmp_path / "one", ["c"], output=tmp_path / "more", replace=True)  # as the hint says
-    assert check(tmp_path / "more", ["impala"]) == []
 
 
 # --- reader-interval

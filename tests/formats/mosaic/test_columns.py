@@ -20,14 +20,6 @@ def test_bounds_are_joined_over_row_groups() -> None:
     assert column.values == report.rows
 
 
-def test_columns_of_only_nulls_and_without_statistics_have_no_bounds() -> None:
-    found = {column.column: column for column in bloomcli.inspect(TYPES).by_column}
-    assert (found["nothing"].nulls, found["nothing"].min) == (600, None)
-    assert (found["money"].nulls, found["money"].min) == (None, None)
-    assert found["big"].bucket == 0
-    assert found["big"].compressed_bytes is None, "the bucket has other columns"
-
-
 def test_buckets_lie_where_the_footer_says() -> None:
     report = bloomcli.inspect(TYPES, columns=["big"], pages=True, footer=True)
     assert report.footer is not None

@@ -12,46 +12,9 @@ from support.golden import ORC
 import bloomcli
 from bloomcli.formats.orc import footer
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.model.file import ColumnSummary
 
 JAVA = ORC / "java_types.orc"
 READ = ("tiny", "small", "whole", "big", "text", "label", "cents")
-
-
-def by_name(path: Path) -> dict[str, ColumnSummary]:
-    """The columns of a file."""
-    return {column.column: column for column in bloomcli.inspect(path).by_column}
-
-
-def test_nulls_and_bounds_are_those_of_the_values() -> None:
-    table = orc.read_table(JAVA)
-    found = by_name(JAVA)
-    for name in READ:
-        values = table.column(name)
-        column = found[name]
-        assert column.values == len(values)
-        assert column.nulls == values.null_count
-        low, high = (pc.min_max(values)[which].as_py() for which in ("min", "max"))
-        assert (column.min, column.max) == (str(low), str(high)), name
-
-
-def test_dictionaries_give_the_number_of_distinct_values() -> None:
-    column = by_name(JAVA)["label"]
-    values = orc.read_table(JAVA).column("label")
-    assert column.encodings == ("DICTIONARY_V2",)
-    assert (column.distinct, column.distinct_from) == (len(pc.unique(values.drop_null())), "dictionary")
-
-
-def test_bounds_are_not_doubted_for_filters_that_are_not_trusted() -> None:
-    """ORC C++ 2.2.2 hashes tinyints wrongly."""
-    found = [by_name(ORC / name)["tiny"] for name in ("cpp_types.orc", "cpp_bare.orc")]
-    assert [(column.min, column.no_bounds) for column in found] == [("-125", None)] * 2
-
-
-def test_encrypted_columns_show_nothing_of_their_mask() -> None:
-    column = by_name(ORC / "java_encrypted.orc")["secret"]
-    assert (column.nulls, column.values, column.min, column.encodings) == (None, None, None, ())
-    assert column.compression == ("encrypted",)
 
 
 def test_streams_fill_the_stripes() -> None:
