@@ -12,7 +12,8 @@ from support import command_reports, golden, screens  # noqa: E402
 
 
 def main() -> None:
-    """The reports of the commands on each fixture, and the screens of each command; none is left over."""
+    """The reports of the commands on each fixture and of `validate` on those of each rule, and the screens of each
+    command; none is left over."""
     command_reports.DATA.mkdir(exist_ok=True)
     for stale in command_reports.DATA.glob("*.jsonl"):
         stale.unlink()
@@ -20,7 +21,18 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             lines = command_reports.lines(path, Path(scratch))
             command_reports.kept(path).write_text("".join(f"{line}\n" for line in lines))
+    write_rules()
     write_screens()
+
+
+def write_rules() -> None:
+    """A file a rule: ``python tests/golden/update.py rules`` writes only these."""
+    command_reports.OF_RULES.mkdir(exist_ok=True)
+    for stale in command_reports.OF_RULES.glob("*.jsonl"):
+        stale.unlink()
+    for folder in sorted(golden.RULE_PAIRS.iterdir()):
+        lines = command_reports.lines_of_rule(folder.name)
+        command_reports.kept_of_rule(folder.name).write_text("".join(f"{line}\n" for line in lines))
 
 
 def write_screens() -> None:
@@ -33,4 +45,4 @@ def write_screens() -> None:
 
 
 if __name__ == "__main__":
-    write_screens() if sys.argv[1:] == ["screens"] else main()
+    {"rules": write_rules, "screens": write_screens}.get("".join(sys.argv[1:]), main)()
