@@ -67,17 +67,6 @@ def test_a_row_groups_filter_holds_what_its_values_hash_to(
     assert bloomcli.validate(tmp_path / "out", deep=True, require=list(CASES)).findings == ()
 
 
-@pytest.mark.parametrize(("name", "zero"), [("float32", -0.0), ("float64", 0.0), ("float64", -0.0)])
-def test_either_zero_is_found_by_both(tmp_path: Path, name: str, zero: float) -> None:
-    path = orcfiles.write(tmp_path / "f", {"c": pa.array([zero, None, 1.5, 1.5], CASES[name].type)}, stride=2)
-    (change,) = bloomcli.add(path, ["c"], output=tmp_path / "out").changes
-    size = expected_size(2, 0.01)
-    both = [orcfiles.double_hash(z) for z in (0.0, -0.0)]
-    bits = [bloomcli.dump(tmp_path / "out", row_group=group).bitset for group in range(2)]
-    assert bits == [orcfiles.bits_of(both, *size), orcfiles.bits_of([orcfiles.double_hash(1.5)], *size)]
-    assert change.values == 3
-
-
 @pytest.mark.parametrize(("kind", "streams"), [(None, 1), ("utf8", 1), ("both", 2)])
 def test_old_streams_are_added_where_their_readers_understand_them(
     tmp_path: Path, kind: str | None, streams: int

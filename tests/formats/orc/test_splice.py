@@ -238,13 +238,3 @@ def test_columns_of_the_same_name_get_each_its_own_filters(tmp_path: Path, name:
         (item,) = index.bloom_filter
         size = len(item.utf8bitset) * 8, item.num_hash_functions
         assert item.utf8bitset == orcfiles.bits_of([orcfiles.long_hash(column + 1)], *size)
-
-
-@pytest.mark.parametrize("column", ["a.b", "ä ö", "a*", "s.x.y", "A"])
-def test_columns_with_odd_names_take_filters(tmp_path: Path, column: str) -> None:
-    table = {"a.b": [1], "ä ö": [3], "a*": [4], "s": [{"x.y": 5}], "A": [6], "a": [7]}
-    path = orcfiles.write(tmp_path / "f", table)
-    bloomcli.add(path, [column], output=tmp_path / "out", fpp=1e-9)
-    value = {"s.x.y": 5}.get(column) or table[column][0]
-    found = bloomcli.probe(tmp_path / "out", [str(value), str(value)[0] + "9"])
-    assert (found.column, [t.presence.value for t in found.totals]) == (column, ["maybe", "absent"])
