@@ -119,16 +119,6 @@ def test_in_orc_the_stride_sets_the_size_and_only_the_rate_that_was_requested_ca
 # --- profit
 
 
-def test_columns_of_one_value_a_row_group_cant_profit(write: Write) -> None:
-    path = write({"day": [i // 1000 for i in range(ROWS)], "id": [i * 7919 % 4001 for i in range(ROWS)]})
-    report = bloomcli.validate(path, policy=asking())
-    (finding,) = with_id(report, "profit-constant")
-    assert (finding.column, finding.severity) == ("day", Severity.NOTE)
-    assert with_id(report, "profit-sorted") == [], "once is enough"
-    assert report.ok, "advice doesn't fail"
-    assert bloomcli.validate(path).findings == (), "and isn't given without a policy"
-
-
 def test_sorted_columns_are_pruned_by_min_and_max_already(write: Write) -> None:
     shuffled = [i * 7919 % 4001 for i in range(ROWS)]
     report = bloomcli.validate(write({"sorted": list(range(ROWS)), "shuffled": shuffled}), policy=asking())

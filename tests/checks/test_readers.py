@@ -66,23 +66,6 @@ def floats(path: Path, *groups: list[float], kind: str = "float64", **options: A
 PLUS, MINUS, BOTH, NONE = [-2.0, 0.0, 3.0], [-2.0, -0.0, 3.0], [-0.0, 0.0, 3.0], [-2.0, 1.0, 3.0]
 
 
-@pytest.mark.parametrize("kind", ["float32", "float64", "float16"])
-def test_a_filter_that_may_hold_negative_zero_alone_is_a_note_that_names_the_measured_rate(
-    tmp_path: Path, kind: str
-) -> None:
-    path = floats(tmp_path / "f", PLUS, MINUS, BOTH, NONE, MINUS, kind=kind)
-    (finding,) = check(path, ["parquet-java", "arrow"])
-    assert brief([finding]) == [(ZERO, "note", "c", None, 1)]
-    rate = next(f.fpp for f in bloomcli.inspect(path).filters if f.row_group == 1)
-    assert "in 2 of 5 row groups the filter may hold -0.0 and doesn't hold +0.0: if -0.0" in finding.message
-    assert (
-        f"parquet-java loses its rows for `= 0`; it may be a false positive too, the measured rate is {rate:.2g}"
-        in (finding.message)
-    )
-    assert "--deep" in (finding.hint or "")
-    assert "`bloom add FILE --replace --columns c --in-place`" in (finding.hint or "")
-
-
 @pytest.mark.parametrize("values", [PLUS, BOTH, NONE])
 def test_the_ordinary_cases_are_no_finding(tmp_path: Path, values: list[float]) -> None:
     assert check(floats(tmp_path / "f", values)) == []
@@ -412,18 +395,3 @@ def with_raw_hashes_alone(data: bytes, row_group: int, column: int) -> bytes:
     plain = [struct.pack("<III", 0, days, 0) for days in range(50)]
     bits = blooms.build(plain, 256)
     return blooms.planted(data, row_group, column, blooms.header(256) + bits)
-
-
-# --- reader-issue
-
-
-def test_a_readers_fault_that_no_file_shows_is_a_note_of_parquet_files_with_filters(tmp_path: Path) -> None:
-    path = numbers(tmp_path / "f", pa.int64())
-    for name in ("clickhouse", "starrocks", "doris"):
-        found = check(path, [name])
-        assert {(f.id, f.severity, f.column) for f in found} == {("reader-issue", Severity.NOTE, None)}
-        assert len(found) == len(READERS[name].issues)
-    bloomcli.remove(path, in_place=True)
-    assert check(path, ["clickhouse", "starrocks", "doris"]) == []
-    table = orcfiles.write(tmp_path / "g", {"c": pa.array([1, 2, 3])}, blooms=[1])
-    assert check(table, ["clickhouse"]) == []
