@@ -109,21 +109,6 @@ def test_a_rate_above_the_limit_is_found_for_the_column_that_has_it(write: Write
     assert with_id(bloomcli.validate(path, max_fpp=0.5), "filter-fpp") == []
 
 
-# --- filter-oversized
-
-
-def test_a_filter_many_times_as_large_as_its_values_need_is_found(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": list(range(1000))}), tmp_path / "plain")
-    bloomcli.add(tmp_path / "plain", ["id"], output=tmp_path / "large", ndv=500_000)
-    bloomcli.add(tmp_path / "plain", ["id"], output=tmp_path / "fitting", fpp=0.01)
-    (finding,) = with_id(bloomcli.validate(tmp_path / "large", max_oversize=4), "filter-oversized")
-    assert "524288 bytes" in finding.message or "1048576 bytes" in finding.message
-    assert finding.hint == f"`bloom fold {tmp_path / 'large'} --fpp 0.01 --columns id --in-place`"
-    assert bloomcli.validate(tmp_path / "fitting", max_oversize=1, max_fpp=0.01).ok
-    bloomcli.fold(tmp_path / "large", output=tmp_path / "folded", fpp=0.01)
-    assert bloomcli.validate(tmp_path / "folded", max_oversize=1.5).ok, "the hint mends it"
-
-
 def test_in_orc_the_stride_sets_the_size_and_only_the_rate_that_was_requested_can_be_too_low(tmp_path: Path) -> None:
     orc.write_table(pa.table({"id": [1, 2] * 500}), tmp_path / "plain", row_index_stride=1000)
     bloomcli.add(tmp_path / "plain", ["id"], output=tmp_path / "usual", fpp=0.01)
@@ -135,16 +120,6 @@ def test_in_orc_the_stride_sets_the_size_and_only_the_rate_that_was_requested_ca
 
 
 # --- profit
-
-
-def test_columns_of_one_value_a_row_group_cant_profit(write: Write) -> None:
-    path = write({"day": [i // 1000 for i in range(ROWS)], "id": [i * 7919 % 4001 for i in range(ROWS)]})
-    report = bloomcli.validate(path, policy=asking())
-    (finding,) = with_id(report, "profit-constant")
-    assert (finding.column, finding.severity) == ("day", Severity.NOTE)
-    assert with_id(report, "profit-sorted") == [], "once is enough"
-    assert report.ok, "advice doesn't fail"
-    assert bloomcli.validate(path).findings == (), "and isn't given without a policy"
 
 
 def test_sorted_columns_are_pruned_by_min_and_max_already(write: Write) -> None:
@@ -208,12 +183,6 @@ def test_a_dictionary_serves_only_where_all_readers_use_it_and_all_pages_do(
     bloomcli.add(tmp_path / "plain", ["status"], output=tmp_path / "f")
     report = bloomcli.validate(tmp_path / "f", policy=asking(readers=readers))
     assert len(with_id(report, "profit-dictionary")) == expected
-
-
-def test_mosaic_files_get_advice_too() -> None:
-    path = Path(__file__).parents[2] / "fixtures" / "mosaic"
-    for file in sorted(path.glob("*.mosaic")):
-        assert bloomcli.validate(file, policy=asking()).ok
 
 
 # --- severities, and rules switched off

@@ -66,33 +66,9 @@ def floats(path: Path, *groups: list[float], kind: str = "float64", **options: A
 PLUS, MINUS, BOTH, NONE = [-2.0, 0.0, 3.0], [-2.0, -0.0, 3.0], [-0.0, 0.0, 3.0], [-2.0, 1.0, 3.0]
 
 
-@pytest.mark.parametrize("kind", ["float32", "float64", "float16"])
-def test_a_filter_that_may_hold_negative_zero_alone_is_a_note_that_names_the_measured_rate(
-    tmp_path: Path, kind: str
-) -> None:
-    path = floats(tmp_path / "f", PLUS, MINUS, BOTH, NONE, MINUS, kind=kind)
-    (finding,) = check(path, ["parquet-java", "arrow"])
-    assert brief([finding]) == [(ZERO, "note", "c", None, 1)]
-    rate = next(f.fpp for f in bloomcli.inspect(path).filters if f.row_group == 1)
-    assert "in 2 of 5 row groups the filter may hold -0.0 and doesn't hold +0.0: if -0.0" in finding.message
-    assert (
-        f"parquet-java loses its rows for `= 0`; it may be a false positive too, the measured rate is {rate:.2g}"
-        in (finding.message)
-    )
-    assert "--deep" in (finding.hint or "")
-    assert "`bloom add FILE --replace --columns c --in-place`" in (finding.hint or "")
-
-
 @pytest.mark.parametrize("values", [PLUS, BOTH, NONE])
 def test_the_ordinary_cases_are_no_finding(tmp_path: Path, values: list[float]) -> None:
     assert check(floats(tmp_path / "f", values)) == []
-
-
-def test_filters_by_bloom_are_clean(tmp_path: Path) -> None:
-    path = floats(tmp_path / "f", MINUS, PLUS)
-    assert len(check(path)) == 1
-    bloomcli.add(path, ["c"], output=tmp_path / "ours", replace=True)
-    assert check(tmp_path / "ours") == []
 
 
 def test_readers_that_are_right_about_zeros_and_those_that_do_not_look_are_not_named(tmp_path: Path) -> None:
@@ -319,14 +295,6 @@ def test_a_column_of_the_tables_width_and_one_that_trino_does_not_look_up_are_no
     assert check(numbers(tmp_path / "f", kind), ["trino", "spark"], f"c {table}, l array<{table}>") == []
 
 
-def test_half_floats_are_an_error_under_duckdb_and_floats_are_not(tmp_path: Path) -> None:
-    (finding,) = check(floats(tmp_path / "f", PLUS, NONE, kind="float16"))
-    assert brief([finding]) == [("reader-float16", "error", "c", None, 0)]
-    assert "hashed at 2 bytes and DuckDB, DuckDB 1 look 4 up" in finding.message
-    assert finding.message.endswith("in 2 row groups with a filter")
-    assert check(floats(tmp_path / "g", PLUS, NONE, kind="float32")) == []
-
-
 def test_columns_without_a_filter_and_filters_that_no_reader_uses_are_no_finding(
     tmp_path: Path, fixtures: Path
 ) -> None:
@@ -378,22 +346,6 @@ def test_a_column_is_not_blamed_for_the_filters_of_another_with_the_same_path(tm
     assert [f.offset for f in one] == [facts[1].offset]
 
 
-# --- reader-single-block
-
-
-def test_a_filter_of_one_block_is_lost_on_impala_and_one_of_two_isnt(tmp_path: Path) -> None:
-    write(tmp_path / "plain", {"c": pa.array([1, 2, 3], pa.int64())})
-    bloomcli.add(tmp_path / "plain", ["c"], output=tmp_path / "one", fpp=0.5, readers=["spark"])
-    assert [f.blocks for f in bloomcli.inspect(tmp_path / "one").filters] == [1]
-    (finding,) = check(tmp_path / "one", ["impala", "spark"])
-    assert brief([finding]) == [("reader-single-block", "error", "c", None, 0)]
-    assert "Impala looks half of all values up" in finding.message
-    assert finding.places == "0"
-    assert check(tmp_path / "one", [name for name in EVERYONE if name != "impala"]) == []
-    bloomcli.add(tmp_path / "one", ["c"], output=tmp_path / "more", replace=True)  # as the hint says
-    assert check(tmp_path / "more", ["impala"]) == []
-
-
 # --- reader-interval
 
 
@@ -443,18 +395,3 @@ def with_raw_hashes_alone(data: bytes, row_group: int, column: int) -> bytes:
     plain = [struct.pack("<III", 0, days, 0) for days in range(50)]
     bits = blooms.build(plain, 256)
     return blooms.planted(data, row_group, column, blooms.header(256) + bits)
-
-
-# --- reader-issue
-
-
-def test_a_readers_fault_that_no_file_shows_is_a_note_of_parquet_files_with_filters(tmp_path: Path) -> None:
-    path = numbers(tmp_path / "f", pa.int64())
-    for name in ("clickhouse", "starrocks", "doris"):
-        found = check(path, [name])
-        assert {(f.id, f.severity, f.column) for f in found} == {("reader-issue", Severity.NOTE, None)}
-        assert len(found) == len(READERS[name].issues)
-    bloomcli.remove(path, in_place=True)
-    assert check(path, ["clickhouse", "starrocks", "doris"]) == []
-    table = orcfiles.write(tmp_path / "g", {"c": pa.array([1, 2, 3])}, blooms=[1])
-    assert check(table, ["clickhouse"]) == []

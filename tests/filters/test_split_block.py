@@ -12,7 +12,7 @@ from support.examples import examples
 from support.reference import packed
 
 from bloomcli import kernels
-from bloomcli.filters.split_block import SALT, SplitBlockFilter
+from bloomcli.filters.split_block import SplitBlockFilter
 
 SOURCE = random.Random(5)
 HASHES = [SOURCE.getrandbits(64) for _ in range(3000)]
@@ -23,10 +23,6 @@ def filled(nbytes: int, count: int) -> SplitBlockFilter:
     built = SplitBlockFilter.empty(nbytes)
     built.insert_hashes(packed(HASHES[:count]), count)
     return built
-
-
-def test_the_salts_are_the_specifications() -> None:
-    assert SALT == reference.SALTS
 
 
 QUICK = settings(max_examples=examples(100), deadline=None)
@@ -109,21 +105,6 @@ def test_a_trail_shows_a_single_missing_bit() -> None:
     assert not built.check(HASHES[0])
 
 
-def test_the_rate_is_what_random_probes_meet() -> None:
-    built = filled(1024, 400)
-    source = random.Random(7)
-    probes = [source.getrandbits(64) for _ in range(100_000)]
-    absent = built.check_hashes(packed(probes), len(probes), bytearray(len(probes)))
-    expected = built.fpp
-    deviation = (expected * (1 - expected) / len(probes)) ** 0.5
-    assert (len(probes) - absent) / len(probes) == pytest.approx(expected, abs=5 * deviation)
-
-
-def test_every_pattern_of_a_word_weighs_by_its_bits() -> None:
-    bitset = b"".join((2**ones - 1).to_bytes(4, "little") for ones in (1, 2, 4, 8, 16, 32, 31, 5))
-    assert SplitBlockFilter(bitset).fpp == (1 * 2 * 4 * 8 * 16 * 32 * 31 * 5) / 32**8
-
-
 def test_figures_follow_later_insertions() -> None:
     built = filled(64, 5)
     before = (built.set_bits, built.fpp, built.ndv_estimate)
@@ -165,15 +146,3 @@ def test_folding_leaves_the_larger_filter_as_it_was() -> None:
     before = bytes(built.bitset)
     built.fold().insert(HASHES[500])
     assert built.bitset == before
-
-
-@pytest.mark.parametrize(("cap", "size"), [(32, 32), (100, 64), (512, 512), (1023, 512), (4096, 4096)])
-def test_a_cap_goes_before_the_rate(cap: int, size: int) -> None:
-    assert filled(256, 1000).folded_to(0.001).nbytes == 256
-    folded = filled(4096, 3000).folded_to(0.001, max_bytes=cap)
-    assert folded.nbytes == size
-    assert folded.bitset == filled(size, 3000).bitset
-
-
-def test_an_empty_filter_folds_to_one_block() -> None:
-    assert SplitBlockFilter.empty(4096).folded_to(0.01).nbytes == 32

@@ -156,21 +156,6 @@ def test_statistics_that_the_filter_contradicts_exclude_nothing() -> None:
     assert (other.presence, other.together) == (Presence.UNKNOWN, Presence.ABSENT)
 
 
-def test_absent_needs_a_reason_that_no_row_can_have_the_value() -> None:
-    """A rule apart from the table: only a wrong `absent` loses rows."""
-    for case in CASES:
-        certain = (
-            (case.impossible and not case.fault)
-            or (case.contents is not Contents.VALUES and not (case.filter == "with" and case.askable))
-            or case.contents is Contents.NOTHING
-            or (case.filter == "without" and case.askable)
-        )
-        if decided(case).presence is Presence.ABSENT:
-            assert certain, case
-            assert not case.fault, case
-            assert case.impossible or not case.encrypted, case
-
-
 def test_the_documentation_has_the_table_that_is_tested() -> None:
     rows = re.findall(r"^    (\d+)\. .*?  +(\S.*?)  +(\S.*)$", answer.__doc__ or "", re.MULTILINE)
     assert [int(number) for number, _, _ in rows] == list(range(1, 11))
@@ -245,16 +230,6 @@ def test_many_values_get_the_answers_that_each_gets_alone(
     (together,) = answer.answers([facts], explain=False)
     assert together.answers == answer.one_by_one(facts, explain=False)
     assert together.possible() == {at for at, found in enumerate(together.answers) if not found.excludes}
-
-
-@pytest.mark.parametrize("kind", [SplitBlockFilter.empty(32), KirschMitzenmacherFilter.empty(64, 3)])
-def test_both_kinds_of_filter_show_where_a_hash_lands(kind: Any) -> None:
-    kind.insert_hashes(HASH.to_bytes(8, "little"), 1)
-    facts = UnitFacts(row_group=0, rows=1, chunk_bytes=1, row_group_bytes=1, bits=kind)
-    (trail,) = answer.answer(facts, Lookup(None, None, (b"x",), (HASH,)), None, explain=True).trail
-    assert trail.block == (0 if isinstance(kind, SplitBlockFilter) else None)
-    assert len(trail.bits) == (8 if isinstance(kind, SplitBlockFilter) else 3)
-    assert all(trail.present)
 
 
 def imports_in(path: Path) -> Iterator[str]:

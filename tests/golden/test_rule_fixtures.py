@@ -21,16 +21,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
-from support import footers, mosaicfiles, thrift
+from support import command_reports, mosaicfiles
 from support.golden import RULE_PAIRS
 from support.mosaicfiles import Parts
-from support.orcfiles import ROW_INDEX
-from support.orcwalk import Orc
 
 import bloomcli
 from bloomcli import rules
 from bloomcli.cli import run
-from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
 from bloomcli.rules import When
 
@@ -53,8 +50,6 @@ ALONE: Final = "bin"
 ENDINGS: Final = {"Parquet": "parquet", "ORC": "orc", "Mosaic": "mosaic"}
 ASKED: Final = {When.LIMIT, When.POLICY, When.READERS}
 DEEP: Final = {rule.id for rule in RULES.values() if rule.when is When.DEEP}
-PROVEN: Final = {rule for rule in RULES if rule.startswith(("statistics-", "page-index-", "sorting-", "size-"))}
-"""Rules about what readers skip by, besides filters."""
 LATER: Final = {"reader-negative-zero"}
 """A note without --deep, and only with it as grave as its page says."""
 
@@ -69,61 +64,6 @@ def endings(rule: str) -> list[str]:
 PAIRS: Final = [(rule, ending) for rule in RULES for ending in endings(rule)]
 OF_PAIRS: Final = pytest.mark.parametrize(("rule", "ending"), PAIRS, ids=[".".join(pair) for pair in PAIRS])
 
-Where = set[tuple[int | None, int | None, str | None]]
-"""Stripe, row group, column."""
-
-LAST: Final[dict[str, Where]] = {
-    "parquet": {(None, 1, "name")},
-    "mosaic": {(None, 1, "name")},
-    "orc": {(1, None, "name")},
-}
-"""The usual place of the fault. ORC: for faults of a whole stream."""
-_EVERY_FILTER: Final[Where] = {(s, g, c) for s in (0, 1) for g in (0, 1) for c in ("id", "name")}
-_IN_BOTH: Final[Where] = {(None, 0, "name"), (None, 1, "name")}
-_FIRST: Final[dict[str, Where]] = {e: {(0 if e == "orc" else None, 0, "name")} for e in ENDINGS.values()}
-"""A finding about a whole column names the first row group with a filter."""
-WHERE: Final[dict[tuple[str, str], Where]] = {
-    **{(rule, "orc"): {(1, 1, "name")} for rule in ("value-missing", "filter-stray-bits", "filter-all-zero")},
-    **{(rule, "orc"): {(1, 1, "name")} for rule in RULES if rule.startswith(("statistics-", "row-index-"))},
-    ("filter-boolean", "parquet"): {(None, 1, "flag")},
-    ("filter-draft", "parquet"): _IN_BOTH,
-    ("filter-draft", ALONE): {(None, None, "(filter)")},
-    ("filter-untrusted", "orc"): {(s, None, c) for s in (0, 1) for c in ("id", "name")},
-    ("filter-plaintext", "orc"): {(0, None, "name"), (1, None, "name")},
-    ("filter-not-checked", "orc"): {(0, None, "name.0"), (1, None, "name.0")},
-    ("filter-column", "orc"): {(1, None, "column 9")},
-    ("reader-null-structs", "orc"): {(1, 1, "who.name")},
-    ("filter-column", "mosaic"): {(None, 1, "column 9")},
-    ("filter-type", "mosaic"): {(None, 1, "when")},
-    **{(rule, "orc"): _EVERY_FILTER for rule in ("filter-fpp", "filter-oversized")},
-    **{(rule, "parquet"): _IN_BOTH for rule in ("filter-fpp", "filter-oversized")},
-    **{
-        (rule, "mosaic"): _IN_BOTH | {(None, 0, "id"), (None, 1, "id")} for rule in ("filter-fpp", "filter-oversized")
-    },
-    **{(r, e): _FIRST[e] for r in RULES if r.startswith("profit-") for e in endings(r)},
-    ("reader-negative-zero", "parquet"): {(None, 1, "price")},
-    ("reader-negative-zero", "orc"): {(1, 1, "price")},
-    ("reader-millis", "parquet"): {(None, 0, "at")},
-    ("reader-decimal-width", "parquet"): {(None, 0, "price")},
-    ("reader-widened", "parquet"): {(None, 0, "code")},
-    ("reader-single-block", "parquet"): {(None, 0, "name")},
-    ("reader-float16", "parquet"): {(None, 0, "score")},
-    ("reader-interval", "parquet"): {(None, 0, "lasts")},
-    ("reader-issue", "parquet"): {(None, None, None)},
-    ("footer-unverified", "parquet"): {(None, None, None)},
-    ("filter-not-checked", "parquet"): {(None, 1, "flag")},
-}
-"""The places of all other faults."""
-
-WITHOUT_OFFSET: Final = {"filter-required", *(r for r in RULES if r.startswith(("profit-", "reader-")))} - {
-    "reader-single-block"
-}
-"""Rules whose findings are about a column, not about a filter."""
-INTO_HEADER: Final = {"filter-algorithm": 1, "filter-hash": 2, "filter-compression": 3}
-"""Mosaic: the byte of the header that findings name."""
-COLUMNS: Final = {"id": 0, "when": 2, "name.0": 2, "column 9": 9}
-"""Positions of columns; all others are second."""
-
 WITH_STATISTICS: Final = {
     "filter-all-zero",
     "profit-constant",
@@ -132,11 +72,6 @@ WITH_STATISTICS: Final = {
     "statistics-counts",
 }
 """Mosaic: rules whose files have statistics, which a list of a file's parts doesn't show."""
-MOSAIC: Final = [
-    entry
-    for entry in ENTRIES
-    if entry["path"].endswith(".mosaic") and Path(entry["path"]).parent.name not in WITH_STATISTICS
-]
 ENCRYPTED: Final = "filter-encrypted", "filter-plaintext", "statistics-not-checked"
 """Rules that Parquet files break by encryption: their footers are signed, and no key verifies them."""
 NO_ROWS: Final = {
@@ -150,7 +85,7 @@ OTHER_ROWS: Final = {
 }
 
 
-WITHOUT_COMMAND: Final = {
+WITHOUT_COMMAND: Final[dict[tuple[str, str], str]] = {
     (
         "filter-not-checked",
         "orc",
@@ -206,24 +141,17 @@ def test_a_rule_has_a_pair_for_each_format_that_its_page_names_and_a_policy_wher
     assert {p.name for p in path(rule, "").iterdir()} == wanted
 
 
-def test_there_are_no_pairs_of_rules_that_do_not_exist() -> None:
+def test_there_are_no_pairs_or_reports_of_rules_that_do_not_exist() -> None:
     assert {p.name for p in RULE_PAIRS.iterdir()} == RULES.keys()
+    assert {*command_reports.OF_RULES.iterdir()} == {*map(command_reports.kept_of_rule, RULES)}
 
 
 @OF_PAIRS
-def test_the_broken_file_breaks_this_rule_alone_as_gravely_as_is_usual_and_where_it_is_broken(
-    rule: str, ending: str
-) -> None:
+def test_the_broken_file_breaks_this_rule_alone_as_gravely_as_is_usual(rule: str, ending: str) -> None:
     findings = check(rule, f"broken.{ending}", deep=rule in DEEP | LATER)
     assert {(f.id, f.severity) for f in findings} == {(rule, RULES[rule].severity)}
-    where = [(f.stripe, f.row_group, f.column) for f in findings]
-    assert set(where) == WHERE.get((rule, ending), LAST.get(ending))
-    assert len(where) == len(set(where)), "each place is reported once"
-    for finding in findings:
-        if rule in WITHOUT_OFFSET:
-            assert finding.offset is None
-        else:
-            assert finding.offset == offset_of(path(rule, f"broken.{ending}"), rule, finding)
+    places = [(f.stripe, f.row_group, f.column) for f in findings]
+    assert len(places) == len(set(places)), "each place is reported once"
 
 
 @OF_PAIRS
@@ -233,6 +161,13 @@ def test_the_sound_file_is_clean_deep_and_under_the_same_policy(rule: str, endin
         assert check(rule, f"sound.{ending}", deep=True) == ()
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_findings_have_the_places_messages_and_hints_that_are_kept(rule: str) -> None:
+    kept = command_reports.kept_of_rule(rule).read_text().splitlines()
+    for found, line in zip(command_reports.lines_of_rule(rule), kept, strict=True):
+        assert found == line
+
+
 @pytest.mark.parametrize("rule", [r for r in RULES if RULES[r].when in ASKED])
 def test_what_has_to_be_requested_is_not_reported_otherwise(rule: str) -> None:
     for ending in endings(rule):
@@ -240,20 +175,6 @@ def test_what_has_to_be_requested_is_not_reported_otherwise(rule: str) -> None:
         # DuckDB need not be named, because the footer makes a promise to every reader
         assert {f.id for f in findings} == ({rule} if rule == "reader-interval" else set())
         assert bloomcli.validate(path(rule, f"broken.{ending}")).findings == ()
-
-
-def test_a_missing_bound_is_reported_without_reading_values_as_the_statistics_have_it() -> None:
-    for ending in endings("value-missing"):
-        said = check("value-missing", f"broken.{ending}", deep=False)
-        assert {f.id for f in said} == ({"value-missing"} if ending != "mosaic" else set())
-        assert all("row group's own statistics" in f.message for f in said)
-
-
-@pytest.mark.parametrize("rule", sorted((DEEP - {"value-missing"}) | LATER))
-def test_faults_that_only_values_show_are_missing_or_notes_without_deep(rule: str) -> None:
-    for ending in endings(rule):
-        found = [(f.id, f.severity) for f in check(rule, f"broken.{ending}", deep=False)]
-        assert found == ([(rule, Severity.NOTE)] if rule in LATER else [])
 
 
 @pytest.mark.parametrize(("rule", "ending"), [pair for pair in PAIRS if pair not in NO_ROWS])
@@ -282,16 +203,6 @@ def test_the_recipes_write_these_very_bytes_with_the_engines_that_the_manifest_n
         fixture.write(tmp_path / "again")
         assert (tmp_path / "again").read_bytes() == (RULE_PAIRS.parent / fixture.path).read_bytes(), fixture.path
     # Those of engines that are installed in another version may differ; the manifest says which wrote them.
-
-
-@pytest.mark.parametrize("entry", MOSAIC, ids=[Path(entry["path"]).parent.name for entry in MOSAIC])
-def test_rows_row_groups_and_filters_of_mosaic_files_are_those_of_the_manifest(entry: dict[str, Any]) -> None:
-    name = Path(entry["path"]).name
-    data = (RULE_PAIRS.parent / entry["path"]).read_bytes()
-    groups = Parts.of(data).groups
-    assert (sum(g.rows for g in groups), len(groups)) == (entry["rows"], entry["row_groups"])
-    numbers = {"id": 0, "name": 1} | ({} if name.startswith("sound") else {"when": 2, "column 9": 9})
-    assert {blob.column for g in groups for blob in g.blobs} == {numbers[column] for column in entry["filters"]}
 
 
 PROBLEMS = {"FilterProblem", "EncryptedFilter"}
@@ -345,52 +256,6 @@ def rows(of: Path, bare: Path) -> list[dict[str, Any]]:
         found = mosaicfiles.read(bare)
     listed: list[dict[str, Any]] = found.to_pylist()
     return listed
-
-
-def offset_of(file: Path, rule: str, finding: Finding) -> int:
-    """Where the filter is that a finding is about, by readers that share nothing with bloomcli."""
-    column = COLUMNS.get(finding.column or "", 1)
-    data = file.read_bytes()
-    if file.suffix == f".{ALONE}":
-        return 0
-    if file.suffix == ".parquet":
-        if rule == "footer-unverified":
-            return len(footers.split(data)[0])
-        assert finding.row_group is not None
-        if rule in PROVEN - {"statistics-not-checked"}:
-            return place_of(data, rule, finding.row_group, column)
-        in_pages = rule.startswith(("page-", "statistics-"))
-        field = footers.DATA_PAGE_OFFSET if in_pages else footers.BLOOM_FILTER_OFFSET
-        offset: int = footers.meta(footers.tree(data), finding.row_group, column)[field][1]
-        return offset
-    if file.suffix == ".orc":
-        stripe = Orc(file).stripes[finding.stripe or 0]
-        before = 0
-        index = rule.startswith(("statistics-", "row-index-"))
-        for stream in stripe.streams:
-            wanted = stream.kind == ROW_INDEX if index else stream.is_filter
-            if wanted and stream.column == (9 if column == 9 else column + 1):
-                break
-            before += len(stream.raw)
-        return stripe.offset + before
-    if rule.startswith("statistics-"):
-        return int.from_bytes(data[-mosaicfiles.FOOTER :][:8], "big")
-    if rule == "filter-all-zero":  # the file has statistics, and only one filter of zeros
-        return data.index(bytes((1, 1, 1, 0, 64)) + bytes(64))
-    blobs = [b for b in Parts.of(data).groups[finding.row_group or 0].blobs if b.column == column]
-    assert len(blobs) == (2 if rule == "filter-duplicate" else 1)
-    return blobs[-1].offset + INTO_HEADER.get(rule, 0)
-
-
-def place_of(data: bytes, rule: str, row_group: int, column: int) -> int:
-    """Where a page index, or a chunk's ColumnMetaData with its statistics, is."""
-    tree = footers.tree(data)
-    if rule.startswith("page-index-"):
-        located = rule == "page-index-locations"
-        index = footers.OFFSET_INDEX_OFFSET if located else footers.COLUMN_INDEX_OFFSET
-        return int(footers.chunk(tree, row_group, column)[index][1])
-    body, footer = footers.split(data)
-    return len(body) + footer.index(thrift.encode(footers.meta(tree, row_group, column)))
 
 
 def commands(findings: tuple[Finding, ...]) -> list[str]:

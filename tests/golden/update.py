@@ -14,7 +14,8 @@ from support import command_reports, golden, screens, written_reports  # noqa: E
 
 
 def main() -> None:
-    """The reports of the commands on each fixture, the screens of each command, and reports written by hand."""
+    """The reports of the commands on each fixture and of `validate` on those of each rule, the screens of each
+    command, and reports written by hand."""
     command_reports.DATA.mkdir(exist_ok=True)
     for stale in command_reports.DATA.glob("*.jsonl"):
         stale.unlink()
@@ -22,8 +23,19 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             lines = command_reports.lines(path, Path(scratch))
             command_reports.kept(path).write_text("".join(f"{line}\n" for line in lines))
+    write_rules()
     for kept in KEPT.values():
         write(kept)
+
+
+def write_rules() -> None:
+    """A file a rule: ``python tests/golden/update.py rules`` writes only these."""
+    command_reports.OF_RULES.mkdir(exist_ok=True)
+    for stale in command_reports.OF_RULES.glob("*.jsonl"):
+        stale.unlink()
+    for folder in sorted(golden.RULE_PAIRS.iterdir()):
+        lines = command_reports.lines_of_rule(folder.name)
+        command_reports.kept_of_rule(folder.name).write_text("".join(f"{line}\n" for line in lines))
 
 
 KEPT: Final = {"screens": screens, "reports": written_reports}
@@ -40,4 +52,5 @@ def write(kept: ModuleType) -> None:
 
 
 if __name__ == "__main__":
-    write(KEPT[sys.argv[1]]) if sys.argv[1:] else main()
+    only = "".join(sys.argv[1:])
+    write_rules() if only == "rules" else write(KEPT[only]) if only else main()

@@ -124,11 +124,6 @@ def test_the_extreme_hashes_stay_inside(extreme: int, blocks: int) -> None:
     assert not any(guarded[-32:])
 
 
-def test_a_full_filter_says_maybe_to_everything() -> None:
-    assert kernels.sbbf_stats(b"\xff" * 96) == (768, 1.0)
-    assert kernels.sbbf_stats(bytes(96)) == (0, 0.0)
-
-
 @pytest.mark.parametrize("size", [0, 1, 31, 33, 48])
 def test_a_bitset_that_is_not_whole_blocks_is_refused(size: int) -> None:
     bitset = bytearray(size)

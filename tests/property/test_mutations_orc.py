@@ -104,20 +104,6 @@ def test_bits_of_filters_are_reported_and_of_which(whole: OriginalFile) -> None:
                 whole.flipped_bit(fact, changed, cleared=cleared)
 
 
-def test_every_bit_of_a_small_filter_is_reported(little: OriginalFile) -> None:
-    """The streams of an uncompressed file contain the bits."""
-    fact = next(f for f in little.sound if (f.column, f.stripe, f.row_group) == ("text", 1, 1))
-    bits = bitset(message(little, fact))
-    start = little.data.index(bits, fact.offset)
-    directions = set()
-    for bit in range(start * 8, (start + len(bits)) * 8):
-        cleared = is_set(little.data, bit)
-        with mutation(f"bit {bit - start * 8}"):
-            little.flipped_bit(fact, flipped(little.data, bit), cleared=cleared)
-        directions.add(cleared)
-    assert directions == {True, False}
-
-
 def test_every_bit_of_a_filter_stream_is_reported(little: OriginalFile) -> None:
     """The filters' messages, their lengths and numbers of hash functions among them."""
     file = parts(little)
@@ -144,18 +130,6 @@ def test_flipped_bits_of_compressed_streams_are_reported(whole: OriginalFile) ->
             same = False
         with mutation(f"{place(fact)}, bit {bit} of the stream"):
             assert whole.check(file.join()) == [] if same else whole.check(file.join())
-
-
-def test_another_number_of_hash_functions_is_reported(whole: OriginalFile) -> None:
-    """But in a filter over no value, which is as empty with any number."""
-    random_ = random.Random("k")
-    for by in (-20, -1, 1, 2, 100):
-        fact = random_.choice(checkable(whole))
-        item = message(whole, fact)
-        k = max(item.num_hash_functions + by, 0)
-        with mutation(f"{place(fact)} with {k} hash functions"):
-            found = whole.check(edited(whole, fact, lambda item, k=k: setattr(item, "num_hash_functions", k)))
-            assert bool(found) == (any(bitset(item)) or k < 1)
 
 
 @given(data=st.data(), by=st.integers(-300, 300).filter(bool))
@@ -204,25 +178,6 @@ def test_every_swap_in_a_small_file_is_reported(little: OriginalFile) -> None:
     reported = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
     assert all(reported)
     assert len(reported) == 12 * 11 / 2
-
-
-def test_two_columns_streams_swapped_by_their_column_numbers_are_reported(little: OriginalFile) -> None:
-    file, stripe = parts(little), 1
-    streams = file.stripes[stripe].footer.streams
-    one, other = (streams[file.place(BLOOM_FILTER_UTF8, column, stripe)] for column in (1, 2))
-    one.column, other.column = 2, 1
-    found = little.findings(file.join())
-    assert {(f.stripe, f.column) for f in found} == {(stripe, "id"), (stripe, "text")}
-    assert {f.id for f in found} == {"value-missing"}
-
-
-def test_streams_of_a_column_swapped_between_stripes_are_reported(little: OriginalFile) -> None:
-    file = parts(little)
-    at = file.place(BLOOM_FILTER_UTF8, 1)
-    first, second = (file.stripes[stripe].streams for stripe in (0, 2))
-    first[at], second[at] = second[at], first[at]
-    found = little.findings(file.join())
-    assert {(f.id, f.stripe, f.column) for f in found} == {("value-missing", 0, "id"), ("value-missing", 2, "id")}
 
 
 @given(row=st.integers(0, ROWS - 1), text=st.text("abcxyz 0189", min_size=7, max_size=7))

@@ -195,20 +195,6 @@ def test_every_offset_is_reported(tiny: OriginalFile) -> None:
             continue
         with mutation(f"the filter of {fact.offset} is at {to}"):
             assert tiny.catches(claimed(tiny, fact, to, fact.length))
-            if to <= 0:
-                found = bloomcli.validate(tiny.work, require=["c"], columns=["c"]).findings
-                assert {(f.id, f.row_group) for f in found} == {("filter-offset", 0), ("filter-required", 0)}
-
-
-@pytest.mark.parametrize("offset", [None, 0, -1, -2, -(1 << 40)])
-def test_a_filter_that_is_no_longer_named_is_reported_by_what_is_left_of_it(
-    tiny: OriginalFile, offset: int | None
-) -> None:
-    (fact,) = tiny.sound
-    for length in (None, 0, fact.length):
-        tiny.work.write_bytes(claimed(tiny, fact, offset, length))
-        found = {f.id for f in bloomcli.validate(tiny.work).findings}
-        assert found == ({"filter-offset"} if length or (offset or 0) < -1 else set())
 
 
 def test_every_length_is_reported(tiny: OriginalFile) -> None:
@@ -258,28 +244,11 @@ def check_swap(whole: OriginalFile, one: FilterFacts, other: FilterFacts) -> boo
     return True
 
 
-def test_two_filters_of_a_column_swapped_between_row_groups_are_reported(whole: OriginalFile) -> None:
-    pairs = [(a, b) for a in whole.sound for b in whole.sound if a.column == b.column and a.row_group < b.row_group]
-    for one, other in pairs[::3][:4]:
-        check_swap(whole, one, other)
-
-
 def test_every_swap_in_a_small_file_is_reported(little: OriginalFile) -> None:
     filters = little.sound
     reported = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
     assert all(reported)
     assert len(reported) == 6
-
-
-@given(data=st.data())
-@EXAMPLES
-def test_bytes_taken_out_of_the_filters_are_reported(little: OriginalFile, data: st.DataObject) -> None:
-    """What lies behind moves, and the footer is still where the file's end says."""
-    fact = data.draw(st.sampled_from(little.sound))
-    at = data.draw(st.integers(fact.offset, little.bits(fact).stop - 1))
-    size = data.draw(st.integers(1, 64))
-    body, footer = footers.split(little.data)
-    assert little.catches(footers.join(body[:at] + body[at + size :], footer))
 
 
 IN_GROUP: Final = ROWS // 2

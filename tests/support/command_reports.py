@@ -18,9 +18,12 @@ from bloomcli.errors import BloomError
 from support import golden
 
 DATA: Final = golden.ROOT / "tests" / "golden" / "commands"
+OF_RULES: Final = golden.ROOT / "tests" / "golden" / "rules"
 _VOLATILE: Final = {"seconds", "jobs", "size"}
 """Keys whose values differ between runs, machines and checkouts."""
 _VALUES: Final = ("1", "2024-02-29", "true", "a")
+_WHOLE_FOOTERS: Final = {"orders.parquet", "java_encrypted.orc", "draft_types.mosaic"}
+"""Those of the others would fill a megabyte, and `tests/formats/parquet/test_thrift_tree.py` compares Parquet's."""
 _COLUMNS: Final = 4
 """Positions of the columns to probe: the first and the last."""
 
@@ -30,26 +33,49 @@ def kept(path: Path) -> Path:
     return DATA / f"{path.name}.jsonl"
 
 
+def kept_of_rule(rule: str) -> Path:
+    """The file with the reports of a rule's fixtures."""
+    return OF_RULES / f"{rule}.jsonl"
+
+
+def lines_of_rule(rule: str) -> Iterator[str]:
+    """The report of `validate`, with ``--deep`` and without, on each fixture of a rule, under its policy."""
+    folder = golden.RULE_PAIRS / rule
+    policy = ["--policy", str(folder / "asked.toml")] if (folder / "asked.toml").exists() else ["--no-policy"]
+    for path in sorted(folder.iterdir()):
+        for deep in ([], ["--deep"]) if path.suffix in {".bin", ".mosaic", ".orc", ".parquet"} else ():
+            yield _line(["validate", str(path), *policy, *deep, "--format", "json"], None, path, OF_RULES)
+
+
 def lines(path: Path, scratch: Path) -> Iterator[str]:
     """Each command's exit code and report, as a line of JSON. Changed files are written to `scratch`."""
     for args, out in _commands(path, scratch):
-        code, stdout, stderr = _run(args)
-        found: dict[str, Any] = {"command": [_named(a, path, scratch) for a in args], "exit_code": code}
-        try:
-            found["report"] = _stable(json.loads(stdout))
-        except ValueError:
-            found["output"] = stdout
-        if stderr:
-            found["stderr"] = stderr.splitlines()
-        if out is not None and out.exists():
-            found["sha256"] = hashlib.sha256(out.read_bytes()).hexdigest()
-            out.unlink()
-        yield _named(json.dumps(found, ensure_ascii=False), path, scratch)
+        yield _line(args, out, path, scratch)
+
+
+def _line(args: list[str], out: Path | None, path: Path, scratch: Path) -> str:
+    code, stdout, stderr = _run(args)
+    found: dict[str, Any] = {"command": [_named(a, path, scratch) for a in args], "exit_code": code}
+    try:
+        found["report"] = _stable(json.loads(stdout))
+    except ValueError:
+        found["output"] = stdout
+    if stderr:
+        found["stderr"] = stderr.splitlines()
+    if out is not None and out.exists():
+        found["sha256"] = hashlib.sha256(out.read_bytes()).hexdigest()
+        out.unlink()
+    return _named(json.dumps(found, ensure_ascii=False), path, scratch)
 
 
 def _commands(path: Path, scratch: Path) -> Iterator[tuple[list[str], Path | None]]:
     file = str(path)
-    for args in (["inspect"], ["validate"], ["validate", "--deep"]):
+    for args in (
+        ["inspect"],
+        ["inspect", "--schema", *(["--footer"] if path.name in _WHOLE_FOOTERS else [])],
+        ["validate"],
+        ["validate", "--deep"],
+    ):
         yield [*args, file, "--format", "json"], None
     try:
         report = bloomcli.inspect(path)
@@ -58,6 +84,8 @@ def _commands(path: Path, scratch: Path) -> Iterator[tuple[list[str], Path | Non
         names, filtered = [], []
     else:
         filtered = list(dict.fromkeys(f.column for f in report.filters))
+    for name in dict.fromkeys([*names[:1], *filtered[:1], *names[-1:]]):
+        yield ["inspect", file, "--columns", name, "--pages", "--indexes", "--format", "json"], None
     for name in dict.fromkeys([*names[:_COLUMNS], *names[-_COLUMNS:]]):
         for value in _VALUES:
             yield ["probe", file, "--column", name, "--format", "json", "--", value], None

@@ -12,6 +12,7 @@ from support import footers, thrift
 from support.thrift import Fields, Items
 
 PHYSICAL: Final = {"INT32": 1, "INT64": 2, "BYTE_ARRAY": 6}
+MEBI: Final = 1 << 20
 ENCODINGS: Final = {
     "PLAIN": 0,
     "DELTA_BINARY_PACKED": 5,
@@ -160,3 +161,22 @@ def one_page(
     }
     path.write_bytes(footers.join(data, thrift.encode(footer)))
     return path
+
+
+def prefixes(path: Path, groups: int = 1, blocks: int = 21) -> Path:
+    """Each value is the previous one and another byte: the values' bytes are the square of the read ones."""
+    count = 1 + 8192 * blocks
+    lengths = deltas(count, 0, [1] * blocks) + deltas(count, 1, [0] * blocks)
+    return one_page(path, lengths + b"x" * count, "BYTE_ARRAY", "DELTA_BYTE_ARRAY", count, groups=groups)
+
+
+def steps(path: Path, groups: int = 1) -> Path:
+    """Consecutive numbers, 8192 in two bytes: more values than a page may have."""
+    count = 1 + 8192 * 4095
+    return one_page(path, deltas(count, 0, [1] * 4095), "INT64", "DELTA_BINARY_PACKED", count, groups=groups)
+
+
+def one_string(path: Path, groups: int = 1) -> Path:
+    """A string of 1 GiB."""
+    body, size = squeezed([(1000 * MEBI).to_bytes(4, "little"), *[bytes(MEBI)] * 1000])
+    return one_page(path, body, "BYTE_ARRAY", "PLAIN", 1, size=size, groups=groups)

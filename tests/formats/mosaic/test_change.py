@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.golden import MOSAIC
 from support.mosaicfiles import DRAFT, Blob, Parts, read, write
 
 import bloomcli
-from bloomcli.errors import FilterExists, UnsupportedError, UsageError
+from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.filters import sizing
-from bloomcli.filters.split_block import SplitBlockFilter
 
 ROWS = 400
 TABLE = pa.table(
@@ -61,32 +59,14 @@ def test_buckets_and_schema_are_copied_byte_for_byte_and_filters_follow_their_ro
     assert position == len(after.body)
 
 
-def test_a_filter_is_a_header_of_four_bytes_a_varint_and_the_bits(path: Path) -> None:
-    out = added(path, "id", ndv=100, fpp=0.01)
-    parts = Parts.of(out.read_bytes())
-    for ordinal, group in enumerate(parts.groups):
-        (blob,) = group.blobs
-        data = parts.body[blob.offset :][: blob.length]
-        bits = SplitBlockFilter(data[6:])
-        assert data[:6] == bytes([1, 1, 1, 0, 0x80, 0x01])
-        assert bits.nbytes == 128
-        dumped = bloomcli.dump(out, column="id", row_group=ordinal)
-        assert (dumped.header, dumped.bitset) == (data[:6], data[6:])
-
-
-def test_the_order_of_changes_leaves_no_trace(path: Path) -> None:
+def test_neither_the_order_of_changes_nor_replaced_filters_leave_a_trace(path: Path) -> None:
     both = added(path, "id", "name")
     assert added(added(path, "name"), "id").read_bytes() == both.read_bytes()
+    report = bloomcli.add(both, ["name"], output=path.with_name("again"), replace=True, **DRAFT)
+    assert {(c.action, c.old_bitset_bytes == c.bitset_bytes) for c in report.changes} == {("replace", True)}
+    assert path.with_name("again").read_bytes() == both.read_bytes()
     bloomcli.remove(both, columns=["name"], in_place=True)
     assert both.read_bytes() == added(path, "id").read_bytes()
-
-
-def test_replacing_filters_by_the_same_gives_the_same_file(path: Path) -> None:
-    once = added(path, "id", "tag")
-    report = bloomcli.add(once, ["tag"], output=path.with_name("again"), replace=True, **DRAFT)
-    assert {c.action for c in report.changes} == {"replace"}
-    assert all(c.old_bitset_bytes == c.bitset_bytes for c in report.changes)
-    assert path.with_name("again").read_bytes() == once.read_bytes()
 
 
 def test_adding_without_mosaic_draft_says_that_released_readers_refuse_version_2(path: Path) -> None:
@@ -103,16 +83,6 @@ def test_the_released_reader_refuses_a_file_with_filters(path: Path) -> None:
         read(added(path, "id"))
 
 
-def test_an_existing_filter_is_replaced_only_on_request(path: Path) -> None:
-    out = added(path, "id")
-    with pytest.raises(FilterExists, match="column id has a filter in row group 0 already") as e:
-        bloomcli.add(out, ["id"], in_place=True, **DRAFT)
-    assert (e.value.field, e.value.offset) == (
-        "row_groups[0].filters[0]",
-        Parts.of(out.read_bytes()).groups[0].blobs[0].offset,
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"kind": "both"}, "one kind of filter"), ({"variant": "parquet-2018-page"}, "one variant of filter")],
@@ -126,35 +96,6 @@ def test_a_type_without_filters_in_the_draft_is_named(path: Path) -> None:
     with pytest.raises(UnsupportedError, match=r"column cents is DECIMAL\(12,2\): the draft has no filters") as e:
         bloomcli.add(path, ["cents"], dry_run=True, **DRAFT)
     assert e.value.field == "schema.columns[0]"
-
-
-def test_globs_leave_out_a_type_without_filters_in_the_draft(path: Path) -> None:
-    report = bloomcli.add(path, ["*"], output=path.with_name("out"), **DRAFT)
-    assert {c.column for c in report.changes if c.reason is None} == {"half", "id", "name", "tag"}
-    (left_out,) = [c for c in report.changes if c.reason is not None]
-    assert (left_out.column, left_out.action) == ("cents", "keep")
-    assert left_out.reason == "DECIMAL(12,2): the draft has no filters for such values"
-
-
-def test_each_filter_meets_the_rate_by_measurement_and_no_smaller_one_would(path: Path) -> None:
-    for fact in bloomcli.inspect(added(path, "id", "tag", fpp=0.02)).filters:
-        assert fact.fpp is not None
-        assert fact.fpp <= 0.02
-        bits = SplitBlockFilter(
-            bloomcli.dump(added(path, fact.column, fpp=0.02, overwrite=True), column=fact.column).bitset
-        )
-        assert bits.blocks == 1 or bits.fold().fpp > 0.02
-
-
-def test_a_dry_run_writes_nothing_and_its_figures_are_bounds(path: Path) -> None:
-    plan = bloomcli.add(path, ["id", "name"], dry_run=True, **DRAFT)
-    done = bloomcli.add(path, ["id", "name"], output=path.with_name("out"), **DRAFT)
-    assert plan.bytes_after >= done.bytes_after == path.with_name("out").stat().st_size
-    assert plan.bytes_copied == done.bytes_copied
-    assert plan.bytes_decoded == done.bytes_decoded
-    for bound, change in zip(plan.changes, done.changes, strict=True):
-        assert (bound.row_group, bound.column, bound.action) == (change.row_group, change.column, change.action)
-        assert (bound.bitset_bytes or 0) >= (change.bitset_bytes or 0)
 
 
 def test_folding_shrinks_filters_without_reading_a_column(path: Path) -> None:
@@ -194,33 +135,6 @@ def test_filters_lying_elsewhere_and_what_lies_between_buckets_are_dealt_with(pa
     again = Parts.of(moved.read_bytes())
     assert again.body == body[: len(body) - sum(map(len, blobs))]
     assert [b.offset for g in again.groups for b in g.buckets] == [b.offset for g in groups for b in g.buckets]
-
-
-FIXTURES = {
-    "released_types": ["text", "whole", "tiny", "nothing", "label"],
-    "released_paged": ["text", "real", "wide", "flag", "same"],
-    "released_plain": ["*_temperature_celsius"],
-    "released_empty": ["*"],
-}
-
-
-@pytest.mark.parametrize(("name", "columns"), FIXTURES.items(), ids=FIXTURES)
-def test_the_fixtures_come_back_byte_for_byte(name: str, columns: list[str], tmp_path: Path) -> None:
-    path, out = MOSAIC / f"{name}.mosaic", tmp_path / "out.mosaic"
-    bloomcli.add(path, columns, output=out, **DRAFT)
-    assert bool(bloomcli.inspect(out).filters) == (name != "released_empty")
-    bloomcli.remove(out, in_place=True)
-    assert out.read_bytes() == path.read_bytes()
-
-
-def test_the_drafts_own_file_without_its_filters_is_read_by_the_released_reader(tmp_path: Path) -> None:
-    out = tmp_path / "out.mosaic"
-    bloomcli.remove(MOSAIC / "draft_types.mosaic", output=out)
-    assert dict(bloomcli.inspect(out).details)["version"] == "1"
-    table = read(out)
-    assert table.num_rows == 400
-    same = read(MOSAIC / "released_types.mosaic", table.column_names).slice(0, 400)
-    assert table.equals(same)
 
 
 @pytest.mark.parametrize(("fpp", "cap"), [(0.001, None), (1e-6, None), (0.001, 64)])

@@ -280,3 +280,9 @@ def test_an_index_of_many_empty_row_groups_takes_no_memory(path: Path, monkeypat
     count = mosaic_limits.PARTS_MAX + 1
     many = replace(whole, index=bytes(4 * count), group_count=count)
     refused(many.data(), path, "metadata of more than", "inspect", error=UnsupportedError)
+
+
+def test_footers_of_very_many_parts_are_not_shown(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mosaic_limits, "DUMP_MAX_PARTS", 5)
+    with pytest.raises(UnsupportedError, match="more than 5 parts"):
+        bloomcli.inspect(path, footer=True)

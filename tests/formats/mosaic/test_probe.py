@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -177,54 +176,6 @@ def test_a_filter_outside_the_data_can_not_stay_in_a_changed_file(path: Path) ->
     with pytest.raises(CorruptFile, match="it can't stay in a changed file") as caught:
         bloomcli.remove(bad, columns=["n"], in_place=True)
     assert caught.value.field == "row_groups[0].filters[0]"
-
-
-def test_overlaps_duplicates_and_trailing_bytes_are_found(path: Path) -> None:
-    parts = Parts.of(path.read_bytes())
-    first, second = parts.groups[0].blobs
-    over = damaged(path, parts.with_blob(0, 1, offset=first.offset, length=first.length))
-    assert {f.id for f in bloomcli.validate(over).findings} == {"filter-overlap"}
-    twice = damaged(path, parts.with_blob(0, 1, column=0))
-    assert {f.id for f in bloomcli.validate(twice).findings} == {"filter-duplicate"}
-    longer = damaged(path, parts.with_blob(1, 1, offset=second.offset, length=second.length - 1))
-    assert "filter-length" in {f.id for f in bloomcli.validate(longer).findings}
-    last = parts.groups[1].blobs[1]
-    padded = replace(parts, body=parts.body + b"pad").with_blob(1, 1, length=last.length + 3)
-    (finding,) = bloomcli.validate(damaged(path, padded)).findings
-    assert (finding.id, finding.severity) == ("filter-trailing-bytes", Severity.WARNING)
-    assert "3 bytes" in finding.message
-
-
-def test_a_filter_of_nothing_where_there_are_values_loses_them(tmp_path: Path) -> None:
-    table = pa.table({"id": [1, 2, 3], "s": ["a", "b", None]})
-    plain = write(tmp_path / "p.mosaic", table, stats_columns=["id"], compression=0)
-    bloomcli.add(plain, ["id"], output=tmp_path / "f.mosaic", **DRAFT)
-    data = bytearray((tmp_path / "f.mosaic").read_bytes())
-    offset = bloomcli.inspect(tmp_path / "f.mosaic").filters[0].offset
-    data[offset + 5 : offset + 37] = bytes(32)
-    (tmp_path / "f.mosaic").write_bytes(data)
-    assert [f.id for f in bloomcli.validate(tmp_path / "f.mosaic").findings] == ["filter-all-zero"]
-    report = bloomcli.validate(tmp_path / "f.mosaic", deep=True)
-    missing = next(f for f in report.findings if f.id == "value-missing")
-    assert (missing.message[:6], missing.missing) == ("3 of 3", ("1", "2", "3"))
-
-
-def test_a_filter_on_a_type_that_the_draft_does_not_hash_is_not_used(tmp_path: Path) -> None:
-    table = pa.table({"a": [1, 2], "b": [b"x", b"y"]})
-    plain = write(tmp_path / "p.mosaic", table, compression=0)
-    bloomcli.add(plain, ["a"], output=tmp_path / "f.mosaic", **DRAFT)
-    parts = Parts.of((tmp_path / "f.mosaic").read_bytes())
-    bad = damaged(plain, parts.with_blob(0, 0, column=1))
-    (finding,) = bloomcli.validate(bad).findings
-    assert finding.id == "filter-type"
-    assert bloomcli.probe(bad, ["x"], column="b").totals[0].presence is Presence.UNKNOWN
-
-
-def test_requiring_filters_names_the_row_groups_without(path: Path) -> None:
-    parts = Parts.of(path.read_bytes())
-    some = damaged(path, parts.with_group(1, blobs=parts.groups[1].blobs[:1]))
-    found = [(f.id, f.column) for f in bloomcli.validate(some, require=["id", "n"]).findings]
-    assert found == [("filter-required", "n")]
 
 
 @pytest.mark.parametrize("module", ["raise ImportError", "raise OSError", "READER = None"])

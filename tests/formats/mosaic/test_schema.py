@@ -106,17 +106,6 @@ def test_every_type_has_its_name_and_the_type_that_literals_take() -> None:
     assert typed["blob"] == ("BYTE_ARRAY", None)
 
 
-def test_byte_pair_encoded_names_are_those_that_were_written() -> None:
-    path = MOSAIC / "released_plain.mosaic"
-    report = bloomcli.inspect(path)
-    details = dict(report.details)
-    assert details["column names"] == "byte-pair encoded, 23 rules"
-    names = read(path).column_names
-    assert details["columns as written"] == ", ".join(names)
-    columns = [details[f"column {i}"] for i in range(len(names))]
-    assert [text.partition(":")[0] for text in columns] == sorted(names)
-
-
 def test_rules_may_stand_for_earlier_rules() -> None:
     # 0x80 = "ab", 0x81 = 0x80 0x80, 0x82 = 0x81 "c"
     rules = bytes([3]) + b"ab" + bytes([0x80, 0x80]) + bytes([0x81]) + b"c"

@@ -67,54 +67,6 @@ def test_a_row_groups_filter_holds_what_its_values_hash_to(
     assert bloomcli.validate(tmp_path / "out", deep=True, require=list(CASES)).findings == ()
 
 
-# Arrow's writer adds other values than it stores: a byte column's once the same memory was overwritten with packed
-# bytes (wrong whenever a batch has more than a few rows), and timestamps before 1970 with fractions rounded up.
-# -0.0 is hashed as it is; we add both zeros. None of the cases has a zero or such a timestamp.
-LIKE_ARROW = [name for name in CASES if name != "int8"]
-
-
-@pytest.mark.parametrize(("stride", "fpp"), [(100, 0.01), (30, 0.3)])
-def test_the_bits_are_those_that_arrows_own_writer_puts(tmp_path: Path, stride: int, fpp: float) -> None:
-    table = orcfiles.everything(ROWS)
-    names = [*LIKE_ARROW, *orcfiles.NESTED]
-    path = orcfiles.write(tmp_path / "f", table, stride=stride, compression="zlib")
-    bloomcli.add(path, names, output=tmp_path / "ours", fpp=fpp)
-    orcfiles.write(tmp_path / "arrow", table, stride=stride, compression="zlib", blooms=range(40), fpp=fpp)
-    found = {}
-    for which in ("ours", "arrow"):
-        for fact in bloomcli.inspect(tmp_path / which, columns=names).filters:
-            dumped = bloomcli.dump(tmp_path / which, column=fact.column, row_group=fact.row_group)
-            key = fact.column, fact.row_group
-            value = (dumped.bitset, fact.hash_functions, fact.asked_fpp, fact.encoding, fact.ndv_estimate)
-            assert found.setdefault(key, value) == value, key
-    assert len(found) == len(names) * math.ceil(ROWS / stride)
-
-
-@pytest.mark.parametrize(("name", "zero"), [("float32", -0.0), ("float64", 0.0), ("float64", -0.0)])
-def test_either_zero_is_found_by_both(tmp_path: Path, name: str, zero: float) -> None:
-    path = orcfiles.write(tmp_path / "f", {"c": pa.array([zero, None, 1.5, 1.5], CASES[name].type)}, stride=2)
-    (change,) = bloomcli.add(path, ["c"], output=tmp_path / "out").changes
-    size = expected_size(2, 0.01)
-    both = [orcfiles.double_hash(z) for z in (0.0, -0.0)]
-    bits = [bloomcli.dump(tmp_path / "out", row_group=group).bitset for group in range(2)]
-    assert bits == [orcfiles.bits_of(both, *size), orcfiles.bits_of([orcfiles.double_hash(1.5)], *size)]
-    assert change.values == 3
-
-
-@pytest.mark.parametrize("name", ["float32", "float64"])
-def test_nans_are_one_value(tmp_path: Path, name: str) -> None:
-    form, patterns = (
-        ("<f", (0x7FC00000, 0xFFC00001)) if name == "float32" else ("<d", (0x7FF8 << 48, 0xFFF0 << 48 | 1))
-    )
-    size = struct.calcsize(form)
-    data = b"".join(p.to_bytes(size, "little") for p in patterns)
-    array = pa.Array.from_buffers(CASES[name].type, 2, [None, pa.py_buffer(data)])
-    path = orcfiles.write(tmp_path / "f", {"c": array}, stride=10)
-    bloomcli.add(path, ["c"], output=tmp_path / "out")
-    expected = orcfiles.bits_of([orcfiles.double_hash(math.nan)], *expected_size(10, 0.01))
-    assert bloomcli.dump(tmp_path / "out").bitset == expected
-
-
 @pytest.mark.parametrize(("kind", "streams"), [(None, 1), ("utf8", 1), ("both", 2)])
 def test_old_streams_are_added_where_their_readers_understand_them(
     tmp_path: Path, kind: str | None, streams: int
@@ -271,14 +223,6 @@ def test_a_bad_cpp_writers_file_says_afterwards_who_wrote_its_filters(tmp_path: 
     assert orcfiles.read(tmp_path / "out").to_pydict() == table
 
 
-def test_a_sound_writers_version_is_left_unchanged(tmp_path: Path) -> None:
-    path = orcfiles.write(tmp_path / "f", {"a": range(6)})
-    bloomcli.add(path, ["a"], output=tmp_path / "out")
-    before, after = orcfiles.split(path).footer, orcfiles.split(tmp_path / "out").footer
-    assert after.software_version == before.software_version
-    assert (after.writer, after.types, after.statistics) == (before.writer, before.types, before.statistics)
-
-
 @pytest.mark.parametrize(
     ("layout", "options"),
     [
@@ -305,16 +249,6 @@ def test_a_dry_run_writes_nothing_and_its_figures_are_upper_bounds(
     assert gone.changes == done.changes
     assert gone.bytes_after >= done.bytes_after == (tmp_path / "out").stat().st_size
     assert {(c.action, c.old_bitset_bytes) for c in done.changes} == {("remove", key[0][4])}
-
-
-def test_a_file_without_rows_is_left_unchanged(tmp_path: Path) -> None:
-    path = orcfiles.write(tmp_path / "f", orcfiles.everything(0))
-    report = bloomcli.add(path, list(CASES), output=tmp_path / "out")
-    assert all(c.filters == 0 for c in report.changes)
-    assert bloomcli.inspect(tmp_path / "out").filters == ()
-    assert bloomcli.validate(tmp_path / "out", deep=True).findings == ()
-    assert orcfiles.read(tmp_path / "out").num_rows == 0
-    assert bloomcli.probe(tmp_path / "out", ["1"], column="int64").absent_everywhere
 
 
 def test_the_empty_file_of_the_corpus_and_old_hives_take_filters(corpus: Path, tmp_path: Path) -> None:

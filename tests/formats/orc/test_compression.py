@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import random
 import zlib
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support import orcfiles
 
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.orc import compression, spec
 from bloomcli.formats.orc.compression import Codec
 
 CODECS = ("NONE", "ZLIB", "SNAPPY", "LZ4", "ZSTD", "BROTLI")
@@ -127,38 +124,3 @@ def test_a_stream_is_bounded_whatever_it_claims(name: str) -> None:
     assert len(codec(name).decompress(stream, 0, "f", ceiling=50 * BLOCK)) == 50 * BLOCK
     with pytest.raises(UnsupportedError, match="more than 49999 bytes"):
         codec(name).decompress(stream, 0, "f", ceiling=50 * BLOCK - 1)
-
-
-@pytest.mark.parametrize("name", orcfiles.COMPRESSIONS)
-def test_the_streams_of_another_writer_are_read(tmp_path: Path, name: str) -> None:
-    table = {"s": [f"{i % 3} words {i}" for i in range(9000)]}
-    path = orcfiles.write(tmp_path / "f", table, compression=name, compression_block_size=1 << 16)
-    file = orcfiles.split(path)
-    (part,) = file.stripes
-    data = file.plain(part.streams[file.place(1, 1)])
-    assert data == "".join(table["s"]).encode()
-    assert len(data) > 1 << 16
-    assert file.codec.decompress(file.codec.compress(data), 0, "f") == data
-    part.streams = [file.codec.compress(file.plain(s)) for s in part.streams]
-    (tmp_path / "ours").write_bytes(file.join())
-    assert orcfiles.read(tmp_path / "ours").to_pydict() == table
-
-
-def test_the_codec_is_the_postscripts() -> None:
-    for number, name in enumerate(("NONE", "ZLIB", "SNAPPY", "LZO", "LZ4", "ZSTD", "BROTLI")):
-        found = compression.codec_of(spec.message("PostScript")(compression=number), "f", 0)
-        assert (found.name, found.block_size) == (name, 256 << 10)
-    found = compression.codec_of(spec.message("PostScript")(compression=1, compression_block_size=1 << 23), "f", 0)
-    assert found.block_size == 1 << 23
-
-
-def test_an_unknown_codec_lzo_and_a_block_size_that_cant_be_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="compression kind 9"):
-        compression.codec_of(spec.message("PostScript")(compression=9), "f", 3)
-    with pytest.raises(CorruptFile, match="23 bits"):
-        compression.codec_of(spec.message("PostScript")(compression_block_size=(1 << 23) + 1), "f", 3)
-    with pytest.raises(UnsupportedError, match="LZO"):
-        codec("LZO").decompress(chunk(b"abc"), 0, "f")
-    with pytest.raises(UnsupportedError, match="LZO"):
-        codec("LZO").compress(b"abc")
-    assert codec("LZO").decompress(chunk(b"abc", original=True), 0, "f") == b"abc"

@@ -11,7 +11,6 @@ from typing import Any, Final
 import pytest
 from support import orcfiles, orcstatistics
 from support.orcstatistics import FILE, GROUP, LEVELS, STRIPE
-from support.orcwalk import Orc
 
 import bloomcli
 from bloomcli.errors import UsageError
@@ -32,17 +31,6 @@ def found(path: Path, value: bytes, column: str, **options: Any) -> list[dict[st
     rows = [row["record"] for batch in result for row in batch.to_pylist()]
     assert not result.report.errors
     return rows
-
-
-def test_filters_added_again_have_the_bits_of_orc_java(tmp_path: Path) -> None:
-    bare, ours = tmp_path / "bare.orc", tmp_path / "ours.orc"
-    bloomcli.remove(FIXTURE, output=bare)
-    bloomcli.add(bare, ["g", "h"], output=ours, fpp=0.05)
-    java, own = Orc(FIXTURE), Orc(ours)
-    for leaf in ("g", "h"):
-        assert len(java.bitsets(0, leaf)) == 2
-        assert own.payload(0, leaf) == java.payload(0, leaf)
-    assert bloomcli.validate(ours, deep=True, columns=["*"]).findings == ()
 
 
 def test_a_value_is_its_well_known_binary(tmp_path: Path) -> None:

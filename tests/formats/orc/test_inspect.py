@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from importlib import import_module
 from pathlib import Path
 
@@ -12,30 +11,6 @@ from support.orcfiles import BLOOM_FILTER_UTF8
 from support.sources import CountingSource
 
 import bloomcli
-
-
-def test_a_summary_is_by_column_and_kind(tmp_path: Path) -> None:
-    table = {"a": range(45), "s": [f"text {i}" for i in range(45)]}
-    path = orcfiles.write(tmp_path / "plain", table, stripe=20, stride=10)
-    bloomcli.add(path, ["a", "s"], output=tmp_path / "f", kind="both", fpp=0.02)
-    report = bloomcli.inspect(tmp_path / "f")
-    assert (report.format, report.rows, report.row_groups, report.stripes, report.columns) == ("orc", 45, 5, 3, 2)
-    assert report.created_by is not None
-    assert report.created_by.startswith("ORC C++")
-    kinds = ["BLOOM_FILTER", "BLOOM_FILTER_UTF8"]
-    assert [(s.column, s.encoding) for s in report.summary] == [(c, k) for c in ("a", "s") for k in kinds]
-    for summary in report.summary:
-        facts = [f for f in report.filters if (f.column, f.encoding) == (summary.column, summary.encoding)]
-        assert (summary.filters, summary.unreadable, summary.problem) == (5, 0, None) == (len(facts), 0, None)
-        assert [(f.stripe, f.row_group) for f in facts] == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
-        assert summary.bitset_bytes == sum(f.bitset_bytes or 0 for f in facts) == report.filter_bytes // 4
-        assert summary.bits == (facts[0].bitset_bytes or 0) * 8
-        assert summary.hash_functions == facts[0].hash_functions
-        rates = [f.fpp or 0 for f in facts]
-        assert (summary.fpp, summary.max_fpp) == (pytest.approx(sum(rates) / 5), max(rates))
-        assert summary.ndv_estimate == pytest.approx(9, abs=1)
-        assert summary.asked_fpp == pytest.approx(math.exp(-(summary.bits or 0) / 10 * math.log(2) ** 2))
-        assert {f.hash for f in facts} == {"WANG" if summary.column == "a" else "MURMUR3"}
 
 
 @pytest.mark.parametrize(("columns", "compression"), [([], "uncompressed"), (["int*", "st.y"], "zlib")], ids=str)

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -14,7 +14,7 @@ from support import orcfiles, orcstatistics
 from support.orcfiles import CASES, ROW_INDEX, File
 
 import bloomcli
-from bloomcli.errors import CorruptFile, LiteralError, UnknownColumn, UsageError
+from bloomcli.errors import LiteralError, UsageError
 from bloomcli.formats.orc import spec
 from bloomcli.model.file import Presence
 from bloomcli.model.probe import Verdict
@@ -66,14 +66,6 @@ def test_every_value_that_exists_is_maybe_present(path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("column", "there"),
-    [("st.x", "7"), ("st.y", "c"), ("li._elem", "3"), ("mp._key", "m"), ("mp._value", "2"), ("ls._elem.z", "p")],
-)
-def test_values_within_structs_lists_and_maps_are_found(path: Path, column: str, there: str) -> None:
-    assert {v.presence for v in ask(path, column, there)} == {Presence.MAYBE}
-
-
-@pytest.mark.parametrize(
     ("column", "there", "absent"), [("li", ("0", "1", "3"), ("2", "4")), ("mp", ("0", "1", "2"), ("3", "7"))]
 )
 def test_a_lists_or_maps_own_filter_holds_lengths(
@@ -94,47 +86,52 @@ def one(folder: Path, values: list[Any], kind: pa.DataType, edit: Callable[[File
     return folder / "f"
 
 
-@pytest.mark.parametrize(("kind", "stored"), [(pa.float32(), -0.0), (pa.float64(), 0.0)], ids=str)
-def test_zeros_are_found_by_either_sign_and_nan_has_no_answer(
-    tmp_path: Path, kind: pa.DataType, stored: float
-) -> None:
-    path = one(tmp_path, [stored, 1.5], kind)
-    found = [v.presence for v in ask(path, "c", "0", "-0.0", "nan", "1e-400")]
-    assert found == [Presence.MAYBE, Presence.MAYBE, Presence.UNKNOWN, Presence.MAYBE]
-    assert [v.presence for v in ask(one(tmp_path, [2.5], kind), "c", "0", "-0")] == [SKIPPING] * 2
-
-
-def test_a_float_is_looked_up_as_the_column_holds_it(tmp_path: Path) -> None:
-    path = one(tmp_path, [1.1], pa.float32())
-    assert [v.presence for v in ask(path, "c", "1.1", "1.2", "1e39")] == [Presence.MAYBE, SKIPPING, SKIPPING]
-
-
-def test_a_decimal_is_found_however_it_is_spelled(tmp_path: Path) -> None:
-    path = one(tmp_path, [Decimal("1.50")], pa.decimal128(9, 2))
-    spelled = ask(path, "c", "1.5", "1.50", "01.500", "1.5e0", "15e-1")
-    assert [v.presence for v in spelled] == [Presence.MAYBE] * 5
-    assert [v.presence for v in ask(path, "c", "15", "-1.5", "1.505")] == [SKIPPING] * 3
-
-
 def char(length: int) -> Callable[[File], None]:
     return orcfiles.typed(1, kind=17, maximum_length=length)
 
 
-def test_a_char_is_looked_up_padded(tmp_path: Path) -> None:
-    texts = ["ab", "äö", "", "abcde"]
-    path = one(tmp_path, [text.ljust(5) for text in texts], pa.string(), char(5))
-    assert bloomcli.inspect(path).filters[0].physical == "char(5)"
-    assert {v.presence for v in ask(path, "c", *texts, *(text.ljust(5) for text in texts))} == {Presence.MAYBE}
-    assert [v.presence for v in ask(path, "c", "zz")] == [SKIPPING]
+class Asked(NamedTuple):
+    """A column's values, and the answers to what a user types."""
+
+    values: list[Any]
+    kind: pa.DataType
+    answers: dict[str, Presence]
+    edit: Callable[[File], object] | None = None
 
 
-def test_a_timestamp_is_hashed_in_whole_milliseconds_rounded_down(tmp_path: Path) -> None:
-    path = one(tmp_path, [-1], pa.timestamp("ms"))
-    bits = bloomcli.dump(path).bitset
-    k = bloomcli.dump(path).facts.hash_functions or 0
-    assert bits == orcfiles.bits_of([orcfiles.long_hash(-1)], len(bits) * 8, k)
-    found = ask(path, "c", "1969-12-31 23:59:59.999", "1969-12-31T23:59:59.9994", "1970-01-01")
-    assert [v.presence for v in found] == [Presence.MAYBE, Presence.UNKNOWN, SKIPPING]  # writers differ about .9994
+MAYBE, UNKNOWN = Presence.MAYBE, Presence.UNKNOWN
+ASKED: dict[str, Asked] = {
+    "zeros and NaN of a float": Asked(
+        [-0.0, 1.5], pa.float32(), {"0": MAYBE, "-0.0": MAYBE, "nan": UNKNOWN, "1e-400": MAYBE}
+    ),
+    "zeros of a double": Asked([0.0, 1.5], pa.float64(), {"0": MAYBE, "-0.0": MAYBE}),
+    "zeros that are not there": Asked([2.5], pa.float64(), {"0": SKIPPING, "-0": SKIPPING}),
+    "a float as the column holds it": Asked([1.1], pa.float32(), {"1.1": MAYBE, "1.2": SKIPPING, "1e39": SKIPPING}),
+    "a decimal however it is spelled": Asked(
+        [Decimal("1.50")],
+        pa.decimal128(9, 2),
+        dict.fromkeys(("1.5", "01.500", "1.5e0", "15e-1"), MAYBE) | dict.fromkeys(("15", "-1.5", "1.505"), SKIPPING),
+    ),
+    "a char that is padded": Asked(
+        [text.ljust(5) for text in ("ab", "äö", "", "abcde")],
+        pa.string(),
+        dict.fromkeys(("ab", "äö", "", "abcde", "ab   ", "ab      "), MAYBE) | {"zz": SKIPPING, " ab": SKIPPING},
+        char(5),
+    ),
+    "milliseconds rounded down": Asked(
+        [-1],
+        pa.timestamp("ms"),
+        # writers differ about .9994
+        {"1969-12-31 23:59:59.999": MAYBE, "1969-12-31T23:59:59.9994": UNKNOWN, "1970-01-01": SKIPPING},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_a_value_is_looked_up_as_the_column_holds_it(what: str, tmp_path: Path) -> None:
+    asked = ASKED[what]
+    found = ask(one(tmp_path, asked.values, asked.kind, asked.edit), "c", *asked.answers)
+    assert {verdict.value: verdict.presence for verdict in found} == asked.answers
 
 
 def test_a_timestamp_with_a_zone_is_looked_up_as_the_moment(tmp_path: Path) -> None:
@@ -228,32 +225,6 @@ def test_a_filter_without_a_readable_row_index_still_answers(tmp_path: Path) -> 
         assert found == [(Presence.MAYBE, None), (SKIPPING, None)]
 
 
-@pytest.mark.parametrize("filtered", [False, True])
-def test_without_a_row_index_nothing_is_known_of_any_stripe(tmp_path: Path, filtered: bool) -> None:
-    table = {"i": range(40), "s": [f"s{i}" for i in range(40)]}
-    path = orcfiles.write(tmp_path / "plain", table, stripe=20, stride=10, blooms=[1] if filtered else None)
-    orcfiles.edited(path, tmp_path / "f", lambda f: f.footer.ClearField("row_index_stride"))
-    report = bloomcli.probe(tmp_path / "f", ["5", "-1"], column="i")
-    expected = Presence.UNKNOWN if filtered else Presence.NO_FILTER
-    assert [(v.stripe, v.row_group, v.rows, v.presence) for v in report.verdicts] == [
-        (0, 0, 20, expected),
-        (1, 0, 20, expected),
-    ] * 2
-    assert [t.presence for t in report.totals] == [expected] * 2
-    assert report.total_bytes == sum(p.info.data_length for p in orcfiles.split(path).stripes)
-
-
-def test_of_an_encrypted_column_nothing_is_known_regardless_of_its_mask(tmp_path: Path) -> None:
-    """The unencrypted statistics are those of a column of nulls."""
-    masked = orcfiles.write(tmp_path / "f", {"c": pa.array([None] * 9, pa.string()), "i": range(9)})
-    assert {v.answer for v in ask(masked, "c", "x")} == {SKIPPING}
-    orcfiles.edited(masked, masked, orcfiles.encrypted(1))
-    assert [(v.presence, v.stats_skip, v.reason) for v in ask(masked, "c", "x")] == [
-        (Presence.UNKNOWN, None, "the column is encrypted")
-    ]
-    assert {v.stats_skip for v in ask(masked, "i", "77")} == {True}
-
-
 @pytest.mark.parametrize(("precision", "scale"), [(0, 0), (39, 2), (18, 39), (2**32 - 1, 2**32 - 1)])
 def test_a_decimal_of_an_invalid_type_has_no_answer(tmp_path: Path, precision: int, scale: int) -> None:
     """Hive before 0.12 wrote no precision: values of any scale may be there."""
@@ -274,24 +245,6 @@ def test_no_room_is_made_for_a_char_of_any_length(tmp_path: Path) -> None:
     assert verdict.presence is Presence.UNKNOWN
     assert "char(4000000000) is padded" in (verdict.reason or "")
     assert bloomcli.validate(tmp_path / "long", deep=True).values_checked == 1
-
-
-def test_blanks_at_a_chars_end_mean_nothing_also_beyond_its_length(tmp_path: Path) -> None:
-    path = one(tmp_path, ["ab "], pa.string(), char(3))
-    found = [v.presence for v in ask(path, "c", "ab     ", "ab", " ab", "abcd")]
-    assert found == [Presence.MAYBE, Presence.MAYBE, SKIPPING, SKIPPING]
-
-
-def test_a_filter_that_cant_be_read_gives_the_answer_unknown(tmp_path: Path) -> None:
-    path = orcfiles.write(tmp_path / "plain", {"c": range(10)}, blooms=[1])
-    orcfiles.edited(path, tmp_path / "f", lambda f: f.set_filters(1, b"\x0a\x7f"))
-    (verdict,) = ask(tmp_path / "f", "c", "3")
-    assert verdict.presence is Presence.UNKNOWN
-    assert "can't be read" in (verdict.reason or "")
-    (fact,) = bloomcli.inspect(tmp_path / "f").filters
-    assert fact.problem == verdict.reason
-    with pytest.raises(CorruptFile, match="can't be read"):
-        bloomcli.dump(tmp_path / "f", column="c")
 
 
 def test_explain_shows_hash_and_bits(path: Path) -> None:
@@ -322,16 +275,3 @@ def test_explain_shows_hash_and_bits(path: Path) -> None:
 def test_dump_of_what_is_not_one_filter_is_refused(path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         bloomcli.dump(path, **options)
-
-
-def test_the_only_filtered_column_needs_no_name_even_after_structs(tmp_path: Path) -> None:
-    table = {"st": [{"x": 1}], "a": [1], "b": [2]}
-    for column, value in (("st.x", "1"), ("a", "1"), ("b", "2")):
-        path = orcfiles.write(tmp_path / "plain", table)
-        bloomcli.add(path, [column], output=tmp_path / "f", overwrite=True)
-        assert bloomcli.dump(tmp_path / "f").facts.column == column
-        report = bloomcli.probe(tmp_path / "f", [value])
-        assert (report.column, report.totals[0].presence) == (column, Presence.MAYBE)
-    with pytest.raises(UnknownColumn, match="no column") as caught:
-        bloomcli.inspect(path, columns=["st"])
-    assert "st.x" in (caught.value.hint or "")

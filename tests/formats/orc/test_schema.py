@@ -6,12 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import orcfiles
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import schema, spec
-from bloomcli.formats.orc.file import OrcFile
-from bloomcli.storage.registry import open_source
 
 
 def kind(name: str, children: tuple[int, ...] = (), names: tuple[str, ...] = (), **rest: Any) -> Any:
@@ -54,18 +51,6 @@ def test_paths_are_those_that_orc_core_gives() -> None:
     ]  # fmt: skip
     assert [t.id for t in types] == list(range(13))
     assert [t.last for t in types] == [12, 1, 4, 4, 4, 9, 6, 9, 9, 9, 12, 11, 12]
-
-
-def test_a_file_names_its_columns_by_path(tmp_path: Path) -> None:
-    orcfiles.write(tmp_path / "f", orcfiles.everything(5))
-    with open_source(tmp_path / "f") as source:
-        file = OrcFile(source)
-        assert [c.path for c in file.leaves] == [*orcfiles.CASES, "flag", *orcfiles.NESTED]
-        assert {c.path for c in file.columns} - {c.path for c in file.leaves} == {"li", "mp", "ls"}
-        names = {c.path: c.physical for c in file.columns}
-    assert [names[n] for n in ("int8", "int16", "int32", "int64")] == ["tinyint", "smallint", "int", "bigint"]
-    assert [names[n] for n in ("decimal_9_2", "timestamp_tz", "mp")] == ["decimal(9,2)", "timestamp with tz", "map"]
-    assert len(names) == file.column_count + 3
 
 
 @pytest.mark.parametrize(
@@ -117,11 +102,6 @@ def test_types_that_are_no_tree_in_preorder_are_refused(name: str) -> None:
         schema.read_types(types, "f", 77)
     assert (caught.value.path, caught.value.offset) == ("f", 77)
     assert (caught.value.field or "").startswith("types[")
-
-
-def test_a_type_of_the_future_has_a_name_and_no_filter() -> None:
-    types = schema.read_types([struct(a=1), spec.message("Type")(kind=99)], "f", 0)
-    assert (types[1].kind, types[1].path) == ("CODE 99", "a")
 
 
 def test_the_compiled_messages_are_those_of_the_proto_file() -> None:

@@ -9,15 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support import orcfiles, thrift
-from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, ROW_INDEX, File, encrypted, typed
+from support.orcfiles import ROW_INDEX, File, encrypted, typed
 
 import bloomcli
-from bloomcli.errors import BloomError, FilterExists, UnsupportedError, UsageError
+from bloomcli.errors import BloomError, UnsupportedError, UsageError
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import INDEX_KINDS
 
 ADDED = [*orcfiles.CASES, *orcfiles.NESTED]
-KINDS = (ROW_INDEX, BLOOM_FILTER, BLOOM_FILTER_UTF8)
 LAYOUTS: dict[str, dict[str, Any]] = {
     "one stripe": {},
     "row groups": {"stride": 13},
@@ -77,36 +76,6 @@ def check_places(before: File, after: File) -> None:
     )
     assert grown > 0
     assert after.footer.content_length == before.footer.content_length + grown
-
-
-def test_a_filter_follows_its_columns_row_index_as_orc_core_orders_streams(tmp_path: Path) -> None:
-    path = orcfiles.write(tmp_path / "f", orcfiles.everything(50), stripe=20)
-    bloomcli.add(path, ["int64", "string", "st.y"], output=tmp_path / "some")
-    bloomcli.add(tmp_path / "some", ["int8", "mp._value", "float64"], output=tmp_path / "f2", kind="both")
-    file = orcfiles.split(tmp_path / "f2")
-    ids = {c: i for i, c in enumerate(orcfiles.CASES, 1)}
-    for part in file.stripes:
-        kinds = [(s.column, s.kind) for s in part.footer.streams]
-        index = [k for k in kinds if k[1] in KINDS]
-        assert kinds[: len(index)] == index, "the index comes first"
-        assert index == sorted(index)
-        assert {c: [k for x, k in index if x == c] for c in (ids["int8"], ids["int64"], ids["date"])} == {
-            ids["int8"]: [ROW_INDEX, BLOOM_FILTER, BLOOM_FILTER_UTF8],
-            ids["int64"]: [ROW_INDEX, BLOOM_FILTER_UTF8],
-            ids["date"]: [ROW_INDEX],
-        }
-
-
-def test_the_encoding_is_set_with_new_streams_only(tmp_path: Path) -> None:
-    path = orcfiles.write(tmp_path / "f", orcfiles.everything(30))
-    bloomcli.add(path, ["int64", "timestamp"], output=tmp_path / "out")
-    (part,) = orcfiles.split(tmp_path / "out").stripes
-    names = ["(root)", *orcfiles.CASES]
-    assert [names[i] for i, c in enumerate(part.footer.columns) if c.bloom_encoding] == ["int64", "timestamp"]
-    assert all(c.bloom_encoding in {0, 1} for c in part.footer.columns)
-    bloomcli.remove(tmp_path / "out", columns=["int64"], in_place=True)
-    (part,) = orcfiles.split(tmp_path / "out").stripes
-    assert [names[i] for i, c in enumerate(part.footer.columns) if c.HasField("bloom_encoding")] == ["timestamp"]
 
 
 def test_the_output_is_the_same_regardless_of_the_threads(tmp_path: Path) -> None:
@@ -248,17 +217,6 @@ def test_what_cant_have_filters_is_refused_and_nothing_is_written(tmp_path: Path
     assert (tmp_path / "f").read_bytes() == before
 
 
-def test_globs_leave_out_what_cant_have_filters_and_the_report_says_so(tmp_path: Path) -> None:
-    path = orcfiles.write(tmp_path / "plain", {"i": [1, 2], "flag": [True, None]})
-    report = bloomcli.add(path, ["*"], output=tmp_path / "out")
-    assert [(c.column, c.action, c.filters) for c in report.changes] == [("i", "add", 1), ("flag", "keep", 0)]
-    assert report.changes[1].reason == "boolean: it has two values, and no reader uses a filter on it"
-    orcfiles.edited(path, tmp_path / "wide", typed(1, kind=14, precision=39))
-    with pytest.raises(UsageError, match="none of the selected columns can have a filter") as caught:
-        bloomcli.add(tmp_path / "wide", ["*"], dry_run=True)
-    assert "its values can't be hashed exactly" in (caught.value.hint or "")
-
-
 SAME_NAMES: dict[str, pa.Table] = {
     "two columns": pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]),
     "two fields": pa.table({"s": pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])}),
@@ -280,31 +238,3 @@ def test_columns_of_the_same_name_get_each_its_own_filters(tmp_path: Path, name:
         (item,) = index.bloom_filter
         size = len(item.utf8bitset) * 8, item.num_hash_functions
         assert item.utf8bitset == orcfiles.bits_of([orcfiles.long_hash(column + 1)], *size)
-
-
-@pytest.mark.parametrize("column", ["a.b", "ä ö", "a*", "s.x.y", "A"])
-def test_columns_with_odd_names_take_filters(tmp_path: Path, column: str) -> None:
-    table = {"a.b": [1], "ä ö": [3], "a*": [4], "s": [{"x.y": 5}], "A": [6], "a": [7]}
-    path = orcfiles.write(tmp_path / "f", table)
-    bloomcli.add(path, [column], output=tmp_path / "out", fpp=1e-9)
-    value = {"s.x.y": 5}.get(column) or table[column][0]
-    found = bloomcli.probe(tmp_path / "out", [str(value), str(value)[0] + "9"])
-    assert (found.column, [t.presence.value for t in found.totals]) == (column, ["maybe", "absent"])
-
-
-def test_existing_filters_are_not_replaced_without_a_request(tmp_path: Path) -> None:
-    path = orcfiles.write(tmp_path / "f", {"a": range(30), "b": [str(i) for i in range(30)]}, blooms=[1], stripe=10)
-    with pytest.raises(FilterExists, match="column a has filters in stripe 0 already") as caught:
-        bloomcli.add(path, ["*"], output=tmp_path / "out")
-    assert "--replace" in (caught.value.hint or "")
-    assert not (tmp_path / "out").exists()
-    bloomcli.add(path, ["b"], output=tmp_path / "out")
-    assert {f.column for f in bloomcli.inspect(tmp_path / "out").filters} >= {"a", "b"}
-
-
-def test_folding_is_refused(tmp_path: Path) -> None:
-    path = orcfiles.write(tmp_path / "f", {"a": range(30)}, blooms=[1])
-    with pytest.raises(UnsupportedError, match="can't be folded") as caught:
-        bloomcli.fold(path, output=tmp_path / "out")
-    assert f"bloom add {path} --replace" in (caught.value.hint or "")
-    assert not (tmp_path / "out").exists()

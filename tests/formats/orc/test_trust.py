@@ -278,9 +278,3 @@ def test_of_two_streams_the_newer_one_is_used(path: Path, tmp_path: Path) -> Non
     assert verdict.presence is Presence.MAYBE
     found = {(f.id, f.severity) for f in bloomcli.validate(tmp_path / "f", columns=["int32"], deep=True).findings}
     assert found == {("filter-all-zero", Severity.ERROR), ("value-missing", Severity.ERROR)}
-
-
-def test_the_corpus_file_of_cpp_1_6_is_not_trusted(corpus: Path) -> None:
-    path = corpus / "bad_bloom_filter_1.6.0.orc"
-    assert all(s.untrusted and "ORC C++" in s.untrusted for s in bloomcli.inspect(path).summary)
-    assert {f.id for f in bloomcli.validate(path, deep=True).findings} >= {"filter-untrusted"}

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support import orcfiles
-from support.orcfiles import BLOOM_FILTER_UTF8, CASES, ROW_INDEX, File
+from support.orcfiles import CASES, File
 
 import bloomcli
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -104,51 +104,11 @@ def test_filters_that_readers_cant_use_are_errors(path: Path, name: str) -> None
         assert report.values_checked == (40 + 15 if deep else 0), "the other filters are checked nevertheless"
 
 
-def test_a_broken_filter_is_put_right_by_replace(path: Path) -> None:
-    check(path, changed(TEXT, 1, bitset(0, b"")))
-    bloomcli.add(path.with_name("edited"), ["text"], in_place=True, replace=True, fpp=0.001)
-    assert path.with_name("edited").read_bytes() == path.read_bytes()
-
-
-def test_a_filter_without_a_bit_loses_every_row(path: Path) -> None:
-    edit = changed(ID, 1, lambda i: bitset(1, bytes(len(i.bloom_filter[1].utf8bitset)))(i))
-    finding = only(check(path, edit), "filter-all-zero")
-    assert (finding.severity, finding.stripe, finding.row_group, finding.column) == (Severity.ERROR, 1, 1, "id")
-    assert "10 values" in finding.message
-    report = check(path, edit, deep=True)
-    assert [f.id for f in report.findings] == ["filter-all-zero", "value-missing"]
-
-
 def test_a_row_group_of_nulls_has_a_filter_without_a_bit(tmp_path: Path) -> None:
     orcfiles.write(tmp_path / "plain", {"c": [None] * 10 + [1, 2]}, stride=10)
     bloomcli.add(tmp_path / "plain", ["c"], output=tmp_path / "f")
     assert not any(bloomcli.dump(tmp_path / "f").bitset)
     assert bloomcli.validate(tmp_path / "f", deep=True).findings == ()
-
-
-def test_a_value_whose_bit_is_cleared_is_named(tmp_path: Path) -> None:
-    table = {"n": range(30), "text": [f"t{i}" if i % 5 else None for i in range(30)]}
-    orcfiles.write(tmp_path / "plain", table, stride=10, compression="zlib")
-    bloomcli.add(tmp_path / "plain", ["text"], output=tmp_path / "f", fpp=0.001)
-    group, lost = 1, "t13"
-
-    def clear(index: Any) -> None:
-        item = index.bloom_filter[group]
-        bits = bytearray(item.utf8bitset)
-        place = orcfiles.places(orcfiles.text_hash(lost), len(bits) * 8, item.num_hash_functions)[0]
-        bits[place // 8] &= ~(1 << place % 8)
-        item.utf8bitset = bytes(bits)
-
-    report = check(tmp_path / "f", changed(2, 0, clear), deep=True)
-    finding = only(report, "value-missing")
-    assert lost in finding.missing
-    assert (finding.stripe, finding.row_group, finding.column) == (0, group, "text")
-    assert f"{len(finding.missing)} of 8 values" in finding.message
-    (verdict,) = [
-        v for v in bloomcli.probe(tmp_path / "edited", [lost], column="text").verdicts if v.row_group == group
-    ]
-    assert verdict.presence is Presence.ABSENT, "a reader would lose its row"
-    assert check(tmp_path / "f", changed(2, 0, clear)).findings == ()
 
 
 def test_only_the_first_missing_values_are_named_each_once(path: Path) -> None:
@@ -206,39 +166,6 @@ def test_a_string_that_is_no_utf8_is_hashed_and_named(tmp_path: Path) -> None:
     assert bloomcli.validate(tmp_path / "f", deep=True).findings == ()
     report = check(tmp_path / "f", changed(1, 0, bitset(0, bytes(8))), deep=True)
     assert report.findings[-1].missing == ("\udcff\udcfe", "ok")
-
-
-def unencoded(file: File) -> None:
-    for part in file.stripes:
-        part.footer.columns[ID].ClearField("bloom_encoding")
-
-
-def test_a_stream_without_its_encoding_is_a_warning(path: Path) -> None:
-    report = check(path, unencoded)
-    assert [(f.id, f.severity, f.stripe) for f in report.findings] == [
-        ("filter-encoding", Severity.WARNING, 0),
-        ("filter-encoding", Severity.WARNING, 1),
-    ]
-    assert not report.ok
-
-
-def test_a_stream_without_a_row_index_is_a_warning(path: Path) -> None:
-    finding = only(check(path, lambda f: f.drop(f.place(ROW_INDEX, TEXT))), "filter-no-row-index")
-    assert (finding.severity, finding.stripe, finding.column) == (Severity.WARNING, 0, "text")
-
-
-def test_a_stream_of_a_column_that_does_not_exist_is_an_error(path: Path) -> None:
-    def foreign(file: File) -> None:
-        file.stripes[1].footer.streams[file.place(BLOOM_FILTER_UTF8, TEXT, 1)].column = 9
-
-    finding = only(check(path, foreign, deep=True), "filter-column")
-    assert (finding.column, finding.severity) == ("column 9", Severity.ERROR)
-    assert "the stream is of column 9, the file has 3" in finding.message
-    summary = bloomcli.inspect(path.with_name("edited")).summary
-    assert [(s.column, s.unreadable) for s in summary] == [("id", 0), ("text", 0), ("column 9", 1)]
-    report = bloomcli.remove(path.with_name("edited"), in_place=True)
-    assert "column 9" in {c.column for c in report.changes}
-    assert bloomcli.inspect(path.with_name("edited")).filters == ()
 
 
 def test_filters_of_encrypted_columns_are_an_error_and_never_read_and_can_be_removed(path: Path) -> None:
@@ -314,23 +241,6 @@ def test_an_encrypted_columns_statistics_are_its_masks_and_say_nothing_of_profit
     assert [f.id for f in bloomcli.validate(path, policy=advice).findings] == ["profit-constant"]
     orcfiles.edited(path, path, orcfiles.encrypted(TEXT))
     assert [f.id for f in bloomcli.validate(path, policy=advice).findings] == ["filter-plaintext"]
-
-
-def test_a_required_filter_is_missed_by_stripe(path: Path) -> None:
-    def without(file: File) -> None:
-        file.drop(file.place(BLOOM_FILTER_UTF8, TEXT, 1), 1)
-
-    finding = only(check(path, without, require=["id", "text"]), "filter-required")
-    assert (finding.column, finding.severity) == ("text", Severity.ERROR)
-    assert (finding.message, finding.places) == ("no filter in 1 of 2 stripes", "1")
-
-
-def test_a_rate_above_what_is_allowed_is_an_error(tmp_path: Path) -> None:
-    orcfiles.write(tmp_path / "plain", {"c": range(1000)}, stride=1000)
-    bloomcli.add(tmp_path / "plain", ["c"], output=tmp_path / "f", fpp=0.05)
-    assert bloomcli.validate(tmp_path / "f", max_fpp=0.06).ok
-    finding = only(bloomcli.validate(tmp_path / "f", max_fpp=0.01), "filter-fpp")
-    assert "above 0.01" in finding.message
 
 
 def test_filters_of_structs_by_arrows_writer_hold_nothing_and_are_no_error(tmp_path: Path) -> None:

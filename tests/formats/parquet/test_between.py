@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 from support.footers import (
     SIGNED_BY,
     with_encrypted,
@@ -35,18 +34,3 @@ def test_the_bits_that_an_encrypted_column_gave_away_are_overwritten_where_they_
     assert new.startswith(bytes(rest[: bits[3][0]])), "nothing else is"
     assert report.bytes_unreclaimed == sum(length for _, length in bits[:3])
     assert column not in {f.column for f in bloomcli.inspect(out, keys=SIGNED_BY).filters}
-
-
-def test_filters_that_arrow_rs_put_between_row_groups_are_forgotten_and_the_last_ones_cut_out(tmp_path: Path) -> None:
-    path = ROOT / "fixtures" / "parquet" / "arrow_rs_between.parquet"
-    out, folded = tmp_path / "out.parquet", tmp_path / "folded.parquet"
-    found = bloomcli.inspect(path).filters
-    assert len(found) == 16
-    report = bloomcli.remove(path, output=out)
-    assert report.bytes_unreclaimed == sum(f.length or 0 for f in found if f.row_group < 3)
-    assert pq.read_table(out).equals(pq.read_table(path))
-    bloomcli.fold(path, fpp=0.3, output=folded)
-    assert bloomcli.validate(folded, deep=True).findings == ()
-    assert pq.read_table(folded).equals(pq.read_table(path))
-    mended = bloomcli.add(out, ["id", "name"], output=tmp_path / "again.parquet")
-    assert {c.action for c in mended.changes} == {"add"}

@@ -15,7 +15,6 @@ from bloomcli.formats.answer import WRONG
 from bloomcli.formats.column_facts import MISORDERED, UNORDERED, merged_bounds
 from bloomcli.model.file import Column, ColumnSummary
 
-GROUPS = 5
 TABLE = pa.table(
     {
         "id": pa.array([i - 700 if i % 9 else None for i in range(1000)], pa.int64()),
@@ -37,41 +36,6 @@ def path(tmp_path: Path) -> Path:
 def by_name(path: Path, **options: Any) -> dict[str, ColumnSummary]:
     """The columns of a file."""
     return {column.column: column for column in bloomcli.inspect(path, **options).by_column}
-
-
-def test_sums_and_bounds_are_those_that_pyarrow_reads(path: Path) -> None:
-    meta = pq.read_metadata(path)
-    found = by_name(path)
-    assert list(found) == TABLE.column_names
-    for index, name in enumerate(TABLE.column_names):
-        chunks = [meta.row_group(group).column(index) for group in range(GROUPS)]
-        column = found[name]
-        assert column.compressed_bytes == sum(c.total_compressed_size for c in chunks)
-        assert column.uncompressed_bytes == sum(c.total_uncompressed_size for c in chunks)
-        assert column.values == sum(c.num_values for c in chunks) == 1000
-        assert column.nulls == sum(c.statistics.null_count for c in chunks)
-        assert set(column.encodings) == {encoding for c in chunks for encoding in c.encodings}
-        assert column.compression == ("SNAPPY",)
-        assert column.dictionary_bytes == sum(c.data_page_offset - c.dictionary_page_offset for c in chunks)
-        assert (column.row_groups_with_filter, column.row_groups_without_filter) == (0, GROUPS)
-    assert (found["id"].min, found["id"].max) == ("-699", "298")
-    assert (found["small"].min, found["small"].max) == ("0", "299")
-    assert float(found["price"].min or 0) == -20.0
-    assert (found["name"].min, found["name"].max) == ("name 0", "name 9")
-    assert found["raw"].max == "0xffff"
-
-
-def test_filters_are_counted_by_row_group_with_their_bits_and_the_worst_rate(path: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.parquet"
-    bloomcli.add(path, ["id", "name"], output=out)
-    report = bloomcli.inspect(out)
-    ids = [f for f in report.filters if f.column == "id"]
-    column = {c.column: c for c in report.by_column}["id"]
-    assert (column.row_groups_with_filter, column.row_groups_without_filter, column.filters) == (GROUPS, 0, GROUPS)
-    assert column.bitset_bytes == sum(f.bitset_bytes or 0 for f in ids)
-    assert column.max_fpp == max(f.fpp or 0 for f in ids)
-    assert column.distinct == max(f.ndv_estimate or 0 for f in ids)
-    assert column.distinct_from == "filter"
 
 
 def test_only_chosen_columns_are_summed_up(path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support import blooms, footers, thrift
+from support import footers, thrift
 from support.encrypted import write_encrypted
 from support.tables import write
 from support.thrift import Fields, Items
@@ -279,16 +279,6 @@ def test_a_summary_file_that_points_elsewhere_is_refused(path: Path) -> None:
     assert "_metadata" in (error.hint or "")
 
 
-def test_an_encrypted_footer_is_refused(tmp_path: Path) -> None:
-    path = write_encrypted(tmp_path / "f", TABLE, column_keys={"key": ["id", "n"]}, plaintext_footer=False)
-    assert path.read_bytes().endswith(b"PARE")
-    error = refused(path, UnsupportedError, "the footer is encrypted, and its key isn't given")
-    assert error.offset is not None
-    assert 4 < error.offset < path.stat().st_size - 8
-    assert error.exit_code == 4
-    assert "--footer-key env:NAME, or by the file's name for it, --key footer=env:NAME" in (error.hint or "")
-
-
 def test_a_column_whose_metadata_is_encrypted_too_has_no_answer(tmp_path: Path) -> None:
     """The number of values isn't known, which differs from no values."""
     path = write_encrypted(tmp_path / "f", TABLE, column_keys={"key": ["n"]}, plaintext_footer=True)
@@ -299,13 +289,6 @@ def test_a_column_whose_metadata_is_encrypted_too_has_no_answer(tmp_path: Path) 
     verdict = bloomcli.probe(path, ["n1"], column="n").verdicts[0]
     assert (verdict.presence, verdict.reason) == (Presence.UNKNOWN, "the column is encrypted")
     assert verdict.stats_skip is None
-
-
-def test_planted_filters_are_what_the_clean_file_takes(path: Path) -> None:
-    """The helpers of these tests make valid files, except for too many bits."""
-    path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + b"\xff" * 32))
-    assert bloomcli.validate(path).findings == ()
-    assert [f.id for f in bloomcli.validate(path, deep=True).findings] == ["filter-stray-bits"]
 
 
 @pytest.mark.parametrize("part", ["", "meta_data", "meta_data.statistics"])

@@ -59,19 +59,6 @@ def test_remove_gives_the_old_file_back_after_fold_too(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_several_rounds_of_adds_come_out_in_another_order(path: Path) -> None:
-    before = path.read_bytes()
-    for column in ("name", "price", "id"):
-        bloomcli.add(path, [column], in_place=True)
-    assert bloomcli.validate(path, deep=True).ok
-    for left, column in enumerate(("price", "id", "name"), 1):
-        report = bloomcli.remove(path, columns=[column], in_place=True)
-        assert len(claims(path.read_bytes())) == 3 * (3 - left)
-        assert bloomcli.validate(path, deep=True).findings == ()
-        assert pq.read_table(path).equals(table())
-    assert (path.read_bytes(), report.bytes_unreclaimed) == (before, 0)
-
-
 def test_a_replaced_filter_stays_unused_and_is_counted(path: Path) -> None:
     before = path.read_bytes()
     bloomcli.add(path, ["id"], in_place=True)

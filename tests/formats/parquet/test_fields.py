@@ -180,12 +180,6 @@ def test_set_fields_inserts_replaces_and_takes_out(shape: str, encode: Callable[
     assert thrift.parse(one_left)[0] == dict(sorted({**fields, 15: (I32, 47)}.items()))
 
 
-def test_headers_in_long_form_stay_long_when_their_value_changes() -> None:
-    raw = long_form({1: (I32, 1), 14: (I64, 4), 15: (I32, 47), 16: (BIN, b"z")})
-    changed = set_in(raw, bloom_filter_offset=70_000, bloom_filter_length=1071)
-    assert changed == long_form({1: (I32, 1), 14: (I64, 70_000), 15: (I32, 1071), 16: (BIN, b"z")})
-
-
 def test_the_patched_footer_is_compared_with_the_original_before_anything_is_written(tmp_path: Path) -> None:
     with LocalSource("in", original(tmp_path)) as source:
         footer = read_footer(source)

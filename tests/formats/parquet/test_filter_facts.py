@@ -104,17 +104,3 @@ def test_damaged_files_have_the_same_facts_or_faults(every_type: Path, tmp_path:
         assert fast == slow, f"seed {seed}"
         differing += isinstance(slow, tuple) or any(facts.problem or facts.untrusted for _, facts in slow)
     assert differing > 25, "the damage is noticed in many of the files"
-
-
-def test_a_filter_without_a_bound_of_its_chunk_is_not_trusted_by_either(every_type: Path, tmp_path: Path) -> None:
-    with open_source(every_type) as source:
-        found = next(f for f in ParquetFile(source).facts({1}))
-    data = bytearray(every_type.read_bytes())
-    start = found.offset + (found.header_bytes or 0)
-    data[start : start + (found.bitset_bytes or 0)] = b"\1" + bytes((found.bitset_bytes or 0) - 1)
-    path = tmp_path / "wrong.parquet"
-    path.write_bytes(data)
-    fast, slow = both(path)
-    assert fast == slow
-    assert isinstance(fast, list)
-    assert [facts.untrusted is not None for index, facts in fast if index == 1] == [True, False]

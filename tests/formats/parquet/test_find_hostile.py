@@ -6,6 +6,7 @@ import random
 import struct
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,18 @@ import pyarrow.parquet as pq
 import pytest
 from support import footers, measured_command, thrift
 from support.object_stores import SCHEME, MemoryObjects
-from support.pagefiles import data_page, deltas, dictionary_page, indices, of_pages, one_page, squeezed
+from support.pagefiles import (
+    MEBI,
+    data_page,
+    dictionary_page,
+    indices,
+    of_pages,
+    one_page,
+    one_string,
+    prefixes,
+    squeezed,
+    steps,
+)
 from support.thrift import Items
 
 import bloomcli
@@ -28,16 +40,8 @@ from bloomcli.model.find import FileFound
 from bloomcli.storage import registry
 from bloomcli.storage.registry import open_source
 
-MEBI: Final = 1 << 20
 MEMORY_MAX_BYTES: Final = 1 << 30
 """The limit of address space in addition to what libraries take."""
-
-
-def prefixes(path: Path, blocks: int = 11) -> Path:
-    """Each value is the previous one and another byte: 4 GB of values."""
-    count = 1 + 8192 * blocks
-    lengths = deltas(count, 0, [1] * blocks) + deltas(count, 1, [0] * blocks)
-    return one_page(path, lengths + b"x" * count, "BYTE_ARRAY", "DELTA_BYTE_ARRAY", count)
 
 
 def long_entry(path: Path) -> Path:
@@ -47,23 +51,16 @@ def long_entry(path: Path) -> Path:
     return one_page(path, body, "BYTE_ARRAY", "RLE_DICTIONARY", 4096, size=size, dictionary=entry, entries=1)
 
 
-def steps(path: Path) -> Path:
-    """Consecutive numbers, 8192 in two bytes: more values than a page may have."""
-    return one_page(path, deltas(1 + 8192 * 4095, 0, [1] * 4095), "INT64", "DELTA_BINARY_PACKED", 1 + 8192 * 4095)
-
-
-def one_string(path: Path) -> Path:
-    """A string of 1 GiB."""
-    body, size = squeezed([(1000 * MEBI).to_bytes(4, "little"), *[bytes(MEBI)] * 1000])
-    return one_page(path, body, "BYTE_ARRAY", "PLAIN", 1, size=size)
+PREFIXES: Final = partial(prefixes, blocks=11)
+"""4 GB of values."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "command"),
     [
-        *((make, "--select=c") for make in (prefixes, long_entry, steps, one_string)),
-        (prefixes, "--files-only"),  # decodes the same pages, and no records
+        *((make, "--select=c") for make in (PREFIXES, long_entry, steps, one_string)),
+        (PREFIXES, "--files-only"),  # decodes the same pages, and no records
     ],
 )
 def test_memory_is_bounded(tmp_path: Path, make: Callable[[Path], Path], command: str) -> None:
@@ -75,13 +72,13 @@ def test_memory_is_bounded(tmp_path: Path, make: Callable[[Path], Path], command
     assert "Traceback" not in done.errors
     assert done.code in {1, 3, 4}, done.errors
     assert done.output == ""
-    if make in {prefixes, long_entry}:
+    if make in {PREFIXES, long_entry}:
         assert done.code == 1, f"all of it is read: {done.errors}"
 
 
 @pytest.mark.slow
 def test_values_that_share_bytes_are_refused_where_they_would_take_minutes(tmp_path: Path) -> None:
-    path = prefixes(tmp_path / "f.parquet", 128)  # 550 GB in a page of 1 MB
+    path = prefixes(tmp_path / "f.parquet", blocks=128)  # 550 GB in a page of 1 MB
     found = bloomcli.find(path, "no", column="c", limit=1)
     assert list(found) == []
     (failed,) = found.report.errors

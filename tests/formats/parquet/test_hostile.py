@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import footers, measured_command, thrift, work
-from support.pagefiles import deltas, one_page, squeezed
+from support.pagefiles import MEBI, one_page, one_string, prefixes, squeezed, steps
 from support.processes import wait_until
 from support.tables import write
 from support.thrift import Fields
@@ -159,62 +159,42 @@ def test_a_page_that_does_not_fit_its_checksum_gets_no_filter(tmp_path: Path) ->
         assert list(tmp_path.iterdir()) == [path]
 
 
-MEBI: Final = 1 << 20
 GROUPS: Final = 40
 """Row groups with the same page, each of which takes hundreds of pieces of work."""
 
 
-def prefixes(path: Path) -> Path:
-    """Each value is the previous one and another byte: the hashed bytes are the square of the read ones."""
-    count = 1 + 8192 * 21
-    lengths = deltas(count, 0, [1] * 21) + deltas(count, 1, [0] * 21)
-    return one_page(path, lengths + b"x" * count, "BYTE_ARRAY", "DELTA_BYTE_ARRAY", count, groups=GROUPS)
-
-
-def steps(path: Path) -> Path:
-    """Consecutive numbers, 8192 in two bytes."""
-    count = 1 + 8192 * 4095
-    return one_page(path, deltas(count, 0, [1] * 4095), "INT64", "DELTA_BINARY_PACKED", count, groups=GROUPS)
-
-
-def blocks(path: Path) -> Path:
+def blocks(path: Path, groups: int) -> Path:
     """1 GiB of blocks without bits, compressed."""
     head = b"".join(map(thrift.varint, (8, 1, (1 << 31) - 1))) + thrift.zigzag(0)
     body, size = squeezed([head, *[bytes(MEBI)] * 1000])
-    return one_page(path, body, "INT64", "DELTA_BINARY_PACKED", (1 << 31) - 1, size=size, groups=GROUPS)
+    return one_page(path, body, "INT64", "DELTA_BINARY_PACKED", (1 << 31) - 1, size=size, groups=groups)
 
 
-def levels(path: Path) -> Path:
+def levels(path: Path, groups: int) -> Path:
     """1 GiB of definition levels in runs of one, all null."""
     runs = [b"\x02\0" * (MEBI // 2)] * 1000
     body, size = squeezed([(1000 * MEBI).to_bytes(4, "little"), *runs])
-    return one_page(path, body, "INT64", "PLAIN", 500 * MEBI, size=size, optional=True, groups=GROUPS)
+    return one_page(path, body, "INT64", "PLAIN", 500 * MEBI, size=size, optional=True, groups=groups)
 
 
-def indices(path: Path) -> Path:
+def indices(path: Path, groups: int) -> Path:
     """1 GiB of dictionary indices in runs of one, all of the first of two entries."""
     body, size = squeezed([b"\1", *[b"\x02\0" * (MEBI // 2)] * 1000])
     return one_page(
-        path, body, "INT32", "RLE_DICTIONARY", 500 * MEBI, size=size, dictionary=bytes(range(8)), groups=GROUPS
+        path, body, "INT32", "RLE_DICTIONARY", 500 * MEBI, size=size, dictionary=bytes(range(8)), groups=groups
     )
 
 
-def empty_strings(path: Path) -> Path:
+def empty_strings(path: Path, groups: int) -> Path:
     """1 GiB of empty strings."""
     body, size = squeezed([bytes(MEBI)] * 1000)
-    return one_page(path, body, "BYTE_ARRAY", "PLAIN", 250 * MEBI, size=size, groups=GROUPS)
+    return one_page(path, body, "BYTE_ARRAY", "PLAIN", 250 * MEBI, size=size, groups=groups)
 
 
-def one_string(path: Path) -> Path:
-    """A string of 1 GiB."""
-    body, size = squeezed([(1000 * MEBI).to_bytes(4, "little"), *[bytes(MEBI)] * 1000])
-    return one_page(path, body, "BYTE_ARRAY", "PLAIN", 1, size=size, groups=GROUPS)
-
-
-def numbers(path: Path) -> Path:
+def numbers(path: Path, groups: int) -> Path:
     """1 GiB of INT64 without equal neighbours; they exceed a ceiling only after a while."""
     body, size = squeezed([(bytes(8) + b"\1" * 8) * (MEBI // 16)] * 250)
-    return one_page(path, body, "INT64", "PLAIN", 250 * MEBI // 8, size=size, groups=GROUPS)
+    return one_page(path, body, "INT64", "PLAIN", 250 * MEBI // 8, size=size, groups=groups)
 
 
 SLOW: Final = {
@@ -234,12 +214,12 @@ HELD: Final = 3
 
 @pytest.mark.parametrize(("make", "number"), list(zip(SLOW, itertools.cycle((signal.SIGINT, signal.SIGTERM)))))
 def test_decoding_is_stopped_before_the_next_piece_and_leaves_nothing(
-    tmp_path: Path, make: Callable[[Path], Path], number: signal.Signals
+    tmp_path: Path, make: Callable[[Path, int], Path], number: signal.Signals
 ) -> None:
     lake, counts = tmp_path / "lake", tmp_path / "counts"
     lake.mkdir()
     counts.mkdir()
-    path = make(lake / "slow.parquet")
+    path = make(lake / "slow.parquet", GROUPS)
     before = path.read_bytes()
     process = subprocess.Popen(
         [*BLOOM, "add", path, "-c", "c", "--in-place", "--threads", "2"],
@@ -267,7 +247,7 @@ def test_decoding_in_worker_processes_is_stopped_before_the_next_piece_too(
     lake.mkdir()
     counts.mkdir()
     for name in ("a", "b"):
-        indices(lake / f"{name}.parquet")
+        indices(lake / f"{name}.parquet", GROUPS)
     process = subprocess.Popen(
         [*BLOOM, "add", lake, "-c", "c", "-o", out, "--jobs", "2", "--threads", "1"],
         env=work.counting(counts, HELD),
@@ -288,7 +268,7 @@ def test_decoding_that_nothing_holds_is_stopped_long_before_its_end(tmp_path: Pa
     counts = tmp_path / "counts"
     counts.mkdir()
     process = subprocess.Popen(
-        [*BLOOM, "add", indices(tmp_path / "slow.parquet"), "-c", "c", "--in-place"],
+        [*BLOOM, "add", indices(tmp_path / "slow.parquet", GROUPS), "-c", "c", "--in-place"],
         env=work.counting(counts),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -301,12 +281,11 @@ def test_decoding_that_nothing_holds_is_stopped_long_before_its_end(tmp_path: Pa
 
 @pytest.mark.parametrize("make", SLOW)
 def test_slow_files_take_bounded_memory_and_each_row_group_the_same_number_of_pieces(
-    tmp_path: Path, make: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, make: Callable[[Path, int], Path]
 ) -> None:
     """Fewer pieces would be too large to be stopped soon; more would be work that grows faster than the data."""
-    monkeypatch.setattr(f"{__name__}.GROUPS", 1)
     done = measured_command.run(
-        "add", make(tmp_path / "slow.parquet"), "-c", "c", "-o", tmp_path / "out", "--jobs", "1"
+        "add", make(tmp_path / "slow.parquet", 1), "-c", "c", "-o", tmp_path / "out", "--jobs", "1"
     )
     assert done.code == 0, done.errors
     assert done.pieces == pytest.approx(SLOW[make], rel=0.2)

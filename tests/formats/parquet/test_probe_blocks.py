@@ -84,20 +84,6 @@ def test_damaged_headers_give_the_same_report(
     assert_same(path, monkeypatch)
 
 
-def test_a_filter_of_zeros_is_found_by_its_row_groups_own_bounds(
-    original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = bytearray(original.read_bytes())
-    first = bloomcli.inspect(original).filters[0]
-    start = first.offset + (first.header_bytes or 0)
-    data[start : start + (first.bitset_bytes or 0)] = bytes(first.bitset_bytes or 0)
-    path = tmp_path / "f.parquet"
-    path.write_bytes(data)
-    found = assert_same(path, monkeypatch)
-    assert isinstance(found, ProbeReport)
-    assert "doesn't have the row group's own minimum or maximum" in str(found.verdicts[0].reason)
-
-
 def test_a_wrong_length_in_the_metadata_gives_the_same_report(
     original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

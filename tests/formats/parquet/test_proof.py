@@ -297,7 +297,12 @@ KNOWN: Final = {
     "polars_1.9.0_texts.parquet": {"statistics-bounds"},
 }
 """Files of writers that are known to be wrong."""
-FIXTURES: Final = sorted((ROOT / "fixtures").rglob("*.parquet"))
+FIXTURES: Final = [
+    path
+    for path in sorted((ROOT / "fixtures").rglob("*.parquet"))
+    if "rules" not in path.parts or path.parent.name.startswith(PROVEN)
+]
+"""Those of rules about filters have the same columns as each other."""
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=[str(p.relative_to(ROOT / "fixtures")) for p in FIXTURES])
@@ -333,8 +338,12 @@ def test_measured_pages_are_those_that_arrow_wrote(tmp_path: Path) -> None:
                 assert struct.unpack("<i", chunk.low or b"")[0] == key.row_group * GROUP
 
 
+MENDED: Final = sorted({(case.rule, case.column): what for what, case in ALL_CASES.items()}.values())
+"""One of the cases of each rule and column."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ALL_CASES)
+@pytest.mark.parametrize("what", MENDED)
 def test_repair_mends_what_is_found_and_leaves_the_other_chunks_alone(what: str, tmp_path: Path) -> None:
     path, out = tmp_path / "f.parquet", tmp_path / "mended.parquet"
     case = ALL_CASES[what]

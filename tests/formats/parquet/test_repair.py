@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import shutil
 import struct
 from collections.abc import Callable
 from decimal import Decimal
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import footers, pagefiles, patches, thrift
-from support.golden import FIXTURES, ORC, WRITERS
+from support.golden import FIXTURES, WRITERS
 from support.thrift import BINARY, I32, I64, STRUCT, Fields
 
 import bloomcli
@@ -180,23 +179,6 @@ def test_the_metadata_of_a_row_group_are_walked_once_and_not_for_each_column(
     assert walked.count("RowGroup") < 20
 
 
-FASTPARQUET: Final = FIXTURES / "fastparquet_2026.9.0.parquet"
-
-
-def test_what_fastparquet_writes_is_right_and_gets_an_index_in_every_row_group(tmp_path: Path) -> None:
-    assert bloomcli.validate(FASTPARQUET, deep=True, columns=["*"]).findings == ()
-    assert (
-        "there is nothing to mend"
-        in bloomcli.repair(shutil.copy(FASTPARQUET, tmp_path / "in"), in_place=True).remarks
-    )
-    report = bloomcli.repair(FASTPARQUET, add=BOTH, output=tmp_path / "out")
-    assert [one.structure for one in report.structures].count("column_index") == 3 * 9
-    assert findings(tmp_path / "out") == []
-    assert rows(tmp_path / "out") == rows(FASTPARQUET)
-    before, after = FASTPARQUET.read_bytes(), (tmp_path / "out").read_bytes()
-    assert without_structures(after) == without_structures(before)
-
-
 @pytest.mark.parametrize("path", sorted(WRITERS.glob("*.parquet")), ids=lambda path: path.stem)
 def test_what_writers_get_wrong_is_mended_and_the_rest_stays(tmp_path: Path, path: Path) -> None:
     wrong = findings(path)
@@ -216,16 +198,6 @@ def test_what_writers_get_wrong_is_mended_and_the_rest_stays(tmp_path: Path, pat
     again = bloomcli.repair(tmp_path / "out", in_place=True)
     assert again.output is None
     assert "there is nothing to mend" in again.remarks
-
-
-def test_a_file_without_a_fault_is_left_alone(tmp_path: Path) -> None:
-    path = write(tmp_path / "in", table(), write_page_index=True)
-    before = path.read_bytes()
-    assert bloomcli.repair(path, in_place=True).output is None
-    bloomcli.repair(path, output=tmp_path / "out")
-    assert (tmp_path / "out").read_bytes() == before == path.read_bytes()
-    assert "there is nothing to add" in bloomcli.repair(path, add=["page-index"], in_place=True).remarks
-    assert path.read_bytes() == before
 
 
 def edited(path: Path, group: int, column: int, fields: Fields) -> Path:
@@ -504,15 +476,6 @@ def test_a_dry_run_writes_nothing_and_announces_at_least_the_bytes(
     assert done.bytes_after == (tmp_path / "out").stat().st_size
 
 
-def test_types_without_an_order_get_an_offset_index_only(tmp_path: Path) -> None:
-    stamps = pa.table({"t": pa.array([dt.datetime(2020, 1, 1)] * 900, pa.timestamp("ns")), "id": range(900)})
-    path = write(tmp_path / "in", stamps, use_deprecated_int96_timestamps=True)
-    report = bloomcli.repair(path, add=BOTH, in_place=True)
-    assert actions(report, "column_index") == {("t", "keep"), ("id", "add")}
-    assert actions(report, "offset_index") == {("t", "add"), ("id", "add")}
-    assert findings(path) == []
-
-
 def test_encrypted_columns_are_left_out_and_refused_by_name(tmp_path: Path) -> None:
     path, keys = write(tmp_path / "in", table()), footers.SIGNED_BY
     path.write_bytes(footers.with_encrypted(path.read_bytes(), (0, 0), (1, 0)))
@@ -523,14 +486,6 @@ def test_encrypted_columns_are_left_out_and_refused_by_name(tmp_path: Path) -> N
         bloomcli.repair(path, columns=["id"], add=["page-index"], output=tmp_path / "named", keys=keys)
     with pytest.raises(UnsupportedError, match="the footer is signed"):
         bloomcli.repair(FIXTURES / "pyarrow_encrypted_columns.parquet", output=tmp_path / "signed")
-
-
-def test_files_of_other_formats_are_refused_with_what_checks_them(tmp_path: Path) -> None:
-    orc = min(ORC.glob("*.orc"))
-    with pytest.raises(UnsupportedError, match="only Parquet files can be repaired") as caught:
-        bloomcli.repair(orc, output=tmp_path / "out")
-    assert "--deep" in (caught.value.hint or "")
-    assert not (tmp_path / "out").exists()
 
 
 def test_an_unknown_addition_is_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from support.tables import write
 
 import bloomcli
 from bloomcli.cli import command_of
-from bloomcli.errors import FilterExists, UsageError
+from bloomcli.errors import UsageError
 from bloomcli.formats.parquet import splice
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, PAGES, Region, read_footer
 from bloomcli.formats.parquet.splice import Part
@@ -69,21 +69,6 @@ def test_add_keeps_the_body_and_all_of_the_footer_but_two_fields(
     assert pq.read_table(tmp_path / "out").equals(pq.read_table(tmp_path / "in"))
 
 
-def test_filters_lie_back_to_back_in_row_group_then_schema_order_with_their_length(tmp_path: Path) -> None:
-    before = original(tmp_path).read_bytes()
-    bloomcli.add(tmp_path / "in", ["price", "name", "id"], output=tmp_path / "out", ndv=500)
-    after = (tmp_path / "out").read_bytes()
-    found = claims(after)
-    assert [(g, c) for g, c, _, _ in found] == [(g, c) for g in range(3) for c in (0, 1, 3)]
-    end = len(footers.split(before)[0])
-    for _, _, offset, length in found:
-        header, header_end = thrift.parse(after, offset)
-        assert (offset, length) == (end, header_end - offset + header[1][1])
-        assert {n: set(header[n][1]) for n in (2, 3, 4)} == {2: {1}, 3: {1}, 4: {1}}
-        end += length
-    assert end == len(footers.split(after)[0])
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_add_then_remove_gives_the_original_back_bit_for_bit(tmp_path: Path, layout: str) -> None:
     path = original(tmp_path, **LAYOUTS[layout])
@@ -111,19 +96,6 @@ def test_fields_for_no_filter_are_all_that_does_not_come_back(
     assert (tmp_path / "back").read_bytes() == before != (tmp_path / "old").read_bytes()
     help_of_remove = command_of("remove").help or ""
     assert "an offset of 0 or -1, a length alone" in " ".join(help_of_remove.split())
-
-
-def test_several_rounds_of_adds_come_out_in_another_order(tmp_path: Path) -> None:
-    path = original(tmp_path, write_page_index=True)
-    before = path.read_bytes()
-    for column in ("name", "price", "id"):
-        bloomcli.add(path, [column], in_place=True)
-    assert bloomcli.validate(path, deep=True).ok
-    for left, column in enumerate(("price", "id", "name"), 1):
-        bloomcli.remove(path, columns=[column], in_place=True)
-        assert len(claims(path.read_bytes())) == 3 * (3 - left)
-        assert bloomcli.validate(path, deep=True).findings == ()
-    assert path.read_bytes() == before
 
 
 def test_replace_leaves_no_byte_of_the_filters_it_replaces(tmp_path: Path) -> None:
@@ -262,33 +234,6 @@ def check_cuts(of: random.Random) -> None:
         r for r in going if r.start < movable and not any(s.start < r.end for s in stay if s.end > r.start)
     }
     assert all(a[1] < b[0] for a, b in itertools.pairwise(cuts))
-
-
-def test_an_existing_filter_is_not_replaced_without_a_request(tmp_path: Path) -> None:
-    path = original(tmp_path, blooms={"name": {"ndv": 100}})
-    with pytest.raises(FilterExists, match=r"column name has a filter in row group 0") as caught:
-        bloomcli.add(path, ["id", "name"], output=tmp_path / "out")
-    assert caught.value.offset == claims(path.read_bytes())[0][2]
-    assert caught.value.field == "row_groups[0].columns[1].meta_data.bloom_filter_offset"
-    assert "--replace" in (caught.value.hint or "")
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("columns", "added"), [(["*"], ["id", "name", "tags.list.element", "price"]), (["fl*", "id"], ["id"])], ids=str
-)
-def test_globs_leave_out_a_boolean_column_and_the_report_says_so(
-    tmp_path: Path, columns: list[str], added: list[str]
-) -> None:
-    path = original(tmp_path)
-    for options in ({"dry_run": True}, {"output": tmp_path / "out"}):
-        report = bloomcli.add(path, columns, **options)  # type: ignore[arg-type]
-        *done, left_out = report.changes
-        assert [c.column for c in done if c.row_group == 0] == added
-        assert all(c.reason is None for c in done)
-        assert (left_out.column, left_out.action, left_out.filters) == ("flag", "keep", 0)
-        assert (left_out.reason or "").startswith("BOOLEAN: it has two values")
-    assert {f.column for f in bloomcli.inspect(tmp_path / "out").filters} == set(added)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -124,13 +123,3 @@ def test_large_footers_are_refused_before_they_are_decoded(monkeypatch: pytest.M
     monkeypatch.setattr(parquet_limits, "DUMP_MAX_BYTES", 1000)
     with pytest.raises(UnsupportedError, match="at most 1000 are written"):
         bloomcli.inspect(golden.FIXTURES / "orders.parquet", footer=True)
-
-
-def test_the_report_has_the_footer_only_if_it_is_requested() -> None:
-    path = golden.FIXTURES / "orders.parquet"
-    assert bloomcli.inspect(path).footer is None
-    found = bloomcli.inspect(path, footer=True).footer
-    assert found is not None
-    assert found["offset"] + found["length"] + 8 == path.stat().st_size
-    assert [element["name"] for element in found["FileMetaData"]["schema"]][:2] == ["spark_schema", "id"]
-    json.dumps(found, allow_nan=False)

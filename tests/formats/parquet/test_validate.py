@@ -9,14 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import blooms, footers
-from support.tables import packed, write
+from support.tables import write
 
 import bloomcli
-from bloomcli.errors import UnknownColumn, UsageError
 from bloomcli.model.file import Presence, Severity
 from bloomcli.model.validate import Finding
 
-LONG = packed("<q")
 ID, NAME, PRICE, FLAG = range(4)
 
 
@@ -53,13 +51,6 @@ def found(path: Path, data: bytes, **options: Any) -> list[Finding]:
 
 def brief(findings: list[Finding]) -> list[tuple[str, str, int | None, str | None]]:
     return [(f.id, f.severity.value, f.row_group, f.column) for f in findings]
-
-
-def test_a_sound_file_has_no_findings(path: Path) -> None:
-    report = bloomcli.validate(path, deep=True, require=["id", "name"], max_fpp=0.02)
-    assert (report.ok, report.findings, report.filters_checked, report.deep) == (True, (), 4, True)
-    assert report.values_checked >= 200 + 50
-    assert bloomcli.validate(path).values_checked == 0
 
 
 def test_deep_counts_pages_and_dictionaries_as_they_are_read(tmp_path: Path) -> None:
@@ -106,42 +97,6 @@ def test_bits_of_neither_rows_nor_entries_are_stray(tmp_path: Path) -> None:
     assert 1 <= int(found.message.split()[0]) <= 8  # those of "other" alone
 
 
-def test_a_required_filter_that_is_missing_is_an_error(path: Path) -> None:
-    report = bloomcli.validate(path, require=["id", "pr*"])
-    assert brief(list(report.findings)) == [("filter-required", "error", 0, "price")]
-    assert "no filter in 2 of 2 row groups" in report.findings[0].message
-    assert not report.ok
-    with pytest.raises(UnknownColumn):
-        bloomcli.validate(path, require=["idd"])
-
-
-def test_rates_above_the_policy_are_errors_with_the_measured_figure(path: Path) -> None:
-    rates = {(f.row_group, f.column): f.fpp or 0 for f in bloomcli.inspect(path).filters}
-    limit = sorted(rates.values())[1]
-    findings = found(path, path.read_bytes(), max_fpp=limit)
-    above = sorted((g, c) for (g, c), rate in rates.items() if rate > limit)
-    assert brief(findings) == [("filter-fpp", "error", g, c) for g, c in above] != []
-    assert f"{rates[above[0]]:.4g}" in findings[0].message
-    with pytest.raises(UsageError, match="between 0 and 1"):
-        bloomcli.validate(path, max_fpp=1.5)
-
-
-def test_a_bit_that_was_lost_makes_its_values_missing(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    start, size = bits_of(data, 1, NAME)
-    block, bits = blooms.positions(blooms.hash_of(b"n1"), size // 32)
-    at = start + block * 32 + bits[0] // 8
-    assert data[at] >> bits[0] % 8 & 1
-    data[at] &= ~(1 << bits[0] % 8) & 0xFF
-    findings = found(path, bytes(data), deep=True)
-    assert brief(findings) == [("value-missing", "error", 1, "name")]
-    assert "n1" in findings[0].missing
-    assert findings[0].offset == claim(bytes(data), 1, NAME)[0]
-    assert "--replace" in (findings[0].hint or "")
-    assert found(path, bytes(data)) == []
-    assert found(path, bytes(data), deep=True, columns=["price"]) == []
-
-
 def test_swapped_filters_are_found_by_their_bounds_or_by_all_values(path: Path) -> None:
     """The minimum and maximum of the statistics are values too, and prove it without reading a page."""
     data = path.read_bytes()
@@ -186,25 +141,6 @@ def test_a_required_filter_isnt_missed_where_there_are_only_nulls(tmp_path: Path
     pq.write_table(table, tmp_path / "in", row_group_size=50)
     report = bloomcli.validate(tmp_path / "in", require=["k"])
     assert "no filter in 1 of 2 row groups" in report.findings[0].message
-
-
-def test_a_size_that_is_no_power_of_two_is_a_warning_and_is_read_all_the_same(path: Path) -> None:
-    bits = blooms.build(map(LONG, range(100)), 160)
-    data = blooms.planted(path.read_bytes(), 0, ID, blooms.header(160) + bits)
-    findings = found(path, data, deep=True)
-    assert brief(findings) == [("filter-not-power-of-two", "warning", 0, "id")]
-    assert not bloomcli.validate(path).ok
-    assert bloomcli.probe(path, ["7"], column="id").verdicts[0].presence == "maybe"
-
-
-def test_filters_that_overlap_are_errors(path: Path) -> None:
-    data = path.read_bytes()
-    data = footers.edited(data, footers.set_filter(0, ID, *claim(data, 0, NAME)))
-    findings = found(path, data)
-    assert {f.id for f in findings} == {"filter-overlap", "value-missing"}
-    assert findings[0].severity is Severity.ERROR
-    assert findings[0].offset == claim(data, 0, NAME)[0]
-    assert "overlaps the filter" in findings[0].message
 
 
 def test_a_filter_within_the_pages_is_an_error(path: Path) -> None:

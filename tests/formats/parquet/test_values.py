@@ -80,23 +80,6 @@ def case_leaves(case: Case) -> list[Any]:
 
 
 @pytest.mark.parametrize("page_version", [1, 2])
-@pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_every_codec_is_read(tmp_path: Path, compression: str, page_version: int) -> None:
-    values = [f"value {i % 50:05}" if i % 3 else None for i in range(1000)]
-    for dictionary in (True, False):
-        path = write(
-            tmp_path / "f",
-            column(values),
-            compression=compression,
-            page_version=page_version,
-            dictionary=dictionary,
-            rows=300,
-            data_page_size=1000,
-        )
-        assert set(listed(pages_of(path)[0])) == hashes(v.encode() for v in values if v is not None)
-
-
-@pytest.mark.parametrize("page_version", [1, 2])
 @pytest.mark.parametrize("compression", [c for c in COMPRESSIONS if c != "none"])
 def test_pages_that_shrank_ten_thousandfold_are_read(tmp_path: Path, compression: str, page_version: int) -> None:
     array = pa.array([bytes(100_000)] * 60)

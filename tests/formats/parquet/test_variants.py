@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import bloomcli
-from bloomcli.cli import run
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters.split_block import SALT, MaskedSplitBlockFilter
 from bloomcli.formats.parquet import bloom_filter
@@ -54,14 +53,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     pq.write_table(table, path, row_group_size=200, use_dictionary=["d"])
     return path
-
-
-@pytest.mark.parametrize("variant", [bloom_filter.CURRENT, *bloom_filter.DRAFTS])
-def test_headers_are_distinguished_by_their_bytes(variant: str) -> None:
-    raw = bloom_filter.write_header(4096, variant)
-    header = bloom_filter.parse_header(raw + bytes(64), LOCATION)
-    assert (header.variant, header.num_bytes, header.header_bytes) == (variant, 4096, len(raw))
-    assert header.hash == ("XXHASH" if variant == bloom_filter.CURRENT else "MURMUR3")
 
 
 def test_todays_header_is_read_at_once_and_as_walking_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,15 +221,3 @@ def test_a_bare_filter_has_nothing_to_change_or_check(corpus: Path, tmp_path: Pa
     with pytest.raises(UsageError, match="no row groups"):
         bloomcli.dump(path, row_group=1)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_command_line_shows_what_a_draft_is(
-    corpus: Path, plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["probe", str(corpus / "bloom_filter.bin"), "hello", "--explain"]) == 0
-    assert run(["inspect", str(corpus / "bloom_filter.bin")]) == 0
-    assert "parquet-2018-12byte" in capsys.readouterr().out
-    out = tmp_path / "draft.parquet"
-    assert run(["add", str(plain), "-c", "s", "--variant", bloom_filter.PAGE, "-o", str(out)]) == 0
-    assert run(["validate", str(out)]) == 1
-    assert "filter-draft" in capsys.readouterr().out
