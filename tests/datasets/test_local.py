@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from support import datasets
 from support.processes import children, has_open
 from support.tasks import CHANGING, plan_tasks
 
+from bloomcli.commands.options import InspectOptions
 from bloomcli.datasets import local, task, workers
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.listing import expand
@@ -140,6 +142,13 @@ def test_a_file_that_outweighs_the_others_gets_its_share_of_the_cores(
 ) -> None:
     found = [local._threads(sum(sizes), jobs, min(jobs, len(sizes)), size) for size in sizes]
     assert found == threads
+
+
+def test_the_largest_files_start_first_and_each_file_without_a_row_once() -> None:
+    sizes = [*(i * 37 % 101 for i in range(60)), 1000, -1]
+    tasks = [task.Task(options=InspectOptions(), path=f"{i}", size=size) for i, size in enumerate(sizes)]
+    tasks[60] = replace(tasks[60], row=FileRow(path="settled", status=Status.FAILED))
+    assert [tasks[i].size for i in local.largest_first(tasks)] == sorted(set(sizes) - {1000}, reverse=True)
 
 
 def test_nothing_to_do_is_an_empty_report() -> None:
@@ -309,6 +318,18 @@ def test_an_error_when_a_pipe_is_closed_loses_no_worker_and_no_row(
     report = run(lake, "inspect", {}, jobs=2)
     assert (report.jobs, report.remarks) == (expected.jobs, ()) == (2, ())
     assert datasets.brief(report, lake) == datasets.brief(expected, lake)
+
+
+def test_a_thread_of_a_library_forbids_forking() -> None:
+    """A forked process would wait for ever for what the thread has locked."""
+    program = (
+        "import threading; from bloomcli.datasets import workers\n"
+        "print(workers.can_fork(), end=' ')\n"
+        "import pyarrow.compute as pc; pc.sum([1, 2])\n"
+        "print(threading.active_count(), workers.can_fork())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "1", "False"]
 
 
 Below = Callable[[], list[int]]

@@ -228,13 +228,22 @@ def test_a_chunk_that_fails_once_begins_the_upload_anew(
     assert place.get("data.bin") == data[:-5] + b"new end"
 
 
-@pytest.mark.parametrize("cut", [0, 5], ids=["composed", "streamed"])
-def test_another_writer_before_the_commit_wins(place: GcsPlace, proxy: Proxy, cut: int) -> None:
-    kind = "objects.compose" if not cut else "objects.insert (multipart)"
-    place.put("data.bin", bytes(5000))
-    change = Fault(Action.PASS, kind, call=lambda: place.put("data.bin", b"theirs"))
+COMMITS = {
+    "composed": ("objects.compose", 0, 5000, 1),
+    "streamed": ("objects.insert (multipart)", 5, 5000, 1),
+    "streamed in chunks": ("objects.insert (resumable)", 5, 20 * MIB, 3),
+}
+"""The request with which an object becomes the new one, by what is cut off, the size and the number of the request."""
+
+
+@pytest.mark.parametrize("way", COMMITS)
+def test_another_writer_before_the_commit_wins(place: GcsPlace, proxy: Proxy, way: str) -> None:
+    kind, cut, size, at = COMMITS[way]
+    place.put("data.bin", bytes(size))
+    change = Fault(Action.PASS, kind, at=at, call=lambda: place.put("data.bin", b"theirs"))
     with proxy.injecting(change), pytest.raises(SourceChanged):
         append(place, "data.bin", b"new end", cut=cut)
+    assert change.fired == 1
     assert place.get("data.bin") == b"theirs"
     assert place.names() == {"data.bin"}
 

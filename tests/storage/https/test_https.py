@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -205,8 +207,16 @@ def test_commands_read_a_file_of_a_server(place: HttpPlace, tmp_path: Path) -> N
     there, here = bloomcli.inspect(place.path("a.parquet")), bloomcli.inspect(path)
     assert there.filters == here.filters
     assert bloomcli.validate(place.path("a.parquet"), deep=True).findings == ()
-    with pytest.raises(UsageError, match="URIs can be read, but not changed"):
-        bloomcli.add(place.path("a.parquet"), ["id"], in_place=True, replace=True)
+    for change in (partial(bloomcli.add, columns=["id"], replace=True), bloomcli.remove, bloomcli.fold):
+        for dry_run in (False, True):
+            with pytest.raises(UsageError, match="URIs can be read, but not changed") as caught:
+                change(place.path("a.parquet"), in_place=True, dry_run=dry_run)
+            assert caught.value.hint == "-o writes a changed copy"
+    for source, target in ((place.path("a.parquet"), tmp_path / "there"), (path, tmp_path / "here")):
+        bloomcli.remove(source, output=target)
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+    os.umask(umask := os.umask(0))
+    assert (tmp_path / "there").stat().st_mode & 0o777 == 0o666 & ~umask, "as of any new file: the store has no mode"
 
 
 def test_connections_are_used_again(place: HttpPlace) -> None:
