@@ -147,6 +147,23 @@ def test_a_path_that_cannot_be_opened_has_an_error_with_the_reason(
     assert caught.value.path == given
 
 
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        *(
+            (f"{uri}/data.bin", "container")
+            for uri in ("az://", "az:///x", "abfss://container/x", "abfss://@account/x")
+        ),
+        *((uri, "bucket") for uri in ("gs://", "gs:///x", "s3://", "s3:///x")),
+        *((uri, "host") for uri in ("https://", "http:///data.bin", "https://:80/x")),
+    ],
+)
+def test_a_uri_without_a_container_a_bucket_or_a_host_is_a_usage_error(uri: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=f"names no {reason}") as caught:
+        open_source(uri)
+    assert caught.value.hint
+
+
 def test_opening_leaves_no_descriptor_behind_when_it_fails(tmp_path: Path) -> None:
     for _ in range(5):
         with pytest.raises(UnreadableError):

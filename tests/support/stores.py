@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from bloomcli.storage.arrow_store import ArrowStore
-from bloomcli.storage.base import Store
+from bloomcli.storage.base import KeptRange, Pieces, Store
 from bloomcli.storage.local import temporary
 from bloomcli.storage.registry import LOCAL
 from support import checksums
@@ -184,6 +184,28 @@ class MemoryPlace(Place):
 
     def leave_by_killed_run(self, name: str) -> None:
         self.memory.begin(self.path(name), alive=False)
+
+
+def append(
+    place: Place,
+    name: str,
+    tail: bytes,
+    *,
+    cut: int = 0,
+    target: str | None = None,
+    during: Callable[[], object] = lambda: None,
+) -> None:
+    """Replace the last `cut` bytes of a file by a tail, or write `target`, a name or a URI, from it. `during` is
+    called before the tail is written."""
+
+    def pieces(size: int) -> Pieces:
+        yield KeptRange(0, size - cut)
+        during()
+        yield tail
+
+    path = target if target is not None and "://" in target else place.path(target or name)
+    with place.store.open(place.path(name)) as source:
+        place.store.replace(place.store.normal(path), pieces(source.size), source=source, overwrite=True)
 
 
 def _without_exchange(root: Path, patched: pytest.MonkeyPatch) -> Place:

@@ -18,12 +18,11 @@ from support.servers import clients, running
 from support.servers.dialects import Azure
 from support.servers.faults import Action, Fault
 from support.servers.proxy import Proxy
+from support.stores import append
 from support.tables import write
 
 from bloomcli.errors import UnreadableError, UsageError, WriteError, install
 from bloomcli.storage import traffic
-from bloomcli.storage.base import KeptRange, Pieces
-from bloomcli.storage.objects.source import TAIL_BYTES
 
 pytestmark = pytest.mark.servers
 
@@ -44,17 +43,6 @@ def proxy(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]
         for name, value in clients.azure_environment(server, found.url).items():
             monkeypatch.setenv(name, value)
         yield found
-
-
-def append(place: AzurePlace, name: str, tail: bytes, cut: int = 0, target: str | None = None) -> None:
-    """Replace a blob's end."""
-
-    def pieces(size: int) -> Pieces:
-        yield KeptRange(0, size - cut)
-        yield tail
-
-    with place.store.open(place.path(name)) as source:
-        place.store.replace(place.path(target or name), pieces(source.size), source=source, overwrite=True)
 
 
 def test_only_the_block_with_the_end_is_uploaded_again(place: AzurePlace) -> None:
@@ -167,19 +155,6 @@ def test_nothing_is_written_to_a_blob_in_the_archive_tier(place: AzurePlace) -> 
     assert place.blob("archived.bin").get_blob_properties().size == 3
 
 
-@pytest.mark.parametrize(("kind", "action"), [("Put Block List", Action.LOSE), ("Get Blob", Action.RESET)])
-def test_a_request_that_fails_once_is_sent_again_and_a_lost_commit_is_found(
-    place: AzurePlace, proxy: Proxy, kind: str, action: Action
-) -> None:
-    data = bytes(range(256)) * 4096
-    place.put_in_blocks("data.bin", data, 100_000)
-    fault = Fault(action, kind)
-    with proxy.injecting(fault):
-        append(place, "data.bin", b"new end")
-    assert fault.fired == 1
-    assert place.get("data.bin") == data + b"new end"
-
-
 def test_one_container_has_several_spellings(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
     place.put("data.bin", b"content")
     container, account = place.container.container_name, running.azurite().user
@@ -198,13 +173,6 @@ def test_one_container_has_several_spellings(place: AzurePlace, monkeypatch: pyt
     assert spell(other).startswith("https://other.blob.core.windows.net/")
     with pytest.raises(UsageError, match="the output is the input"):
         place.store.destination(spellings[1], spellings[0])
-
-
-@pytest.mark.parametrize("uri", ["az://", "az:///x", "abfss://container/x", "abfss://@account/x"])
-def test_a_uri_without_a_container_is_a_usage_error(place: AzurePlace, uri: str) -> None:
-    with pytest.raises(UsageError, match="the URI names no container") as caught:
-        place.store.open(uri + "/data.bin")
-    assert caught.value.hint
 
 
 def test_without_an_account_the_variables_are_named(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,17 +216,10 @@ def test_errors_name_what_is_wrong_and_show_no_credentials(
         assert "\n" not in error.message
 
 
-def test_a_listing_goes_by_pages_and_leaves_directories_out(place: AzurePlace, proxy: Proxy) -> None:
-    for n in range(7):
-        place.put(f"many/{n}.parquet", b"x")
+def test_a_marker_of_a_directory_is_neither_listed_nor_opened(place: AzurePlace) -> None:
+    place.put("many/1.parquet", b"x")
     place.container.get_blob_client("lake/many/folder").upload_blob(b"", metadata={"hdi_isfolder": "true"})
-    client: Any = place.store.client  # type: ignore[attr-defined]
-    at = client.locate(place.path("many/"))
-    pages = list(client.pages(at, limit=3))
-    assert [len(page.entries) for page in pages] == [3, 3, 1]
-    assert [page.last for page in pages] == [False, False, True]
-    assert len(proxy.of_kind("List Blobs")) == 3
-    assert [item.relative for item in place.store.list(place.path("many"))] == [f"{n}.parquet" for n in range(7)]
+    assert [item.relative for item in place.store.list(place.path("many"))] == ["1.parquet"]
     with pytest.raises(UnreadableError):
         place.store.open(place.path("many/folder"))
 
@@ -373,22 +334,3 @@ def test_the_next_run_ends_what_an_ended_one_has_uploaded(place: AzurePlace, nam
         append(place, target, b"new end")
         assert place.get(target) == bytes(5000) + b"new end"
         assert place.blob(target).get_block_list("uncommitted")[1] == []
-
-
-@pytest.mark.parametrize(("cut", "blocks"), [(0, True), (5, True), (0, False)])
-def test_a_dry_run_estimates_what_the_server_sees(place: AzurePlace, proxy: Proxy, cut: int, blocks: bool) -> None:
-    data = bytes(range(256)) * (4096 * 20)
-    if blocks:
-        place.put_in_blocks("data.bin", data, MIB)
-    else:
-        place.blob("data.bin").upload_blob(data)
-    kept, new = KeptRange(0, len(data) - cut), 300_000
-    with place.store.open(place.path("data.bin")) as source:
-        estimate = place.store.estimate(place.path("data.bin"), [kept, new], source=source)
-    with traffic.measured() as meter:
-        append(place, "data.bin", bytes(new), cut=cut)
-    done = meter.total
-    assert abs(estimate.requests - done.requests) <= 6
-    assert abs(estimate.bytes_uploaded - done.bytes_uploaded) <= MIB
-    assert abs(estimate.bytes_downloaded - done.bytes_downloaded) <= MIB + TAIL_BYTES
-    assert abs(estimate.bytes_copied_by_store - done.bytes_copied_by_store) <= MIB

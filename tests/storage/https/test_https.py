@@ -167,12 +167,6 @@ def test_a_question_mark_begins_the_query_and_is_no_pattern(place: HttpPlace) ->
     assert (found.path, found.relative) == (uri, "data.bin")
 
 
-@pytest.mark.parametrize("uri", ["https://", "http:///data.bin", "https://:80/x"])
-def test_a_uri_without_a_host_is_a_usage_error(place: HttpPlace, uri: str) -> None:
-    with pytest.raises(UsageError, match="names no host"):
-        place.store.open(uri)
-
-
 @pytest.mark.slow
 def test_a_refused_connection_and_missing_tls_are_reported(place: HttpPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnreadableError, match="the connection was refused") as caught:

@@ -130,12 +130,6 @@ def test_credentials_in_a_uri_are_refused_and_not_repeated() -> None:
     assert "AKIA" not in str(caught.value)
 
 
-@pytest.mark.parametrize("uri", ["s3://", "s3:///key"])
-def test_a_uri_without_a_bucket_is_an_error(uri: str) -> None:
-    with pytest.raises(UsageError, match="names no bucket"):
-        store_of(uri).open(uri)
-
-
 class _Redirecting(BaseHTTPRequestHandler):
     """Answers every request with a redirect that names neither a region nor another address."""
 

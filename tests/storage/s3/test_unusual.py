@@ -13,7 +13,6 @@ from bloomcli.errors import BloomError, UnreadableError, UsageError
 
 pytestmark = pytest.mark.servers
 
-_KEYS = ("a b", "a#b", "a%2Fb", "%41", "a?b", "a+b", "a&b=c", "a;b", "a[1]", "a*b", "it's", "ü漢字", "back\\slash")
 _NOT_MINIO = ("d//x", "/x", "up/../x")
 """Keys that MinIO refuses, and S3 takes."""
 
@@ -21,18 +20,6 @@ _NOT_MINIO = ("d//x", "/x", "up/../x")
 @pytest.fixture
 def data(fixtures: Path) -> bytes:
     return (fixtures / "parquet/orders.parquet").read_bytes()
-
-
-def test_objects_with_odd_keys_are_changed_and_no_other(lake: S3Place, data: bytes) -> None:
-    names = {f"{key}.parquet" for key in (*_KEYS, "ab")}
-    for name in names:
-        lake.put(name, data)
-    for name in names - {"ab.parquet"}:
-        bloomcli.add(lake.path(name), ["id"], in_place=True)
-        assert bloomcli.validate(lake.path(name), deep=True).ok
-        assert [other for other in names if lake.get(other) != data] == [name]
-        lake.put(name, data)
-    assert lake.names() == names
 
 
 def test_slashes_and_dots_in_a_key_mean_nothing(careless: S3Place, data: bytes) -> None:

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.stores import Place
+from support.stores import Place, append
 
 from bloomcli.errors import BloomError, SourceChanged, UsageError
 from bloomcli.storage.base import KeptRange, Pieces
@@ -20,20 +20,6 @@ def lake(writable: Place) -> Place:
     """A directory with one file."""
     writable.put("data.bin", OLD)
     return writable
-
-
-def added(place: Place, tail: bytes, during: threading.Barrier | None = None) -> None:
-    """Append to a file in place, as `bloom add` does."""
-
-    def pieces(size: int) -> Pieces:
-        yield KeptRange(0, size)
-        if during is not None:
-            during.wait()
-        yield tail
-
-    with place.store.open(place.path("data.bin")) as source:
-        path = place.store.normal(source.path)
-        place.store.replace(path, pieces(source.size), source=source, overwrite=True)
 
 
 def test_a_killed_run_leaves_the_file_as_it_was_and_a_sweep_leaves_nothing_else(lake: Place) -> None:
@@ -60,7 +46,7 @@ def test_a_killed_run_leaves_the_file_as_it_was_and_a_sweep_leaves_nothing_else(
 
 def test_a_run_works_where_another_was_killed(lake: Place) -> None:
     lake.leave_by_killed_run("data.bin")
-    added(lake, b"!")
+    append(lake, "data.bin", b"!")
     assert lake.get("data.bin") == OLD + b"!"
     for remark in lake.store.sweep_for([lake.store.normal(lake.path("data.bin"))]).remarks:
         lake.end_upload(remark)
@@ -94,7 +80,7 @@ def test_of_two_runs_that_change_one_file_one_wins_and_the_other_says_so(lake: P
 
         def run(tail: bytes, both: threading.Barrier = both) -> BloomError | None:
             try:
-                added(lake, tail, both)
+                append(lake, "data.bin", tail, during=both.wait)
             except SourceChanged as error:
                 return error
             return None
