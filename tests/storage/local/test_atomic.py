@@ -28,15 +28,6 @@ def fail(code: int) -> Callable[..., Any]:
     return call
 
 
-def test_nobody_sees_a_half_written_file(file: Path) -> None:
-    def look() -> None:
-        assert file.read_bytes() == OLD
-        assert len(names(file.parent)) == 2
-        assert all(name.startswith(".") for name in names(file.parent) - {file.name})
-
-    replace(file, during=look)
-
-
 @pytest.mark.parametrize("mode", [0o444, 0o755])
 def test_a_replaced_file_keeps_its_mode_and_a_new_one_obeys_the_umask(file: Path, mode: int) -> None:
     file.chmod(mode)
@@ -213,12 +204,6 @@ def test_writing_a_small_file_first_sweeps_its_directory(file: Path) -> None:
     file.with_name(".report.txt.bloom-0123456789ab.tmp").write_bytes(b"half")
     write_file(file.with_name("report.txt"), b"new", overwrite=True)
     assert names(file.parent) == {file.name, "report.txt"}
-
-
-def test_a_folder_that_does_not_exist_cannot_be_written_to(file: Path) -> None:
-    with pytest.raises(WriteError) as caught:
-        replace(file.parent / "nowhere" / "out", source=file)
-    assert "create the output's directory first" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("name", ["x" * 255, "ü" * 127])

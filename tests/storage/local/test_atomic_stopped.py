@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ from support.every_instant import Instant
 from support.processes import started
 from support.replacing import NEW, OLD, names, replace
 
-from bloomcli.errors import WriteError
 from bloomcli.storage.local.atomic import write_file
 
 pytestmark = pytest.mark.slow
@@ -30,35 +27,15 @@ from pathlib import Path
 from bloomcli.storage.local.atomic import replacing
 from bloomcli.storage.local.source import LocalSource
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
-signal.signal(signal.SIGHUP, signal.SIG_IGN if "nohup" in sys.argv else signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 path = Path(sys.argv[1])
 with LocalSource(str(path), path) as source:
     with replacing(path, source=source, overwrite=True, verify=lambda _: None) as out:
         out.copy_range(source, 0, 1000)
-        try:
-            print("ready", flush=True)
-            time.sleep(600 if "nohup" not in sys.argv else 0.5)
-        finally:
-            if "twice" in sys.argv:
-                print("stopped", flush=True)
-                time.sleep(0.5)
-        print("undisturbed", flush=True)
+        print("ready", flush=True)
+        time.sleep(600)
 """
-
-
-@contextmanager
-def writing(file: Path, *how: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that is in the middle of replacing the file."""
-    argv = [sys.executable, "-c", STOPPED, str(file), *how]
-    with started(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert said(process) == b"ready\n"
-        yield process
-
-
-def said(process: subprocess.Popen[bytes]) -> bytes:
-    """The next line that it prints."""
-    assert process.stdout is not None
-    return process.stdout.readline()
+"""A process that is in the middle of replacing a file."""
 
 
 @pytest.mark.parametrize(
@@ -68,47 +45,16 @@ def said(process: subprocess.Popen[bytes]) -> bytes:
 def test_a_process_that_is_stopped_leaves_the_original_whole(
     file: Path, number: signal.Signals, code: int, left: int
 ) -> None:
-    with writing(file) as process:
+    argv = [sys.executable, "-c", STOPPED, str(file)]
+    with started(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
         process.send_signal(number)
         assert process.wait(600) == code
     assert file.read_bytes() == OLD
     assert len(names(file.parent)) == left  # after SIGKILL, the process can't remove it
     replace(file)
     assert file.read_bytes() == NEW
-
-
-def test_a_second_signal_does_not_interrupt_the_cleanup(file: Path) -> None:
-    with writing(file, "twice") as process:
-        process.send_signal(signal.SIGHUP)
-        assert said(process) == b"stopped\n"
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(600) == 129
-    assert file.read_bytes() == OLD
-    assert names(file.parent) == {file.name}
-
-
-def test_a_process_that_ignores_sighup_outlives_its_terminal(file: Path) -> None:
-    with writing(file, "nohup") as process:
-        process.send_signal(signal.SIGHUP)
-        assert said(process) == b"undisturbed\n"
-        assert process.wait(600) == 0
-    assert file.read_bytes() == OLD[:1000]
-
-
-def test_handlers_are_restored(file: Path) -> None:
-    number = signal.SIGTERM
-    before = signal.signal(number, signal.SIG_DFL)
-    try:
-        replace(file)
-        with pytest.raises(WriteError):
-            replace(file.with_name("target"), source=file, verify=lambda _: (_ for _ in ()).throw(WriteError("no")))
-        assert signal.getsignal(number) is signal.SIG_DFL
-        with pytest.raises(SystemExit) as caught:
-            replace(file, during=lambda: signal.raise_signal(number))
-        assert caught.value.code == 128 + number
-        assert signal.getsignal(number) is signal.SIG_DFL
-    finally:
-        signal.signal(number, before)
 
 
 INSTANTS = """

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,19 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from support import footers
 from support.object_stores import SCHEME, MemoryClient, Request
-from support.peak_memory import GIVES_BACK
 from support.thrift import Fields
 
 import bloomcli
-from bloomcli.commands.options import InspectOptions
-from bloomcli.datasets.planning import plan
-from bloomcli.datasets.task import run
 from bloomcli.errors import SourceChanged
-from bloomcli.model.dataset import DatasetReport
 from bloomcli.report import json as json_report
 from bloomcli.report import layout, render, text, text_inspect
-from bloomcli.storage.base import FileEntry
-from bloomcli.storage.objects.source import HELD_BYTES
 from bloomcli.storage.registry import store_of
 
 ROOT = Path(__file__).parents[3]
@@ -274,82 +264,6 @@ def test_a_dry_run_estimates_what_the_run_takes(client: MemoryClient, filtered: 
     assert abs(estimate.bytes_downloaded - real.bytes_downloaded) <= 0.05 * real.bytes_downloaded + (1 << 20)
     assert estimate.bytes_uploaded >= real.bytes_uploaded * 0.95
     assert estimate.bytes_copied_by_store == real.bytes_copied_by_store
-
-
-def test_a_dataset_adds_its_files_requests_up(client: MemoryClient, filtered: bytes) -> None:
-
-    uris = [f"{SCHEME}://lake/{number}.parquet" for number in range(3)]
-    for uri in uris:
-        client.store(uri, filtered)
-    missing = f"{SCHEME}://lake/missing.parquet"
-    listed = [FileEntry(uri, len(filtered), uri, walked=True) for uri in (*uris, missing)]
-    rows = tuple(map(run, plan(listed, InspectOptions())))
-    assert [row.requests for row in rows] == [2, 2, 2, 1]
-    report = DatasetReport(command="inspect", engine="local", jobs=1, seconds=0.0, rows=rows)
-    assert report.requests == 7 == len(client.requests)
-    assert report.bytes_downloaded == sum(r.length for r in client.requests)
-
-
-_MEMORY = """
-import os, sys
-sys.path[:0] = [{root!r}, {tests!r}]
-from support.object_stores import SCHEME, MemoryObjects, Stored
-from support.peak_memory import peak, reset
-from bloomcli.storage import registry
-from bloomcli.storage.objects.client import ObjectInfo
-
-store = MemoryObjects()
-registry.known_stores()[SCHEME] = store
-
-class Ranges:
-    '''The file, of which only what is requested comes into memory: by several threads at once.'''
-    def __init__(self, path):
-        self.file = os.open(path, os.O_RDONLY)
-        self.size = os.stat(path).st_size
-    def __len__(self):
-        return self.size
-    def __getitem__(self, part):
-        start, stop, _ = part.indices(self.size)
-        return os.pread(self.file, stop - start, start)
-
-data = Ranges({path!r})
-uri = SCHEME + '://lake/large.parquet'
-store.client.objects[uri] = Stored(data, ObjectInfo(len(data), 'tag', 0))
-store.replace = lambda path, pieces, **_: sum(len(p) for p in pieces if isinstance(p, (bytes, bytearray)))
-reset()
-before = peak()
-from bloomcli.formats.registry import open_file
-from bloomcli.commands.add import Request
-from bloomcli.commands.options import AddOptions
-with store.open(uri) as source:
-    file = open_file(source)
-    plan = Request(AddOptions(columns=['id'], in_place=True)).plan(file)
-    for piece in plan.pieces(2, lambda _: None):
-        pass
-    held = source._ahead.peak
-print(peak() - before, held, len(store.client.requests))
-"""
-
-
-@pytest.mark.slow
-def test_memory_is_bounded_for_a_column_of_more_than_is_held(tmp_path: Path) -> None:
-    path, groups = tmp_path / "large.parquet", 22
-    rng = np.random.default_rng(1)
-    rows = 1 << 20
-    table = pa.table({name: rng.integers(0, 1 << 62, rows) for name in ("id", "a")})
-    with pq.ParquetWriter(path, table.schema, compression="NONE", use_dictionary=False) as writer:
-        for _ in range(groups):
-            writer.write_table(table, row_group_size=rows)
-    assert groups * rows * 8 > HELD_BYTES + (40 << 20), "the column"
-    program = _MEMORY.format(root=str(ROOT), tests=str(ROOT / "tests"), path=str(path))
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | GIVES_BACK, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    grown, held, requests = map(int, done.stdout.split())
-    assert held <= HELD_BYTES
-    assert grown < HELD_BYTES + (40 << 20)
-    assert requests <= groups + 2
 
 
 def test_finding_out_whether_there_is_such_an_object_reads_its_tail_once(

@@ -112,16 +112,6 @@ def test_the_body_stays_in_the_store(lake: S3Place) -> None:
     assert total.requests <= 2 + 8, "of which one copies a part"
 
 
-def test_an_object_of_another_bucket_goes_through_this_machine(
-    lake: S3Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake.put("data.bin", LARGE)
-    other = S3Place(running.minio(), monkeypatch)
-    change(lake, *tail_of(LARGE), target=other.path("new.bin"), overwrite=False)
-    assert other.get("new.bin") == LARGE + b"filter" * 4 + b"footer"
-    assert not other.unfinished()
-
-
 def test_a_file_of_this_machine_becomes_an_object(lake: S3Place, tmp_path: Any) -> None:
     path = tmp_path / "data.bin"
     path.write_bytes(LARGE)

@@ -9,7 +9,7 @@ import pytest
 from support.s3_place import S3Place
 
 import bloomcli
-from bloomcli.errors import BloomError, UnreadableError, UsageError
+from bloomcli.errors import BloomError, UnreadableError
 
 pytestmark = pytest.mark.servers
 
@@ -28,15 +28,6 @@ def test_slashes_and_dots_in_a_key_mean_nothing(careless: S3Place, data: bytes) 
         bloomcli.add(careless.path(f"{key}.parquet"), ["id"], in_place=True, force=True)
         assert careless.get(f"{key}.parquet") != data
     assert careless.names() == {f"{key}.parquet" for key in _NOT_MINIO}
-
-
-def test_the_input_is_no_output_whatever_scheme_names_it(lake: S3Place, data: bytes) -> None:
-    lake.put("orders.parquet", data)
-    path = lake.path("orders.parquet")
-    for overwrite in (False, True):
-        with pytest.raises(UsageError, match="the output is the input"):
-            bloomcli.add(path, ["id"], output=path.replace("s3://", "s3a://"), overwrite=overwrite)
-    assert lake.get("orders.parquet") == data
 
 
 def test_an_object_is_written_where_nothing_may_be_listed(

@@ -357,6 +357,7 @@ def test_a_directory_that_is_not_there_is_not_needed_or_an_error_with_the_path(l
         replace(lake, target="nowhere/new.bin")
     except WriteError as error:
         assert "nowhere" in str(error.path)
+        assert "create the output's directory first" in str(error.hint)
         assert lake.names() == {"data.bin"}
     else:
         assert lake.get("nowhere/new.bin") == NEW
