@@ -8,16 +8,19 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT
 from support import datasets
 from support.tasks import CHANGING, plan_tasks
 
 import bloomcli
-from bloomcli.commands.options import Options
+from bloomcli.commands.options import AddOptions, Options
 from bloomcli.datasets import task
 from bloomcli.datasets.task import Task
 from bloomcli.errors import UsageError
+from bloomcli.formats.parquet.footer import Footer
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Presence
 from bloomcli.storage.base import FileEntry
@@ -383,3 +386,24 @@ def test_only_a_stop_from_outside_gets_through_and_leaves_nothing(path: Path, st
     with pytest.raises(stop):
         task.run(planned(path, in_place=True)[0], progress)
     assert datasets.digests(path.parent) == before
+
+
+def test_a_row_group_is_not_walked_once_per_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walks of row groups are counted: they must not grow with the square of the columns."""
+    walks, real, columns = [], Footer.group_struct, 300
+    monkeypatch.setattr(Footer, "group_struct", lambda self, index: walks.append(index) or real(self, index))
+    file, out = tmp_path / "wide.parquet", tmp_path / "out.parquet"
+    pq.write_table(pa.table({f"c{n}": [n, n + 1] for n in range(columns)}), file)
+    add = Task(options=AddOptions(columns=["*"]), path=str(file), size=-1, output=str(out))
+
+    def walked(status: Status) -> int:
+        walks.clear()
+        row = task.run(add)
+        assert row.status is status, row
+        return len(walks)
+
+    assert walked(Status.DONE) < columns / 4
+    assert walked(Status.SKIPPED) < columns / 4
+    walks.clear()
+    assert bloomcli.validate(out).filters_checked == columns
+    assert 0 < len(walks) < columns / 4
