@@ -156,18 +156,6 @@ def test_nothing_to_do_is_an_empty_report() -> None:
     assert (report.rows, report.exit_code) == ((), 0)
 
 
-def test_what_the_caller_does_with_a_row_may_fail_and_stops_the_run(tmp_path: Path) -> None:
-    datasets.plain(tmp_path, 30)
-
-    def broken(row: FileRow) -> None:
-        raise RuntimeError("the caller's own")
-
-    with pytest.raises(RuntimeError, match="the caller's own"):
-        run(tmp_path, "add", ID, in_place=True, jobs=2, on_row=broken)
-    assert datasets.temporary(tmp_path) == []
-    assert multiprocessing.active_children() == []
-
-
 # --- killed workers
 
 BIG = pa.table({"id": pa.array(range(2_000_000))})
@@ -360,19 +348,22 @@ def test_where_threads_run_a_child_python_does_the_same(tmp_path: Path, threaded
     assert threaded() == []
 
 
-def test_where_threads_run_a_run_that_is_given_up_leaves_no_process_and_no_file(
-    tmp_path: Path, threaded: Below
+@pytest.mark.parametrize("raised", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("below", ["forked", "threaded"])
+def test_what_the_caller_does_with_a_row_may_fail_and_leaves_no_process_and_no_file(
+    tmp_path: Path, request: pytest.FixtureRequest, below: str, raised: type[BaseException]
 ) -> None:
     need(Path("/proc/self/stat").is_file(), "/proc, to see processes")
     datasets.plain(tmp_path, 30)
+    left: Below = request.getfixturevalue("threaded") if below == "threaded" else list
 
     def broken(row: FileRow) -> None:
-        raise KeyboardInterrupt
+        raise raised("the caller's own")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(raised, match="the caller's own"):
         run(tmp_path, "add", ID, in_place=True, jobs=2, on_row=broken)
     assert datasets.temporary(tmp_path) == []
-    assert threaded() == []
+    assert [*multiprocessing.active_children(), *left()] == []
 
 
 def test_where_threads_run_and_the_child_python_is_killed_its_remaining_files_fail(
