@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support import datasets
-from support.memory_store import SCHEME
+from support.object_stores import SCHEME
 from support.stores import LocalPlace, MemoryPlace, Place
 from support.tasks import options_of, plan_tasks
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from support.memory_store import SCHEME, MemoryStore
+from support.object_stores import SCHEME, MemoryObjects
 
 import bloomcli
 from bloomcli.errors import UsageError
@@ -57,10 +57,10 @@ def test_a_source_does_not_expose_its_store() -> None:
 def test_each_directory_is_swept_once_and_files_in_use_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = MemoryStore()
+    memory = MemoryObjects()
     monkeypatch.setitem(registry.known_stores(), SCHEME, memory)
     for number in range(3):
-        memory.begin(f"memory://bucket/t/{number}", alive=number == 1)
+        memory.client.begin(f"memory://bucket/t/{number}", alive=number == 1)
     left = tmp_path / ".a.parquet.bloom-0123456789ab.tmp"
     left.write_bytes(b"")
     swept: list[Path] = []
@@ -75,7 +75,7 @@ def test_each_directory_is_swept_once_and_files_in_use_are_named(
     assert registry.sweep_for(paths).remaining == ["memory://bucket/t/1"]
     assert swept == [tmp_path]
     assert not left.exists()
-    assert len(memory.uploads) == 1
+    assert len(memory.client.uploads) == 1
 
 
 def test_an_output_that_no_store_writes_is_refused_before_anything_is_read(

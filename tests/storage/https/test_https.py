@@ -223,40 +223,26 @@ def test_connections_are_used_again(place: HttpPlace) -> None:
     assert manager.connection_from_url(at.uri).num_connections == 1  # type: ignore[attr-defined]
 
 
-@pytest.mark.slow
-def test_a_password_and_a_signature_are_in_no_report_and_in_no_error(
-    place: HttpPlace, tmp_path: Path, bloom: Bloom, monkeypatch: pytest.MonkeyPatch
+def test_a_password_and_a_signature_are_in_no_report_of_a_file_that_is_there(
+    place: HttpPlace, tmp_path: Path, bloom: Bloom
 ) -> None:
-    monkeypatch.setenv("BLOOM_DEBUG", "1")
+    """`tests/cli/test_secrets_in_uris.py` has the URIs that can't be read."""
     path = write(tmp_path / "a.parquet", pa.table({"id": pa.array(range(5000), pa.int64())}), rows=1000)
     place.put("a.parquet", path.read_bytes())
-    uri = f"http://user:hunter2@{place.host}/lake/a.parquet?X-Signature=c2VjcmV0"
-    listed = tmp_path / "list.txt"
-    listed.write_text(f"{uri}\n{uri.replace('a.parquet', 'nowhere.parquet')}\n")
-    out = str(tmp_path / "out")
+    uri, out = f"http://user:hunter2@{place.host}/lake/a.parquet?X-Signature=c2VjcmV0", tmp_path / "out"
+    (tmp_path / "list").write_text(f"{uri}\n")
+    listed = ["--files-from", tmp_path / "list", "-f", "json", "--jobs"]
     for command in (
         ["inspect", uri],
-        ["inspect", "--files-from", str(listed)],
-        ["probe", "--files-from", str(listed), "-c", "id", "-v", "42"],
-        ["validate", "--files-from", str(listed), "--report", f"sarif={tmp_path / 'x.sarif'}"],
-        ["validate", uri, "--init", "--policy", str(tmp_path / "bloom.toml")],
-        ["add", "--files-from", str(listed), "-c", "id", "-o", out],
-        ["add", "--files-from", str(listed), "-c", "id", "--in-place"],
-        ["add", str(path), "-c", "id", "-o", uri],
-        ["add", uri, "-c", "id", "--in-place"],
-        ["validate", str(path), "--policy", uri],
-        ["validate", str(path), "--baseline", uri],
-        ["inspect", "http://user:hunter2@/x?c2VjcmV0"],
-        ["inspect", "http://user:hunter2@[x/x?c2VjcmV0"],
-        ["inspect", "http://user:hunter2@host:port/x?c2VjcmV0"],
+        ["inspect", *listed, "2"],
+        ["probe", *listed, "1", "-c", "id", "-v", "42"],
+        ["validate", *listed, "1", "--report", f"sarif={tmp_path / 'x.sarif'}"],
+        ["add", *listed, "1", "-c", "id", "-o", out],
     ):
-        for form in ("text", "json"):
-            workers = form == "json" and command[0] == "inspect"
-            here = ["--jobs", "2" if workers else "1"] if "--files-from" in command else []
-            done = bloom(*command, *here, "--format", form)
-            assert done.code in {0, 1, 2, 3}, done.err
-            assert "hunter2" not in done.out + done.err, command
-            assert "c2VjcmV0" not in done.out + done.err, command
+        done = bloom(*command)
+        assert done.code == 0, done.err
+        for secret in ("hunter2", "c2VjcmV0"):
+            assert secret not in done.out + done.err, command
     assert b"c2VjcmV0" not in (tmp_path / "x.sarif").read_bytes()
 
 

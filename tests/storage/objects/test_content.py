@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.memory_store import MemoryStore
+from support.object_stores import MemoryObjects
 
 from bloomcli.errors import CorruptFile, WriteError
 from bloomcli.storage.base import KeptRange, Piece, PlacedBytes, Source
@@ -25,8 +25,8 @@ def source() -> Source:
 
 
 def _source() -> Source:
-    store = MemoryStore()
-    store.put("memory://bucket/old", OLD)
+    store = MemoryObjects()
+    store.client.store("memory://bucket/old", OLD)
     return store.open("memory://bucket/old")
 
 
