@@ -104,15 +104,6 @@ def test_both_engines_write_the_same_rows_and_bytes(
         assert datasets.temporary(tmp_path) == []
 
 
-def test_temporary_files_of_runs_that_were_killed_are_removed(session: SparkSession, tmp_path: Path) -> None:
-    root = datasets.plain(tmp_path, 3)
-    left = root / "part=0" / ".000.parquet.bloom-0123456789ab.tmp"
-    left.write_bytes(b"half")
-    report = run_on_spark("add", [str(root)], ID, in_place=True, session=session)
-    assert report.done == report.files == 3
-    assert not left.exists()
-
-
 def test_ctrl_c_cancels_the_job_and_the_session_goes_on(session: SparkSession, tmp_path: Path) -> None:
     context = session.sparkContext
     done = tmp_path / "done"

@@ -71,22 +71,6 @@ def test_files_that_cannot_be_read_are_rows_with_their_problem(lake: Path, load:
         load(lake, mode="failfast").count()
 
 
-def test_filters_are_questioned_in_sql(lake: Path, load: Any, spark: SparkSession) -> None:
-    load(lake).createOrReplaceTempView("filters")
-    rows = spark.sql(
-        "select format, column, count(*) n, max(fpp) worst, sum(bitset_bytes) bytes from filters "
-        "where problem is null group by all order by all"
-    ).collect()
-    assert [(r.format, r.column) for r in rows] == [
-        ("orc", "id"),
-        ("orc", "name"),
-        ("parquet", "id"),
-        ("parquet", "name"),
-    ]
-    assert all(0 <= r.worst <= 0.01 and r.bytes > 0 for r in rows)
-    assert [r.n for r in rows if r.format == "parquet"] == [2 * 4, 2 * 4]
-
-
 def test_columns_and_paths_limit_what_is_read(lake: Path, load: Any) -> None:
     everything = load(*files(lake))
     names = everything.where("column = 'name'").count()

@@ -256,22 +256,6 @@ def test_only_regular_files_are_replaced(
     assert names(file.parent) == {"data.parquet", "target"}
 
 
-def test_a_really_full_disk_leaves_the_original_whole(file: Path) -> None:
-    full = Path("/dev/full")
-    need(full.exists(), "a device that is always full")
-    with (
-        LocalSource(str(file), file) as source,
-        pytest.raises(WriteError, match="no space left"),
-        replacing(file, source=source, overwrite=True, verify=accept) as out,
-    ):
-        target = os.open(full, os.O_WRONLY)
-        os.dup2(target, out.fd)
-        os.close(target)
-        out.write(b"x" * 100)
-    assert file.read_bytes() == OLD
-    assert names(file.parent) == {"data.parquet"}
-
-
 @pytest.mark.parametrize("in_kernel", [True, False])
 def test_copies_report_their_progress_and_can_be_cancelled(
     file: Path, monkeypatch: pytest.MonkeyPatch, in_kernel: bool

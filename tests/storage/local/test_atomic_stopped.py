@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -55,77 +54,6 @@ def test_a_process_that_is_stopped_leaves_the_original_whole(
     assert len(names(file.parent)) == left  # after SIGKILL, the process can't remove it
     replace(file)
     assert file.read_bytes() == NEW
-
-
-INSTANTS = """
-import os, signal, sys
-from pathlib import Path
-from bloomcli.storage.local.temporary import sweep
-from support.replacing import NEW, OLD, names, replace
-from support.checksums import checksums
-
-CHANGES = {"open", "os.rename", "os.link", "os.remove"}
-folder = Path(sys.argv[1])
-source, target = folder / "source", folder / "target"
-sidecar = target.with_name(f".{target.name}.crc")
-left = -1
-
-def count(event, arguments):  # killed before the next call that changes the folder
-    global left
-    named = event in CHANGES and str(arguments[0])  # by its path, or by its name in a directory that is open
-    if left >= 0 and named and (str(folder) in named or named.endswith(".tmp")):
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        left -= 1
-
-sys.addaudithook(count)
-seen = set()
-for instant in range(1000):
-    for path in folder.iterdir():
-        path.unlink()
-    source.write_bytes(OLD)
-    sidecar.write_bytes(checksums(b"left over", 512))
-    child = os.fork()
-    if child == 0:
-        left = instant
-        replace(target, source=source, overwrite=False)
-        os._exit(0)
-    status = os.waitpid(child, 0)[1]
-    content = target.read_bytes() if target.exists() else None
-    assert content in (NEW, None)
-    vouched = sidecar.read_bytes() if sidecar.exists() else None
-    if content is not None:
-        assert vouched in (None, checksums(content, 512)), f"stale at {instant}"
-    seen.add((content == NEW, vouched is not None, len(names(folder))))
-    sweep(folder)
-    if content is not None:
-        assert vouched or sidecar.read_bytes() == checksums(content, 512), f"lost at {instant}"
-        assert names(folder) == {"source", target.name, sidecar.name}
-    if content is None:
-        replace(target, source=source, overwrite=False)
-    assert target.read_bytes() == NEW
-    assert names(folder) <= {"source", target.name, sidecar.name}
-    if status == 0:
-        break
-print(instant, len(seen))
-"""
-
-
-def test_after_a_kill_at_any_time_a_new_file_has_its_own_checksums_or_none_and_a_rerun_completes(
-    tmp_path: Path,
-) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", INSTANTS, str(tmp_path)],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    instants, states = map(int, done.stdout.split())
-    assert instants >= 8
-    assert states >= 5
 
 
 @pytest.mark.parametrize("how", ["new", "checksums", "own"])
