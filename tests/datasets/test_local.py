@@ -233,27 +233,37 @@ def test_a_worker_that_is_killed_once_costs_nothing_but_time(poisoned: tuple[Pat
 # --- what it costs
 
 
+def said(program: str, *arguments: Path) -> list[str]:
+    """The words that a program prints which plans and runs tasks, without reading values."""
+    lines = [
+        "import sys",
+        "from bloomcli.commands.options import InspectOptions",
+        "from bloomcli.datasets import local, planning",
+        "from bloomcli.storage.listing import expand",
+        "tasks = planning.plan(expand([sys.argv[1]]), InspectOptions())",
+        program,
+        "assert not {'pyarrow', 'pyspark'} & set(sys.modules)",
+    ]
+    command = [sys.executable, "-c", "\n".join(lines), *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
 def test_the_parent_stays_small_however_many_rows_there_are(tmp_path: Path) -> None:
     need(Path("/proc/self/status").is_file(), "/proc, to see a process's memory")
     path = datasets.write(tmp_path / "a.parquet", rows=20)
     for i in range(3000):
         (tmp_path / f"{i:04}.parquet").hardlink_to(path)
-    program = (
-        "import sys\n"
-        "from bloomcli.commands.options import InspectOptions\n"
-        "from bloomcli.datasets import local, planning\n"
-        "from bloomcli.storage.listing import expand\n"
-        "def kib():\n"
-        "    return int(open('/proc/self/status').read().split('VmRSS:')[1].split()[0])\n"
-        "local.run(planning.plan(expand([sys.argv[1]])[:50], InspectOptions()), jobs=2)\n"
-        "before = kib()\n"
-        "report = local.run(planning.plan(expand([sys.argv[1]]), InspectOptions()), jobs=2)\n"
-        "print(report.done, kib() - before)\n"
-        "assert not {'pyarrow', 'pyspark'} & set(sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program, tmp_path], cwd=ROOT, capture_output=True, text=True)
-    assert done.stderr == ""
-    files, grown = map(int, done.stdout.split())
+    program = """
+def kib():
+    return int(open('/proc/self/status').read().split('VmRSS:')[1].split()[0])
+local.run(tasks[:50], jobs=2)
+before = kib()
+report = local.run(tasks, jobs=2)
+print(report.done, kib() - before)
+"""
+    files, grown = map(int, said(program, tmp_path))
     assert files == 3001
     assert grown < 16 << 10
 
@@ -262,21 +272,12 @@ def test_what_the_files_need_is_imported_once_before_workers_are_forked(tmp_path
     need(sys.platform == "linux", "fork")
     for name in ("a.parquet", "b.PARQUET", "c.orc", "d.txt", "e"):
         (tmp_path / name).write_bytes(b"no file of any format")
-    program = (
-        "import sys\n"
-        "from bloomcli.commands.options import InspectOptions\n"
-        "from bloomcli.datasets import local, planning\n"
-        "from bloomcli.storage.listing import expand\n"
-        "def loaded():\n"
-        "    return [m for m in ('mosaic', 'orc', 'parquet') if f'bloomcli.formats.{m}.file' in sys.modules]\n"
-        "tasks = planning.plan(expand([sys.argv[1]]), InspectOptions())\n"
-        "before = loaded()\n"
-        "local.run(tasks, jobs=2)\n"
-        "print(before, loaded())\n"
-        "assert not {'pyarrow', 'pyspark'} & set(sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program, tmp_path], cwd=ROOT, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[] ['orc', 'parquet']\n", "")
+    program = """
+for _ in range(2):
+    print(*(m for m in ('mosaic', 'orc', 'parquet') if f'bloomcli.formats.{m}.file' in sys.modules), end=' | ')
+    local.run(tasks, jobs=2)
+"""
+    assert said(program, tmp_path) == ["|", "orc", "parquet", "|"]
 
 
 def test_what_cannot_be_imported_is_reported_by_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

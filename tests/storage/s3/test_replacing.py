@@ -61,30 +61,19 @@ def tail_of(old: bytes) -> Iterable[Piece]:
 
 
 @WAYS
-def test_headers_metadata_tags_and_storage_class_carry_over(lake: S3Place, old: bytes, target: str | None) -> None:
+def test_headers_metadata_tags_class_and_encryption_carry_over(lake: S3Place, old: bytes, target: str | None) -> None:
     where = {"Bucket": lake.bucket, "Key": "lake/data.bin"}
-    lake.client.put_object(**where, Body=old, Tagging="a=1&b=x%20y%2Fz", **PROPERTIES)
+    encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": running.KMS_KEY}
+    lake.client.put_object(**where, Body=old, Tagging="a=1&b=x%20y%2Fz", **PROPERTIES, **encryption)
     change(lake, *tail_of(old), target=target and lake.path(target))
     name = target or "data.bin"
     assert lake.get(name) == old + b"filter" * 4 + b"footer"
     where["Key"] = f"lake/{name}"
     head = lake.client.head_object(**where)
     assert {key: head[key] for key in PROPERTIES} == PROPERTIES
+    assert (head["ServerSideEncryption"], head["SSEKMSKeyId"]) == ("aws:kms", f"arn:aws:kms:{running.KMS_KEY}")
     tags = lake.client.get_object_tagging(**where)["TagSet"]
     assert {tag["Key"]: tag["Value"] for tag in tags} == {"a": "1", "b": "x y/z"}
-
-
-@WAYS
-def test_an_object_encrypted_with_a_kms_key_keeps_its_encryption(
-    lake: S3Place, old: bytes, target: str | None
-) -> None:
-    encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": running.KMS_KEY}
-    lake.client.put_object(Bucket=lake.bucket, Key="lake/data.bin", Body=old, **encryption)
-    change(lake, *tail_of(old), target=target and lake.path(target))
-    name = target or "data.bin"
-    assert lake.get(name) == old + b"filter" * 4 + b"footer"
-    head = lake.client.head_object(Bucket=lake.bucket, Key=f"lake/{name}")
-    assert (head["ServerSideEncryption"], head["SSEKMSKeyId"]) == ("aws:kms", f"arn:aws:kms:{running.KMS_KEY}")
 
 
 @WAYS
