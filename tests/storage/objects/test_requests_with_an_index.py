@@ -18,6 +18,7 @@ from support.object_stores import SCHEME, MemoryClient, Request
 import bloomcli
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
+from bloomcli.errors import CorruptFile
 from bloomcli.finding import pruning
 from bloomcli.finding.lake import Search
 from bloomcli.finding.value_file import texts_of
@@ -312,6 +313,19 @@ def test_a_file_whose_statistics_lie_is_opened_and_its_rows_are_found(client: Me
     assert ENDS not in {blob.type for blob in bloomcli.index_inspect(index).blobs}
     rows, _ = found(ROWS * 7, index)
     assert [row["row"] for row in rows] == [ROWS]
+
+
+def test_a_flipped_bit_in_the_ends_is_an_error_that_names_the_index(client: MemoryClient, tmp_path: Path) -> None:
+    data = table()
+    client.store(URI, encoded(data))
+    index = indexed(tmp_path)
+    (ends,) = [blob for blob in bloomcli.index_inspect(index).blobs if blob.type == ENDS]
+    flipped = bytearray(index.read_bytes())
+    flipped[ends.offset + ends.length // 2] ^= 4
+    index.write_bytes(flipped)
+    with pytest.raises(CorruptFile, match="bytes don't match their checksum") as caught:
+        found(data["id"][7].as_py(), index)
+    assert caught.value.path == str(index)
 
 
 @pytest.mark.parametrize(
