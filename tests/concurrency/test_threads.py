@@ -1,7 +1,9 @@
-"""A pool of threads cancels work that hasn't started, and works if the system refuses to start threads."""
+"""A pool of threads cancels work that hasn't started, and works if the system refuses to start threads; and the ends
+of pipes are closed even where the system reports an error."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -12,7 +14,7 @@ import pytest
 from conftest import ROOT
 from support.processes import wait_until
 
-from bloomcli.concurrency import threads
+from bloomcli.concurrency import close_pipe, threads
 from bloomcli.concurrency.threads import Stopped, Threads
 
 
@@ -132,7 +134,7 @@ import os, threading
 from multiprocessing import Pipe
 threading._start_new_thread = lambda *args, **kwargs: 1  # until CPython 3.12
 threading._start_joinable_thread = lambda *args, **kwargs: None
-from bloomcli.concurrency import threads
+from bloomcli.concurrency import close_pipe, threads
 threads._START_SECONDS = 0.1
 mine, theirs = Pipe()
 """
@@ -169,3 +171,14 @@ def test_a_thread_for_which_no_memory_is_left_is_not_waited_for(program: str) ->
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_what_was_not_written_and_a_reader_that_is_gone_leave_no_end_open() -> None:
+    read, write = os.pipe()
+    pipe = os.fdopen(write, "wb")
+    pipe.write(b"a request")
+    os.close(read)
+    close_pipe(pipe)  # its last write fails
+    assert pipe.closed
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(write)

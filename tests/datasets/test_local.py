@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from support import datasets
 from support.processes import children, has_open
 from support.tasks import CHANGING, plan_tasks
 
+from bloomcli.commands.options import InspectOptions
 from bloomcli.datasets import local, task, workers
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.listing import expand
@@ -142,21 +144,16 @@ def test_a_file_that_outweighs_the_others_gets_its_share_of_the_cores(
     assert found == threads
 
 
+def test_the_largest_files_start_first_and_each_file_without_a_row_once() -> None:
+    sizes = [*(i * 37 % 101 for i in range(60)), 1000, -1]
+    tasks = [task.Task(options=InspectOptions(), path=f"{i}", size=size) for i, size in enumerate(sizes)]
+    tasks[60] = replace(tasks[60], row=FileRow(path="settled", status=Status.FAILED))
+    assert [tasks[i].size for i in local.largest_first(tasks)] == sorted(set(sizes) - {1000}, reverse=True)
+
+
 def test_nothing_to_do_is_an_empty_report() -> None:
     report = local.run([])
     assert (report.rows, report.exit_code) == ((), 0)
-
-
-def test_what_the_caller_does_with_a_row_may_fail_and_stops_the_run(tmp_path: Path) -> None:
-    datasets.plain(tmp_path, 30)
-
-    def broken(row: FileRow) -> None:
-        raise RuntimeError("the caller's own")
-
-    with pytest.raises(RuntimeError, match="the caller's own"):
-        run(tmp_path, "add", ID, in_place=True, jobs=2, on_row=broken)
-    assert datasets.temporary(tmp_path) == []
-    assert multiprocessing.active_children() == []
 
 
 # --- killed workers
@@ -236,27 +233,37 @@ def test_a_worker_that_is_killed_once_costs_nothing_but_time(poisoned: tuple[Pat
 # --- what it costs
 
 
+def said(program: str, *arguments: Path) -> list[str]:
+    """The words that a program prints which plans and runs tasks, without reading values."""
+    lines = [
+        "import sys",
+        "from bloomcli.commands.options import InspectOptions",
+        "from bloomcli.datasets import local, planning",
+        "from bloomcli.storage.listing import expand",
+        "tasks = planning.plan(expand([sys.argv[1]]), InspectOptions())",
+        program,
+        "assert not {'pyarrow', 'pyspark'} & set(sys.modules)",
+    ]
+    command = [sys.executable, "-c", "\n".join(lines), *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
 def test_the_parent_stays_small_however_many_rows_there_are(tmp_path: Path) -> None:
     need(Path("/proc/self/status").is_file(), "/proc, to see a process's memory")
     path = datasets.write(tmp_path / "a.parquet", rows=20)
     for i in range(3000):
         (tmp_path / f"{i:04}.parquet").hardlink_to(path)
-    program = (
-        "import sys\n"
-        "from bloomcli.commands.options import InspectOptions\n"
-        "from bloomcli.datasets import local, planning\n"
-        "from bloomcli.storage.listing import expand\n"
-        "def kib():\n"
-        "    return int(open('/proc/self/status').read().split('VmRSS:')[1].split()[0])\n"
-        "local.run(planning.plan(expand([sys.argv[1]])[:50], InspectOptions()), jobs=2)\n"
-        "before = kib()\n"
-        "report = local.run(planning.plan(expand([sys.argv[1]]), InspectOptions()), jobs=2)\n"
-        "print(report.done, kib() - before)\n"
-        "assert not {'pyarrow', 'pyspark'} & set(sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program, tmp_path], cwd=ROOT, capture_output=True, text=True)
-    assert done.stderr == ""
-    files, grown = map(int, done.stdout.split())
+    program = """
+def kib():
+    return int(open('/proc/self/status').read().split('VmRSS:')[1].split()[0])
+local.run(tasks[:50], jobs=2)
+before = kib()
+report = local.run(tasks, jobs=2)
+print(report.done, kib() - before)
+"""
+    files, grown = map(int, said(program, tmp_path))
     assert files == 3001
     assert grown < 16 << 10
 
@@ -265,21 +272,12 @@ def test_what_the_files_need_is_imported_once_before_workers_are_forked(tmp_path
     need(sys.platform == "linux", "fork")
     for name in ("a.parquet", "b.PARQUET", "c.orc", "d.txt", "e"):
         (tmp_path / name).write_bytes(b"no file of any format")
-    program = (
-        "import sys\n"
-        "from bloomcli.commands.options import InspectOptions\n"
-        "from bloomcli.datasets import local, planning\n"
-        "from bloomcli.storage.listing import expand\n"
-        "def loaded():\n"
-        "    return [m for m in ('mosaic', 'orc', 'parquet') if f'bloomcli.formats.{m}.file' in sys.modules]\n"
-        "tasks = planning.plan(expand([sys.argv[1]]), InspectOptions())\n"
-        "before = loaded()\n"
-        "local.run(tasks, jobs=2)\n"
-        "print(before, loaded())\n"
-        "assert not {'pyarrow', 'pyspark'} & set(sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program, tmp_path], cwd=ROOT, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[] ['orc', 'parquet']\n", "")
+    program = """
+for _ in range(2):
+    print(*(m for m in ('mosaic', 'orc', 'parquet') if f'bloomcli.formats.{m}.file' in sys.modules), end=' | ')
+    local.run(tasks, jobs=2)
+"""
+    assert said(program, tmp_path) == ["|", "orc", "parquet", "|"]
 
 
 def test_what_cannot_be_imported_is_reported_by_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,6 +309,18 @@ def test_an_error_when_a_pipe_is_closed_loses_no_worker_and_no_row(
     assert datasets.brief(report, lake) == datasets.brief(expected, lake)
 
 
+def test_a_thread_of_a_library_forbids_forking() -> None:
+    """A forked process would wait for ever for what the thread has locked."""
+    program = (
+        "import threading; from bloomcli.datasets import workers\n"
+        "print(workers.can_fork(), end=' ')\n"
+        "import pyarrow.compute as pc; pc.sum([1, 2])\n"
+        "print(threading.active_count(), workers.can_fork())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "1", "False"]
+
+
 Below = Callable[[], list[int]]
 """Returns the descendant processes that the test has started, without those of other tests' Spark session."""
 
@@ -339,19 +349,22 @@ def test_where_threads_run_a_child_python_does_the_same(tmp_path: Path, threaded
     assert threaded() == []
 
 
-def test_where_threads_run_a_run_that_is_given_up_leaves_no_process_and_no_file(
-    tmp_path: Path, threaded: Below
+@pytest.mark.parametrize("raised", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("below", ["forked", "threaded"])
+def test_what_the_caller_does_with_a_row_may_fail_and_leaves_no_process_and_no_file(
+    tmp_path: Path, request: pytest.FixtureRequest, below: str, raised: type[BaseException]
 ) -> None:
     need(Path("/proc/self/stat").is_file(), "/proc, to see processes")
     datasets.plain(tmp_path, 30)
+    left: Below = request.getfixturevalue("threaded") if below == "threaded" else list
 
     def broken(row: FileRow) -> None:
-        raise KeyboardInterrupt
+        raise raised("the caller's own")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(raised, match="the caller's own"):
         run(tmp_path, "add", ID, in_place=True, jobs=2, on_row=broken)
     assert datasets.temporary(tmp_path) == []
-    assert threaded() == []
+    assert [*multiprocessing.active_children(), *left()] == []
 
 
 def test_where_threads_run_and_the_child_python_is_killed_its_remaining_files_fail(

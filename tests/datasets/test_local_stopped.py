@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, need
 from support import datasets
-from support.processes import HOLD, alive, children, started, wait_until
+from support.processes import HOLD, alive, children, has_open, held, started, wait_until
 
 import bloomcli
 
@@ -62,12 +63,12 @@ def running(lake: Path, *target: object) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def place(origin: Path, tmp_path: Path, in_place: bool) -> tuple[Path, Path, list[object]]:
+def place(origin: Path, tmp_path: Path, in_place: bool, jobs: int = 2) -> tuple[Path, Path, list[object]]:
     """The dataset, the directory of its changed files, and the options for that."""
     if in_place:
         lake = shutil.copytree(origin, tmp_path / "lake")
-        return lake, lake, ["--in-place", "--jobs", 2]
-    return origin, tmp_path / "out", ["-o", tmp_path / "out", "--jobs", 2]
+        return lake, lake, ["--in-place", "--jobs", jobs]
+    return origin, tmp_path / "out", ["-o", tmp_path / "out", "--jobs", jobs]
 
 
 def ends_as_undisturbed(lake: Path, made: Path, undisturbed: dict[str, str]) -> None:
@@ -114,12 +115,14 @@ def test_a_whole_process_group_that_is_killed_leaves_temporary_files_which_the_n
 
 
 @pytest.mark.parametrize(
-    ("number", "group", "code", "in_place"),
+    ("number", "group", "code", "in_place", "jobs"),
     [
-        (signal.SIGINT, True, 130, True),
-        (signal.SIGINT, False, 130, False),
-        (signal.SIGTERM, False, 143, True),
-        (signal.SIGHUP, True, 129, False),
+        (signal.SIGINT, True, 130, True, 2),
+        (signal.SIGINT, False, 130, False, 2),
+        (signal.SIGTERM, False, 143, True, 2),
+        (signal.SIGHUP, True, 129, False, 2),
+        (signal.SIGINT, False, 130, True, 1),
+        (signal.SIGTERM, False, 143, True, 1),
     ],
 )
 def test_a_run_that_is_stopped_tidies_up(
@@ -130,8 +133,9 @@ def test_a_run_that_is_stopped_tidies_up(
     group: bool,
     code: int,
     in_place: bool,
+    jobs: int,
 ) -> None:
-    lake, made, target = place(origin, tmp_path, in_place)
+    lake, made, target = place(origin, tmp_path, in_place, jobs)
     with running(lake, *target) as process:
         assert wait_until(lambda: datasets.temporary(made) and datasets.changed(origin, made) >= 2)
         workers = children(process.pid)
@@ -147,20 +151,6 @@ def test_a_run_that_is_stopped_tidies_up(
         assert int(found[1]) <= datasets.changed(origin, made)
     else:
         assert said == ""
-    assert datasets.temporary(made) == []
-    assert 2 <= datasets.whole(made, ROWS) <= FILES
-    ends_as_undisturbed(lake, made, undisturbed)
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_run_with_one_job_is_stopped_alike(
-    origin: Path, undisturbed: dict[str, str], tmp_path: Path, number: signal.Signals, code: int
-) -> None:
-    lake, made, _ = place(origin, tmp_path, True)
-    with running(lake, "--in-place", "-j", 1) as process:
-        assert wait_until(lambda: datasets.temporary(made) and datasets.changed(origin, made) >= 2)
-        process.send_signal(number)
-        assert process.wait(600) == code
     assert datasets.temporary(made) == []
     assert 2 <= datasets.whole(made, ROWS) <= FILES
     ends_as_undisturbed(lake, made, undisturbed)
@@ -186,3 +176,36 @@ def test_two_runs_at_once_do_each_file_no_harm(origin: Path, undisturbed: dict[s
         assert {one.wait(600), other.wait(300)} <= {3}
     datasets.whole(made, ROWS)
     ends_as_undisturbed(lake, made, undisturbed)
+
+
+ID, NAME, INDEX = ("add", "-c", "id"), ("add", "-c", "name"), ("repair", "--add", "page-index")
+
+
+@pytest.mark.parametrize(("first", "second"), [(ID, NAME), (INDEX, ID)])
+def test_a_command_that_came_too_late_says_so_and_works_when_it_is_given_again(
+    tmp_path: Path, first: tuple[str, ...], second: tuple[str, ...]
+) -> None:
+    file = datasets.write(tmp_path / "part.parquet", rows=300)
+    folder = tmp_path / "held"
+    folder.mkdir()
+    environment = os.environ | {"PYTHONPATH": str(HOLD), "HOLDFOLDER": str(folder), "HOLDAFTER": "0"}
+
+    def command(words: tuple[str, ...]) -> list[str]:
+        return [sys.executable, "-m", "bloomcli", *words, str(file), "--in-place"]
+
+    with started(command(first), cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as slow:
+        try:
+            assert wait_until(lambda: held(folder))
+            late = subprocess.Popen(command(second), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+            assert wait_until(lambda: has_open(late.pid, file))
+        finally:
+            slow.send_signal(signal.SIGCONT)
+        _, said = late.communicate(timeout=600)
+        assert slow.wait(600) == 0
+    assert late.returncode == 3
+    assert "changed while it was being worked on" in said
+    subprocess.run(command(second), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    done = {words[-1] for words in (first, second)} - {INDEX[-1]}
+    assert {f.column for f in bloomcli.inspect(file).filters} == done
+    chunk = pq.read_metadata(file).row_group(0).column(0)
+    assert chunk.has_offset_index is (INDEX in (first, second))

@@ -171,33 +171,23 @@ def test_an_attempt_that_is_overtaken_says_that_the_work_is_done(
     assert {p.name for p in made.parent.iterdir()} <= {made.name, f".{made.name}.crc"}
 
 
-def test_a_file_that_fails_for_good_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = datasets.write(tmp_path / "f.parquet")
-    (one,) = plan_tasks("add", expand([str(file)]), {"columns": ("nowhere",)}, in_place=True)
-    tries, real = [], task.run
-
-    def run(of: task.Task, progress: object = None) -> FileRow:
-        tries.append(of)
-        return real(of)
-
-    monkeypatch.setattr(task, "run", run)
-    assert attempt(one).status is Status.FAILED
-    assert len(tries) == 1
-
-
-def test_a_file_that_keeps_changing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("changes", "count"), [(False, 1), (True, 3)], ids=["fails for good", "keeps changing"])
+def test_a_file_that_fails_is_tried_again_only_if_it_changed_and_then_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: bool, count: int
+) -> None:
     file = datasets.write(tmp_path / "f.parquet")
     (one,) = plan_tasks("add", expand([str(file)]), {"columns": ("id",)}, in_place=True)
     tries = []
 
     def run(of: task.Task, progress: object = None) -> FileRow:
         tries.append(of)
-        os.utime(file, ns=(0, len(tries)))
-        return FileRow(path=of.path, status=Status.FAILED, error="changed", exit_code=3)
+        if changes:
+            os.utime(file, ns=(0, len(tries)))
+        return FileRow(path=of.path, status=Status.FAILED, error="failed", exit_code=3)
 
     monkeypatch.setattr(task, "run", run)
-    assert attempt(one).error == "changed"
-    assert len(tries) == 3
+    assert attempt(one).error == "failed"
+    assert len(tries) == count
 
 
 @pytest.mark.parametrize("isolated", [False, True])

@@ -22,6 +22,7 @@ from support import datasets
 from support.processes import wait_until
 from support.tasks import plan_tasks, run_on_spark
 
+import bloomcli
 from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
 from bloomcli.commands.options import InspectOptions
@@ -101,15 +102,6 @@ def test_both_engines_write_the_same_rows_and_bytes(
         again = run_on_spark(command, [str(mine)], options, session=session, **where[0])
         assert (again.done, again.failed) == (0, report.failed)
         assert datasets.temporary(tmp_path) == []
-
-
-def test_temporary_files_of_runs_that_were_killed_are_removed(session: SparkSession, tmp_path: Path) -> None:
-    root = datasets.plain(tmp_path, 3)
-    left = root / "part=0" / ".000.parquet.bloom-0123456789ab.tmp"
-    left.write_bytes(b"half")
-    report = run_on_spark("add", [str(root)], ID, in_place=True, session=session)
-    assert report.done == report.files == 3
-    assert not left.exists()
 
 
 def test_ctrl_c_cancels_the_job_and_the_session_goes_on(session: SparkSession, tmp_path: Path) -> None:
@@ -303,3 +295,30 @@ def test_columns_that_a_reader_would_lose_rows_by_get_no_filter_unless_others_re
         session, root, ["at", "half"], in_place=True, replace=True, policy=policy
     ).collect()
     assert (by_policy.status, by_policy.columns) == ("done", 2)
+
+
+def test_excluded_columns_stay_out_on_executors(session: SparkSession, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    for name in ("a", "b"):
+        table = pa.table({"id": range(50), "name": [f"n{i}" for i in range(50)], "secret": ["s"] * 50})
+        pq.write_table(table, lake / f"{name}.parquet")
+
+    def filtered() -> list[set[str]]:
+        return [{f.column for f in bloomcli.inspect(path).filters} for path in sorted(lake.iterdir())]
+
+    rows = bloom_spark.add(session, lake, ["*"], exclude="secret", in_place=True).collect()
+    assert [(row.status, row.columns) for row in rows] == [("done", 2)] * 2
+    assert filtered() == [{"id", "name"}] * 2
+    assert [row.filters for row in bloom_spark.inspect(session, lake, exclude=["n*"]).collect()] == [1, 1]
+    checked = bloom_spark.validate(session, lake, exclude=["id", "secret"], require=["*"], deep=True).collect()
+    assert [(row.status, row.filters, row.values_checked) for row in checked] == [("done", 1, 50)] * 2
+    assert [row.status for row in bloom_spark.probe(session, lake, 3, exclude="name").collect()] == ["done"] * 2
+    report = bloomcli.gate(lake, session=session, exclude=["id"], require=["*"])
+    assert {f.column for f in report.findings} == {"secret"}
+    session.dataSource.register(bloom_spark.BloomFilters)
+    frame = session.read.format("bloom").option("exclude", "id, secret").load(str(lake))
+    assert {row.column for row in frame.select("column").collect()} == {"name"}
+    bloom_spark.fold(session, lake, exclude=["id", "name", "secret"], in_place=True).collect()
+    bloom_spark.remove(session, lake, exclude=["id"], in_place=True).collect()
+    assert filtered() == [{"id"}] * 2

@@ -71,22 +71,6 @@ def test_files_that_cannot_be_read_are_rows_with_their_problem(lake: Path, load:
         load(lake, mode="failfast").count()
 
 
-def test_filters_are_questioned_in_sql(lake: Path, load: Any, spark: SparkSession) -> None:
-    load(lake).createOrReplaceTempView("filters")
-    rows = spark.sql(
-        "select format, column, count(*) n, max(fpp) worst, sum(bitset_bytes) bytes from filters "
-        "where problem is null group by all order by all"
-    ).collect()
-    assert [(r.format, r.column) for r in rows] == [
-        ("orc", "id"),
-        ("orc", "name"),
-        ("parquet", "id"),
-        ("parquet", "name"),
-    ]
-    assert all(0 <= r.worst <= 0.01 and r.bytes > 0 for r in rows)
-    assert [r.n for r in rows if r.format == "parquet"] == [2 * 4, 2 * 4]
-
-
 def test_columns_and_paths_limit_what_is_read(lake: Path, load: Any) -> None:
     everything = load(*files(lake))
     names = everything.where("column = 'name'").count()
@@ -96,11 +80,8 @@ def test_columns_and_paths_limit_what_is_read(lake: Path, load: Any) -> None:
     assert load(lake / "year=2024" / "*").select("path").distinct().count() == 3
     assert load(lake / "done.orc").select("format").distinct().collect() == [("orc",)]
     assert load(lake / "missing.parquet").first().problem.endswith("no such file or directory")
-
-
-def test_a_schema_that_is_given_is_kept_to(lake: Path, load: Any) -> None:
     frame = load(lake / "done.parquet", schema="fpp double, path string")
-    assert frame.columns == ["fpp", "path"]
+    assert frame.columns == ["fpp", "path"], "the schema that is given"
     assert all(0 < row.fpp <= 0.01 for row in frame.collect())
 
 
@@ -118,12 +99,9 @@ def test_what_is_invalid_is_reported(lake: Path, load: Any, how: dict[str, str],
         load(lake, **how).collect()
 
 
-def test_no_path_is_said_to_be_missing(load: Any, spark: SparkSession) -> None:
+def test_files_are_spread_over_tasks(tmp_path: Path, load: Any, spark: SparkSession) -> None:
     with pytest.raises(Exception, match="no path to read filters from"):
         spark.read.format("bloom").load().collect()
-
-
-def test_files_are_spread_over_tasks(tmp_path: Path, load: Any) -> None:
     root = datasets.plain(tmp_path, 40, 10)
     assert load(root).rdd.getNumPartitions() == 32
     assert load(root, partitions="3").rdd.getNumPartitions() == 3

@@ -11,20 +11,19 @@ from typing import Any
 
 import pytest
 from support import datasets
-from support.memory_store import SCHEME, MemoryStore
+from support.object_stores import SCHEME
 from support.stores import LocalPlace, MemoryPlace, Place
-from support.tasks import attempt, options_of, plan_tasks
+from support.tasks import options_of, plan_tasks
 
 import bloomcli
 from bloomcli.cli import run as cli
 from bloomcli.concurrency.threads import cores
-from bloomcli.datasets import local, task, workers
+from bloomcli.datasets import local, workers
 from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
 from bloomcli.datasets.local import Shares
 from bloomcli.errors import UsageError
-from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.model.dataset import DatasetReport, Status
 from bloomcli.storage import registry
-from bloomcli.storage.base import Pieces
 from bloomcli.storage.listing import expand
 
 ID: dict[str, Any] = {"columns": ("id",)}
@@ -65,87 +64,10 @@ def run(command: str, place: Place, options: dict[str, Any], **target: Any) -> D
     return run_tasks(engine, plan_files(engine, [place.path() + "/"], options_of(command, options, **target)))
 
 
-def brief(report: DatasetReport, place: Place) -> list[tuple[Any, ...]]:
-    """The rows' statuses and figures, by paths in the directory."""
-    return sorted(
-        (r.path.removeprefix(place.path()), r.status, r.filters, r.bytes_before, r.bytes_after, r.exit_code)
-        for r in report.rows
-    )
-
-
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
     """Parquet and ORC files in partitions, finished and broken ones, other kinds, and hidden names."""
     return datasets.mixed(tmp_path / "original")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("in_place", [True, False])
-def test_every_command_changes_a_directory_in_a_store_as_one_on_disk(
-    places: dict[str, Place], lake: Path, in_place: bool
-) -> None:
-    reports: dict[str, list[object]] = {}
-    for name, place in places.items():
-        fill(place, lake)
-        reports[name] = []
-        for command, options in (("add", ID), ("fold", {"max_bytes": 32}), ("remove", {})):
-            target = {"in_place": True} if in_place else {"output": place.path(f"made/{command}")}
-            reports[name].append(brief(run(command, place, options, **target), place))
-            again = run(command, place, options, **target)
-            assert (again.done, again.planned) == (0, 0), "the work is done already"
-    assert reports["memory"] == reports["local"]
-    assert contents(places["memory"]) == contents(places["local"])
-
-
-def contents_of(root: Path) -> dict[str, bytes]:
-    """The files of a directory."""
-    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
-
-
-@pytest.mark.parametrize("there", STORES)
-@pytest.mark.parametrize("here", STORES)
-def test_an_output_goes_from_any_store_to_any_other(
-    places: dict[str, Place], lake: Path, tmp_path: Path, here: str, there: str
-) -> None:
-    bloomcli.add  # noqa: B018  imported before a worker is forked
-    fill(places[here], lake)
-    before = contents(places[here])
-    output = places[there].path("made")
-    report = run("add", places[here], ID, output=output)
-    expected = tmp_path / "expected"
-    local.run(plan_tasks("add", expand([str(lake)]), ID, output=expected), jobs=1)
-    assert contents(places[there], "made/") == contents_of(expected)
-    assert (report.done, report.failed) == (len(datasets.GOOD), len(datasets.BROKEN))
-    made = contents(places[there])
-    again = run("add", places[here], ID, output=output)
-    assert (again.done, again.failed) == (0, len(datasets.BROKEN))
-    assert {r.reason for r in again.rows if r.output and r.status is Status.SKIPPED} == {
-        "the output is there already"
-    }
-    assert contents(places[there]) == made
-    if here != there:
-        assert contents(places[here]) == before
-
-
-def test_a_run_that_was_stopped_goes_on_where_it_was(memory: MemoryPlace, tmp_path: Path) -> None:
-    lake = datasets.plain(tmp_path / "lake", 6)
-    fill(memory, lake)
-    written: list[str] = []
-    real = memory.memory.replace
-
-    def replace(path: str, *arguments: Any, **options: Any) -> int:
-        if len(written) == 3:
-            raise KeyboardInterrupt
-        written.append(path)
-        return real(path, *arguments, **options)
-
-    memory.memory.replace = replace  # type: ignore[method-assign]
-    with pytest.raises(KeyboardInterrupt):
-        run("add", memory, ID, in_place=True)
-    memory.memory.replace = real  # type: ignore[method-assign]
-    report = run("add", memory, ID, in_place=True)
-    assert (report.done, report.skipped, report.failed) == (3, 3, 0)
-    assert {r.path for r in report.rows if r.status is Status.SKIPPED} == set(written)
 
 
 @pytest.mark.parametrize("output", STORES)
@@ -191,6 +113,10 @@ def test_tables_are_looked_for_once_in_a_directory(
         memory.put(f"plain/p={number % 3}/{number}.parquet", data)
         memory.put(f"delta/p={number % 3}/{number}.parquet", data)
     memory.put("delta/_delta_log/0.json", b"{}")
+    engine, before = choose_engine(jobs=1, fail_fast=True), contents(memory)
+    refused = run_tasks(engine, plan_files(engine, [memory.path() + "/"], options_of("add", ID, in_place=True)))
+    assert (refused.done, refused.not_started, refused.exit_code) == (0, 12, 2), "it is known before the first change"
+    assert contents(memory) == before
     looked: Counter[str] = Counter()
     real = memory.memory.existing
     monkeypatch.setattr(memory.memory, "existing", lambda path, names: looked.update([path]) or real(path, names))
@@ -205,63 +131,6 @@ def test_tables_are_looked_for_once_in_a_directory(
     failed = {r.path: str(r.error) for r in report.rows if r.status is Status.FAILED}
     assert all("/delta/" in path and "is a Delta table" in error for path, error in failed.items())
     assert run("add", memory, ID, in_place=True, force=True).done == 12
-
-
-def test_a_refusal_in_a_store_is_known_before_the_first_change(memory: MemoryPlace, tmp_path: Path) -> None:
-    data = datasets.write(tmp_path / "original.parquet").read_bytes()
-    memory.put("a/1.parquet", data)
-    memory.put("b/2.parquet", data)
-    memory.put("b/metadata/0.metadata.json", b"{}")
-    before = contents(memory)
-    engine = choose_engine(jobs=1, fail_fast=True)
-    tasks = plan_files(engine, [memory.path() + "/"], options_of("add", ID, in_place=True))
-    report = run_tasks(engine, tasks)
-    assert (report.done, report.not_started, report.exit_code) == (0, 1, 2)
-    assert contents(memory) == before
-
-
-def overtaken(memory: MemoryStore, path: str, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have another writer replace an object once, while it is being replaced."""
-    real = memory.replace
-
-    def replace(target: str, pieces: Pieces, **options: Any) -> int:
-        monkeypatch.setattr(memory, "replace", real)
-        memory.put(path, data)
-        return real(target, pieces, **options)
-
-    monkeypatch.setattr(memory, "replace", replace)
-
-
-def test_of_two_writers_one_wins_and_the_other_says_so(
-    memory: MemoryPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = datasets.write(tmp_path / "original.parquet")
-    memory.put("a.parquet", path.read_bytes())
-    other = bloomcli.add(path, ["name"], output=tmp_path / "other.parquet").output
-    overtaken(memory.memory, memory.path("a.parquet"), Path(str(other)).read_bytes(), monkeypatch)
-    (one,) = plan_tasks("add", expand([memory.path("a.parquet")]), ID, in_place=True)
-    row = task.run(one)
-    assert (row.status, row.exit_code) == (Status.FAILED, 3)
-    assert "changed while it was being worked on" in str(row.error)
-    assert memory.get("a.parquet") == Path(str(other)).read_bytes(), "the other writer's filters are there"
-    assert task.run(one).status is Status.DONE
-    assert bloomcli.validate(memory.path("a.parquet"), require=["id", "name"], deep=True).ok
-
-
-@pytest.mark.parametrize("in_place", [True, False])
-def test_a_spark_task_that_another_attempt_overtakes_finds_the_work_done(
-    memory: MemoryPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_place: bool
-) -> None:
-    path = datasets.write(tmp_path / "original.parquet")
-    memory.put("a.parquet", path.read_bytes())
-    target = {"in_place": True} if in_place else {"output": memory.path("made")}
-    (one,) = plan_tasks("add", expand([memory.path("a.parquet")]), ID, **target)
-    written = memory.path("a.parquet" if in_place else "made/a.parquet")
-    done = bloomcli.add(path, ["id"], output=tmp_path / "done.parquet").output
-    overtaken(memory.memory, written, Path(str(done)).read_bytes(), monkeypatch)
-    row: FileRow = attempt(one)
-    assert (row.status, row.error) == (Status.SKIPPED, None)
-    assert memory.memory.objects[written].data == Path(str(done)).read_bytes()
 
 
 def test_files_in_stores_get_more_jobs_than_cores(memory: MemoryPlace, tmp_path: Path) -> None:

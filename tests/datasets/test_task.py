@@ -8,15 +8,19 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from conftest import ROOT
 from support import datasets
 from support.tasks import CHANGING, plan_tasks
 
 import bloomcli
-from bloomcli.commands.options import Options
+from bloomcli.commands.options import AddOptions, Options
 from bloomcli.datasets import task
 from bloomcli.datasets.task import Task
 from bloomcli.errors import UsageError
+from bloomcli.formats.parquet.footer import Footer
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Presence
 from bloomcli.storage.base import FileEntry
@@ -80,12 +84,8 @@ def test_a_command_that_writes_has_exactly_one_target(path: Path, command: str) 
     dry_run = planned(path, command, {**ID, "dry_run": True})[0]
     assert (dry_run.output, dry_run.target) == (None, None)
     assert planned(path, command, in_place=True)[0].target == str(path)
-
-
-@pytest.mark.parametrize("command", ["inspect", "probe", "validate"])
-def test_a_command_that_reads_has_no_target(path: Path, command: str) -> None:
-    (planned_task,) = planned(path, command, {"values": "1"} if command == "probe" else {})
-    assert (planned_task.output, planned_task.target) == (None, None)
+    (reading,) = planned(path, "inspect", {})
+    assert (reading.output, reading.target) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -223,27 +223,26 @@ def test_what_is_done_already_is_skipped_and_said_to_be(tmp_path: Path, suffix: 
     assert suffix == "orc" or path.read_bytes() == original
 
 
-def test_fold_skips_filters_that_cannot_be_smaller(path: Path) -> None:
-    bloomcli.add(path, ["id"], in_place=True, ndv=100_000)
-    row = one(path, "fold", {}, in_place=True)
-    assert row.status is Status.DONE
-    assert (row.bytes_after or 0) < (row.bytes_before or 0)
-    row = one(path, "fold", {}, in_place=True)
-    assert (row.status, row.reason) == (Status.SKIPPED, "no filter can be smaller")
-
-
-@pytest.mark.parametrize(("command", "options"), [("remove", {}), ("fold", {}), ("add", ID)])
-def test_files_that_need_no_change_are_copied_unchanged(path: Path, command: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("command", "options", "reason"),
+    [
+        ("remove", {}, "there are no filters"),
+        ("fold", {}, "no filter can be smaller"),
+        ("add", ID, "the columns have filters already"),
+    ],
+)
+def test_files_that_need_no_change_are_copied_unchanged(
+    path: Path, command: str, options: dict[str, Any], reason: str
+) -> None:
     if command != "remove":
         bloomcli.add(path, ["id"], in_place=True)
     path.chmod(0o640)
     row = one(path, command, options, output=path.parent / "out")
     copy = path.parent / "out" / path.name
-    assert row.status is Status.SKIPPED
-    assert str(row.reason).endswith("; copied")
-    assert row.output == str(copy)
+    assert (row.status, row.reason, row.output) == (Status.SKIPPED, f"{reason}; copied", str(copy))
     assert copy.read_bytes() == path.read_bytes()
     assert copy.stat().st_mode & 0o777 == 0o640
+    assert one(path, command, options, in_place=True).reason == reason
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -274,24 +273,6 @@ def test_a_file_is_opened_once_whether_there_is_something_to_do_or_not(
     row = one(path, command, options, output=tmp_path / "out")
     assert row.status is (Status.DONE if there else Status.SKIPPED), row.error
     assert opened.count(str(path)) == 1
-
-
-def test_an_output_is_made_again_when_its_source_is_newer_or_on_request(path: Path) -> None:
-    out = path.parent / "out"
-    copy = out / path.name
-    assert one(path, "add", ID, output=out).status is Status.DONE
-    first = copy.stat().st_ino
-    row = one(path, "add", ID, output=out)
-    assert (row.status, row.reason) == (Status.SKIPPED, "the output is there already")
-    assert copy.stat().st_ino == first
-    assert one(path, "add", {**ID, "overwrite": True}, output=out).status is Status.DONE
-    assert copy.stat().st_ino != first
-    datasets.write(path, seed=7)
-    later = copy.stat().st_mtime_ns + 10**9
-    os.utime(path, ns=(later, later))
-    assert one(path, "add", ID, output=out).status is Status.DONE
-    assert datasets.read(copy).equals(datasets.without(datasets.table(seed=7)))
-    assert datasets.temporary(out) == []
 
 
 @pytest.mark.parametrize("command", CHANGING)
@@ -339,15 +320,6 @@ def test_every_file_of_a_mixed_dataset_has_its_row(tmp_path: Path, command: str,
         assert reasons == {"ORC's filters are sized by the row index stride and can't be folded; copied"}
 
 
-def test_a_file_of_another_kind_fails_where_it_is_named(tmp_path: Path) -> None:
-    for text in ("a,b\n", ""):
-        path = tmp_path / "notes.txt"
-        path.write_text(text)
-        row = one(path, "inspect", {})
-        assert (row.status, row.exit_code) == (Status.FAILED, 3)
-        assert one(tmp_path, "inspect", {}).status is Status.SKIPPED
-
-
 def test_marker_files_named_with_others_are_skipped_as_in_directories(path: Path) -> None:
     """A shell's pattern names all of them."""
     markers = [path.with_name("_SUCCESS"), path.with_name(f".{path.name}.crc"), path.with_name("_cut.parquet")]
@@ -363,27 +335,38 @@ def test_marker_files_named_with_others_are_skipped_as_in_directories(path: Path
     assert one(markers[0], "inspect", {}).exit_code == 3
 
 
-def test_a_file_that_is_gone_or_is_none_is_a_row(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.parquet")
-    (tmp_path / "dead.parquet").symlink_to(tmp_path / "nowhere")
-    rows = [*ran(tmp_path, "inspect", {}), one(tmp_path / "nowhere", "inspect", {})]
-    assert {(r.status, r.exit_code) for r in rows} == {(Status.FAILED, 3)}
-    assert "no such file" in str(rows[-1].error)
+ENCRYPTED = str(ROOT / "fixtures" / "parquet" / "pyarrow_encrypted_footer.parquet")
+FAILED: dict[str, tuple[str, str, dict[str, Any], int, str]] = {
+    "a column that it hasn't": ("a.parquet", "inspect", {"columns": ("nosuch",)}, 2, "nosuch"),
+    "a column that it hasn't, to change": ("a.parquet", "add", {"columns": ("nosuch",)}, 2, "nosuch"),
+    "a value of another type": ("a.parquet", "probe", {"values": ["x"], "column": "id"}, 2, "x"),
+    "an output that can't be made": ("a.parquet", "add", ID, 3, "the directory can't be made: file exists"),
+    "another kind": ("notes.txt", "inspect", {}, 3, "notes.txt"),
+    "another kind, empty": ("empty.txt", "inspect", {}, 3, "empty.txt"),
+    "a pipe": ("pipe.parquet", "inspect", {}, 3, "pipe.parquet"),
+    "a dead link": ("dead.parquet", "inspect", {}, 3, "no such file"),
+    "nothing": ("nowhere", "inspect", {}, 3, "no such file"),
+    "an encrypted file": (ENCRYPTED, "inspect", {}, 4, "encrypted"),
+    "a file that no store has": ("gopher://x/y.parquet", "add", ID, 4, "gopher"),
+}
+"""A file, a command and its options, and the exit code and the text of the error."""
 
 
-@pytest.mark.parametrize(
-    ("command", "options", "code", "says"),
-    [
-        ("add", {"columns": ("nosuch",)}, 2, "nosuch"),
-        ("inspect", {"columns": ("nosuch",)}, 2, "nosuch"),
-        ("probe", {"values": ["x"], "column": "id"}, 2, "x"),
-    ],
-)
-def test_what_is_wrong_with_the_request_is_a_row_too(
-    path: Path, command: str, options: dict[str, Any], code: int, says: str
-) -> None:
-    target = {"in_place": True} if command in CHANGING else {}
-    row = one(path, command, options, **target)
+@pytest.mark.parametrize("case", FAILED)
+def test_whatever_is_wrong_with_a_file_or_the_request_is_a_row(path: Path, case: str) -> None:
+    name, command, options, code, says = FAILED[case]
+    folder = path.parent
+    (folder / "notes.txt").write_text("a,b\n")
+    (folder / "empty.txt").touch()
+    (folder / "out").write_text("a file where the directory should be")
+    os.mkfifo(folder / "pipe.parquet")
+    (folder / "dead.parquet").symlink_to(folder / "nowhere")
+    output = folder / ("made" if ":" in name else "out")
+    target: dict[str, Any] = (
+        {"output": output} if options is ID else {"in_place": True} if command in CHANGING else {}
+    )
+    named = FileEntry(path=name if ":" in name else str(folder / name), size=-1, relative="f", walked=False)
+    row = task.run(*plan_tasks(command, [named], options, **target))
     assert (row.status, row.exit_code) == (Status.FAILED, code)
     assert says in str(row.error)
 
@@ -392,24 +375,6 @@ def test_a_bug_is_a_row_too(path: Path) -> None:
     row = task.run(Task(options=Options(), path=str(path), size=1))
     assert (row.status, row.exit_code) == (Status.FAILED, 70)
     assert "a bug: AttributeError: " in str(row.error)
-
-
-def test_encrypted_files_are_not_supported_and_say_so(fixtures: Path) -> None:
-    row = one(fixtures / "parquet" / "pyarrow_encrypted_footer.parquet", "inspect", {})
-    assert (row.status, row.exit_code) == (Status.FAILED, 4)
-
-
-def test_an_output_that_cannot_be_made_is_a_row(path: Path) -> None:
-    (path.parent / "out").write_text("a file where the directory should be")
-    row = one(path, "add", ID, output=path.parent / "out")
-    assert (row.status, row.exit_code) == (Status.FAILED, 3)
-    assert "the directory can't be made: file exists" in str(row.error)
-
-
-def test_a_remote_file_is_not_changed(tmp_path: Path) -> None:
-    listed = [FileEntry(path="gopher://x/y.parquet", size=-1, relative="y.parquet", walked=True)]
-    (row,) = (task.run(t) for t in plan_tasks("add", listed, ID, output=tmp_path / "out"))
-    assert (row.status, row.exit_code) == (Status.FAILED, 4)
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
@@ -421,3 +386,24 @@ def test_only_a_stop_from_outside_gets_through_and_leaves_nothing(path: Path, st
     with pytest.raises(stop):
         task.run(planned(path, in_place=True)[0], progress)
     assert datasets.digests(path.parent) == before
+
+
+def test_a_row_group_is_not_walked_once_per_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walks of row groups are counted: they must not grow with the square of the columns."""
+    walks, real, columns = [], Footer.group_struct, 300
+    monkeypatch.setattr(Footer, "group_struct", lambda self, index: walks.append(index) or real(self, index))
+    file, out = tmp_path / "wide.parquet", tmp_path / "out.parquet"
+    pq.write_table(pa.table({f"c{n}": [n, n + 1] for n in range(columns)}), file)
+    add = Task(options=AddOptions(columns=["*"]), path=str(file), size=-1, output=str(out))
+
+    def walked(status: Status) -> int:
+        walks.clear()
+        row = task.run(add)
+        assert row.status is status, row
+        return len(walks)
+
+    assert walked(Status.DONE) < columns / 4
+    assert walked(Status.SKIPPED) < columns / 4
+    walks.clear()
+    assert bloomcli.validate(out).filters_checked == columns
+    assert 0 < len(walks) < columns / 4

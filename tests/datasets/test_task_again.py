@@ -128,40 +128,43 @@ def test_an_output_of_another_source_is_made_again_regardless_of_its_age(path: P
     assert (out / path.name).read_bytes() == alone(path, bloomcli.add, ["id"], mosaic_draft=True)
 
 
-@pytest.mark.parametrize("garbage", [b"garbage\n", b"PAR1"])
-def test_something_else_under_an_outputs_name_is_left_and_reported(path: Path, garbage: bytes) -> None:
-    out = path.parent / "out"
-    out.mkdir()
-    (out / path.name).write_bytes(garbage)
-    row = one(path, "add", ID, output=out)
-    assert (row.status, row.exit_code, row.hint) == (Status.FAILED, 2, "--overwrite replaces it")
-    assert "the output exists already" in str(row.error)
-    assert (out / path.name).read_bytes() == garbage
-    assert one(path, "add", {**ID, "overwrite": True}, output=out).status is Status.DONE
-
-
-def test_an_output_of_another_format_or_kind_is_left_and_reported(tmp_path: Path) -> None:
-    path, out = write(tmp_path / "a.parquet"), tmp_path / "out"
-    out.mkdir()
-    other = out / path.name
-    shutil.copy(write(tmp_path / "b.orc"), other)
-    assert one(path, "add", ID, output=out).exit_code == 2
-    other.unlink()
-    os.mkfifo(other)
-    assert one(path, "add", ID, output=out).exit_code == 2
-    assert other.is_fifo()
+def damage(path: Path) -> None:
+    """Make the first filter unreadable."""
+    data, first = bytearray(path.read_bytes()), bloomcli.inspect(path).filters[0]
+    data[first.offset : first.offset + 8] = b"\xff" * 8
+    path.write_bytes(data)
 
 
 def test_a_damaged_output_is_made_again(path: Path) -> None:
     out = path.parent / "out"
     assert one(path, "add", ID, output=out).status is Status.DONE
     made = (out / path.name).read_bytes()
-    first = bloomcli.inspect(out / path.name).filters[0]
-    damaged = bytearray(made)
-    damaged[first.offset : first.offset + 8] = b"\xff" * 8
-    (out / path.name).write_bytes(damaged)
+    damage(out / path.name)
     assert one(path, "add", ID, output=out).status is Status.DONE
     assert (out / path.name).read_bytes() == made
+
+
+OTHERS: dict[str, Callable[[Path], object]] = {
+    "text": lambda path: path.write_bytes(b"garbage\n"),
+    "a magic number": lambda path: path.write_bytes(b"PAR1"),
+    "another format": lambda path: write(path.with_suffix(".orc")).rename(path),
+    "a pipe": os.mkfifo,
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_something_else_under_an_outputs_name_is_left_and_reported(tmp_path: Path, other: str) -> None:
+    path, out = write(tmp_path / "a.parquet"), tmp_path / "out" / "a.parquet"
+    out.parent.mkdir()
+    OTHERS[other](out)
+    before = out.is_fifo() or out.read_bytes()
+    row = one(path, "add", ID, output=out.parent)
+    assert (row.status, row.exit_code) == (Status.FAILED, 2)
+    assert (out.is_fifo() or out.read_bytes()) == before
+    if other != "a pipe":
+        assert row.hint == "--overwrite replaces it"
+        assert "the output exists already" in str(row.error)
+        assert one(path, "add", {**ID, "overwrite": True}, output=out.parent).status is Status.DONE
 
 
 def test_a_rerun_reads_no_column(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,94 +203,75 @@ def test_a_default_rate_is_held_against_our_own_filters_only(tmp_path: Path) -> 
 # --- filters that are there
 
 
-@pytest.mark.parametrize(
-    ("before", "asked", "says"),
-    [
-        ({"fpp": 0.5}, {"fpp": 0.001}, "its false-positive rate is"),
-        ({"ndv": 100}, {"ndv": 50_000}, "50000 values take"),
-        ({"fpp": 0.001}, {"max_bytes": 64}, "at most 64 are requested"),
-    ],
-)
-def test_filters_that_differ_from_the_request_fail_the_file(
-    path: Path, before: dict[str, Any], asked: dict[str, Any], says: str
-) -> None:
-    bloomcli.add(path, ["id"], in_place=True, mosaic_draft=True, **before)
-    data = path.read_bytes()
-    for target in ({"in_place": True}, {"output": path.parent / "out"}):
-        row = one(path, "add", {**ID, **asked}, **target)
-        assert (row.status, row.exit_code) == (Status.FAILED, 2)
-        assert says in str(row.error)
-        assert "--replace" in str(row.hint)
-        assert path.read_bytes() == data
-    assert one(path, "add", {**ID, **asked, "replace": True}, in_place=True).status is Status.DONE
-    assert one(path, "add", {**ID, **asked}, in_place=True).status is Status.SKIPPED
-
-
-@pytest.mark.parametrize("variant", ["parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"])
-def test_filters_of_a_draft_suffice_only_where_they_are_requested(tmp_path: Path, variant: str) -> None:
-    path = write(tmp_path / "a.parquet")
-    bloomcli.add(path, ["id"], in_place=True, variant=variant)
-    row = one(path, "add", ID, in_place=True)
-    assert (row.status, row.exit_code) == (Status.FAILED, 2)
-    assert "readers must not use it" in str(row.error)
-    assert one(path, "add", {**ID, "variant": variant}, in_place=True).status is Status.SKIPPED
-    assert "is requested" in str(one(path, "add", {**ID, "variant": "parquet"}, in_place=True).error)
-
-
-def test_a_filter_of_other_data_fails_the_file(tmp_path: Path) -> None:
-    """The statistics' bounds aren't in it."""
-    path = write(tmp_path / "a.parquet")
-    bloomcli.add(path, ["id"], in_place=True)
+def exchange(path: Path) -> None:
+    """Give each row group the filter of the other one: the statistics' bounds aren't in it."""
     first, second = bloomcli.inspect(path).filters
     data = path.read_bytes()
     for fact, other in ((first, second), (second, first)):
         data = footers.edited(data, footers.set_filter(fact.row_group, 0, other.offset, other.length))
     path.write_bytes(data)
-    row = one(path, "add", ID, in_place=True)
-    assert (row.status, row.exit_code) == (Status.FAILED, 2)
-    assert "the filter is wrong" in str(row.error)
-    assert one(path, "add", {**ID, "replace": True}, in_place=True).status is Status.DONE
-    assert bloomcli.validate(path, deep=True).findings == ()
 
 
-def test_untrusted_filters_of_orc_are_none_to_pass_over(tmp_path: Path) -> None:
+def distrust(path: Path) -> None:
+    """Name a writer whose filters readers don't trust."""
 
-    def bad(file: orcfiles.File) -> None:
+    def edit(file: orcfiles.File) -> None:
         file.footer.writer, file.footer.software_version = 1, "1.6.0"
 
-    sound = write(tmp_path / "a.orc")
-    bloomcli.add(sound, ["id", "name"], in_place=True)
-    path = tmp_path / "b.orc"
-    orcfiles.edited(sound, path, bad)
-    row = one(path, "add", ID, in_place=True)
-    assert (row.status, row.exit_code) == (Status.FAILED, 2)
-    assert "hashed values wrongly" in str(row.error)
-    out = tmp_path / "out"
-    bloomcli.remove(path, columns=["id"], in_place=True)
+    orcfiles.edited(path, path, edit)
+
+
+def nothing(_: Path) -> None:
+    """Leave the filters as they were added."""
+
+
+DRAFTS = ("parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page")
+UNFIT: dict[str, tuple[list[str], dict[str, Any], Callable[[Path], object], dict[str, Any], str]] = {
+    "a higher rate": (SUFFIXES, {"fpp": 0.5}, nothing, {"fpp": 0.001}, "its false-positive rate is"),
+    "fewer values": (SUFFIXES, {"ndv": 100}, nothing, {"ndv": 50_000}, "50000 values take"),
+    "more bytes": (SUFFIXES, {"fpp": 0.001}, nothing, {"max_bytes": 64}, "at most 64 are requested"),
+    "unreadable": (SUFFIXES, {}, damage, {}, "it can't be read"),
+    "of other data": (["parquet"], {}, exchange, {}, "the filter is wrong"),
+    "not trusted": (["orc"], {}, distrust, {}, "hashed values wrongly"),
+    "one kind of both": (["orc"], {}, nothing, {"kind": "both"}, "there is no BLOOM_FILTER stream"),
+    **{name: (["parquet"], {"variant": name}, nothing, {}, "readers must not use it") for name in DRAFTS},
+}
+"""Formats, the options of the filters that exist, what becomes of them, the request, and the reason why they don't
+meet it."""
+
+
+@pytest.mark.parametrize(("case", "suffix"), [(case, suffix) for case in UNFIT for suffix in UNFIT[case][0]])
+def test_filters_that_do_not_meet_the_request_fail_the_file_and_are_replaced_on_request(
+    tmp_path: Path, case: str, suffix: str
+) -> None:
+    _, before, change, asked, says = UNFIT[case]
+    path = write(tmp_path / f"a.{suffix}")
+    bloomcli.add(path, ["id"], in_place=True, mosaic_draft=True, **before)
+    change(path)
+    data = path.read_bytes()
+    for target in ({"in_place": True}, {"output": tmp_path / "out"}):
+        row = one(path, "add", {**ID, **asked}, **target)
+        assert (row.status, row.exit_code) == (Status.FAILED, 2)
+        assert says in str(row.error)
+        assert "--replace" in str(row.hint)
+        assert path.read_bytes() == data
+    if case == "not trusted":
+        return  # the writer stays
+    if case in DRAFTS:
+        assert one(path, "add", {**ID, **before}, in_place=True).status is Status.SKIPPED
+        assert "is requested" in str(one(path, "add", {**ID, "variant": "parquet"}, in_place=True).error)
+    assert one(path, "add", {**ID, **asked, "replace": True}, in_place=True).status is Status.DONE
+    assert one(path, "add", {**ID, **asked}, in_place=True).status is Status.SKIPPED
+    assert bloomcli.validate(path, deep=True, columns=["id"]).ok
+
+
+def test_a_column_gets_filters_beside_untrusted_ones_of_others(tmp_path: Path) -> None:
+    path, out = write(tmp_path / "a.orc"), tmp_path / "out"
+    bloomcli.add(path, ["name"], in_place=True)
+    distrust(path)
     assert one(path, "add", ID, output=out).status is Status.DONE
     assert one(path, "add", ID, output=out).reason == "the output is there already"
     assert one(out / path.name, "add", ID, in_place=True).status is Status.SKIPPED
-
-
-def test_both_kinds_of_orc_are_there_or_not(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.orc")
-    bloomcli.add(path, ["id"], in_place=True)
-    row = one(path, "add", {**ID, "kind": "both"}, in_place=True)
-    assert "there is no BLOOM_FILTER stream" in str(row.error)
-    bloomcli.add(path, ["id"], in_place=True, replace=True, kind="both")
-    for kind in ("both", "utf8", None):
-        assert one(path, "add", {**ID, "kind": kind}, in_place=True).status is Status.SKIPPED
-
-
-def test_filters_that_cannot_be_read_fail_the_file(path: Path) -> None:
-    bloomcli.add(path, ["id"], in_place=True, mosaic_draft=True)
-    data = bytearray(path.read_bytes())
-    first = bloomcli.inspect(path).filters[0]
-    data[first.offset : first.offset + 8] = b"\xff" * 8
-    path.write_bytes(data)
-    row = one(path, "add", ID, in_place=True)
-    assert (row.status, row.exit_code) == (Status.FAILED, 2)
-    assert "it can't be read" in str(row.error)
 
 
 def test_columns_with_filters_are_kept_and_the_others_get_some(path: Path) -> None:
@@ -303,8 +287,9 @@ def test_columns_with_filters_are_kept_and_the_others_get_some(path: Path) -> No
 
 @pytest.mark.parametrize("kept", [0, 1])
 def test_row_groups_with_filters_are_kept_and_the_others_get_some(path: Path, kept: int) -> None:
-    expected = sorted(f.fill or 0 for f in inspected(path, alone(path, bloomcli.add, ["id"], mosaic_draft=True)))
-    path.write_bytes(without_one(path, alone(path, bloomcli.add, ["id"], mosaic_draft=True), 1 - kept))
+    whole = alone(path, bloomcli.add, ["id"], mosaic_draft=True)
+    expected = sorted(f.fill or 0 for f in bloomcli.inspect(path.with_suffix(".alone")).filters)
+    path.write_bytes(without_one(path, whole, 1 - kept))
     with open_source(path) as source:
         file = open_file(source)
         assert file.without_filter(file.leaves[0]) == [1 - kept]
@@ -316,13 +301,6 @@ def test_row_groups_with_filters_are_kept_and_the_others_get_some(path: Path, ke
         assert sorted(f.fill or 0 for f in bloomcli.inspect(made).filters) == expected
         assert bloomcli.validate(made, deep=True, require=["id"]).ok
         assert one(path, "add", ID, **target).status is Status.SKIPPED
-
-
-def inspected(path: Path, data: bytes) -> Any:
-    """The filters of a file with these bytes."""
-    made = path.with_suffix(".inspected")
-    made.write_bytes(data)
-    return bloomcli.inspect(made).filters
 
 
 def without_one(path: Path, data: bytes, ordinal: int) -> bytes:
@@ -353,7 +331,7 @@ def without_one(path: Path, data: bytes, ordinal: int) -> bytes:
 def test_a_file_without_rows_is_left_unchanged(fixtures: Path, tmp_path: Path, name: str) -> None:
     path = Path(shutil.copy(next(fixtures.rglob(name)), tmp_path))
     inode = path.stat().st_ino
-    column = bloomcli_leaf(path)
+    column = first_leaf(path)
     for options in ({}, {"replace": True}):
         row = one(path, "add", {"columns": (column,), **options}, in_place=True)
         assert (row.status, row.reason) == (Status.SKIPPED, "there are no rows to filter")
@@ -364,7 +342,7 @@ def test_a_file_without_rows_is_left_unchanged(fixtures: Path, tmp_path: Path, n
     assert (tmp_path / "out" / name).read_bytes() == path.read_bytes()
 
 
-def bloomcli_leaf(path: Path) -> str:
+def first_leaf(path: Path) -> str:
     """The first leaf column."""
     with open_source(path) as source:
         return open_file(source).leaves[0].path
@@ -372,7 +350,7 @@ def bloomcli_leaf(path: Path) -> str:
 
 def test_a_file_without_a_row_index_is_none_without_rows(fixtures: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(next(fixtures.rglob("java_no_index.orc")), tmp_path))
-    row = one(path, "add", {"columns": (bloomcli_leaf(path),)}, in_place=True)
+    row = one(path, "add", {"columns": (first_leaf(path),)}, in_place=True)
     assert (row.status, row.exit_code) == (Status.FAILED, 4)
 
 

@@ -25,7 +25,7 @@ from support.indexes import (
 from support.object_stores import SCHEME, MemoryClient, MemoryObjects
 from support.peak_memory import GIVES_BACK
 
-from bloomcli.index.reader import Index
+from bloomcli.index.reader import END_BYTES, Index
 from bloomcli.index.writer import IndexWriter
 from bloomcli.storage import registry
 from bloomcli.storage.registry import LOCAL, open_source
@@ -51,7 +51,9 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryClient]:
 
 
 @pytest.mark.slow
-def test_a_lookup_in_100_000_row_groups_takes_three_requests(large: Path, client: MemoryClient) -> None:
+def test_a_lookup_in_100_000_row_groups_and_for_the_footers_takes_three_requests(
+    large: Path, client: MemoryClient
+) -> None:
     client.store(URI, large.read_bytes())
     pool = large_pool()
     for number in range(5):
@@ -64,6 +66,13 @@ def test_a_lookup_in_100_000_row_groups_takes_three_requests(large: Path, client
         assert bool(found) or number
         assert [request.kind for request in client.requests] == ["GET"] * 3
         assert sum(request.length for request in client.requests) < 6 << 20
+        client.requests.clear()
+        with open_source(URI, END_BYTES) as source:
+            index = Index(source)
+            files = sorted({file for _, file, _ in answers(index, value)})
+            assert [file for file, _ in index.ends(files)] == files
+        assert len(client.requests) == (3 if files else 2)
+        assert sum(request.length for request in client.requests) < 24 << 20
 
 
 def test_the_tail_of_a_small_index_has_all_but_the_rows(client: MemoryClient, tmp_path: Path) -> None:

@@ -56,12 +56,19 @@ HARMLESS = {
 }
 
 
+ICEBERG = ("v3.metadata.json", "00001-5e2f.metadata.json", "00001-5e2f.gz.metadata.json", "v3.metadata.json.gz")
+
+
 @pytest.mark.parametrize("place", ["part.parquet", "data/year=2024/month=2/day=29/part.parquet"])
-@pytest.mark.parametrize("words", GUARDS)
-def test_the_reason_names_the_table_at_any_depth(tmp_path: Path, words: str, place: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "make"), [*GUARDS.items(), *(("an Iceberg table", _made(f"metadata/{name}")) for name in ICEBERG)]
+)
+def test_the_reason_names_the_table_at_any_depth(
+    tmp_path: Path, words: str, make: Callable[[Path], None], place: str
+) -> None:
     root = tmp_path / "table"
     _made(place)(root)
-    GUARDS[words](root)
+    make(root)
     reason = _why(table_above(LOCAL, str(root / place)))
     assert words in reason
     assert str(root) in reason
@@ -114,14 +121,6 @@ def test_links_that_lead_relative_to_another_link_are_followed_as_the_system_doe
     assert "a Delta table" in _why(table_above(LOCAL, str(named)))
 
 
-@pytest.mark.parametrize(
-    "name", ["v3.metadata.json", "00001-5e2f.metadata.json", "00001-5e2f.gz.metadata.json", "v3.metadata.json.gz"]
-)
-def test_every_name_of_icebergs_metadata_is_known(tmp_path: Path, name: str) -> None:
-    _made("table/data/part.parquet", f"table/metadata/{name}")(tmp_path)
-    assert "an Iceberg table" in _why(table_above(LOCAL, f"{tmp_path}/table/data/part.parquet"))
-
-
 def _changing(command: str, path: Path, **target: object) -> None:
     if command == "add":
         bloomcli.add(path, ["name"], **target)  # type: ignore[arg-type]
@@ -156,26 +155,6 @@ def test_every_command_that_writes_is_guarded_goes_on_with_force_and_may_write_e
     assert path.read_bytes() == before
     _changing(command, path, in_place=True, force=True)
     assert path.read_bytes() == copy.read_bytes() != before
-
-
-def test_in_a_dataset_each_file_of_a_table_is_a_row_with_the_reason_and_the_others_are_done(tmp_path: Path) -> None:
-    inside = datasets.write(tmp_path / "lake" / "table" / "p=1" / "a.parquet")
-    outside = datasets.write(tmp_path / "lake" / "b.parquet")
-    GUARDS["a Delta table"](tmp_path / "lake" / "table")
-    before = inside.read_bytes(), outside.read_bytes()
-    tasks = plan_tasks("add", expand([str(tmp_path / "lake")]), {"columns": ("id",)}, in_place=True)
-    done, refused = map(task.run, tasks)
-    assert (done.path, done.status) == (str(outside), Status.DONE)
-    assert (refused.path, refused.status, refused.exit_code) == (str(inside), Status.FAILED, 2)
-    assert "its log records each file's size" in str(refused.error)
-    assert inside.read_bytes() == before[0]
-    assert outside.read_bytes() != before[1]
-    tried = plan_tasks(
-        "add", expand([str(tmp_path / "lake")]), {"columns": ("name",), "dry_run": True}, in_place=True
-    )
-    assert [task.run(t).status for t in tried] == [Status.PLANNED, Status.FAILED], "a dry run says what a run would"
-    forced = plan_tasks("add", expand([str(inside)]), {"columns": ("id",), "force": True}, in_place=True)
-    assert [task.run(t).status for t in forced] == [Status.DONE]
 
 
 def test_a_whole_table_may_be_mirrored_without_force(tmp_path: Path) -> None:

@@ -71,11 +71,13 @@ def test_another_file_under_the_name_is_a_change_even_with_the_same_size_and_tim
 
 def test_the_path_is_shown_as_it_was_given(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file.parent)
-    for given in ("data.bin", "./data.bin", str(file), file.as_uri()):
+    Path("link").symlink_to(file.name)
+    for given in ("data.bin", "./data.bin", "link", str(file), file.as_uri()):
         with open_source(given) as source:
             assert source.path == given
             assert isinstance(source, LocalSource)
             assert source.local_path.samefile(file)
+            assert source.read_at(0, 9) == CONTENT[:9]
 
 
 @pytest.mark.parametrize("name", ["with space", "hash#mark", "question?", "per%20cent", "naïve", "a:b", "s3:colon"])
@@ -92,19 +94,15 @@ def test_file_uris_may_hold_any_name(tmp_path: Path, name: str) -> None:
             assert source.read_at(0, 1) == b"x"
 
 
-def test_a_path_that_looks_like_a_uri_but_is_there_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["odd://name", "S3://lake"])
+def test_a_path_that_looks_like_a_uri_but_is_there_is_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "odd:").mkdir()
-    (tmp_path / "odd:" / "name").write_bytes(b"x")
-    with open_source("odd://name") as source:
+    Path(name).parent.mkdir()
+    Path(name).write_bytes(b"x")
+    with open_source(name) as source:
         assert isinstance(source, LocalSource)
-
-
-def test_a_symbolic_link_is_followed(file: Path) -> None:
-    link = file.with_name("link")
-    link.symlink_to(file.name)
-    with open_source(link) as source:
-        assert source.read_at(0, 9) == CONTENT[:9]
 
 
 def test_only_regular_files_are_opened_and_others_are_refused_without_waiting(tmp_path: Path) -> None:
@@ -147,6 +145,23 @@ def test_a_path_that_cannot_be_opened_has_an_error_with_the_reason(
     assert caught.value.path == given
 
 
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        *(
+            (f"{uri}/data.bin", "container")
+            for uri in ("az://", "az:///x", "abfss://container/x", "abfss://@account/x")
+        ),
+        *((uri, "bucket") for uri in ("gs://", "gs:///x", "s3://", "s3:///x")),
+        *((uri, "host") for uri in ("https://", "http:///data.bin", "https://:80/x")),
+    ],
+)
+def test_a_uri_without_a_container_a_bucket_or_a_host_is_a_usage_error(uri: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=f"names no {reason}") as caught:
+        open_source(uri)
+    assert caught.value.hint
+
+
 def test_opening_leaves_no_descriptor_behind_when_it_fails(tmp_path: Path) -> None:
     for _ in range(5):
         with pytest.raises(UnreadableError):
@@ -171,11 +186,3 @@ def test_a_scheme_in_capitals_is_refused_with_the_uri_that_works(uri: str, right
         open_source(uri)
     assert caught.value.hint == f"write it as {right}"
     assert "secret" not in str(caught.value)
-
-
-def test_a_file_of_this_machine_may_look_like_such_a_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("S3:/lake").mkdir(parents=True)
-    Path("S3:/lake/a").write_bytes(CONTENT)
-    with open_source("S3://lake/a") as opened:
-        assert opened.size == len(CONTENT)

@@ -337,22 +337,6 @@ def test_a_process_that_is_stopped_at_any_request_leaves_nothing(add: Add) -> No
     assert stopped >= len(add.kinds) // 2
 
 
-def test_of_two_writers_one_wins_and_the_other_says_so(add: Add) -> None:
-    add.reset()
-    theirs = ["add", add.rig.place.path("data.parquet"), "-c", "other", "--in-place"]
-    assert add.rig.bloom(*theirs).code == 0
-    expected = add.rig.place.get("data.parquet")
-    others: list[Result] = []
-    kind = next(kind for kind in add.kinds if kind in _COMMITS[add.rig.name])
-    done = add.broken(Fault(Action.PASS, kind, call=lambda: others.append(add.rig.bloom(*theirs))))
-    assert [each.code for each in others] == [0], others
-    assert done.code == 3
-    assert "changed" in done.err
-    assert add.rig.place.get("data.parquet") == expected
-    assert add.rig.place.names() == {"data.parquet"}
-    assert add.rig.bloom(*add.command).code == 0, "the loser's command works again"
-
-
 def test_a_reader_says_what_the_object_has_or_why_it_cannot(add: Add, pytestconfig: pytest.Config) -> None:
     add.rig.place.put("data.parquet", add.new)
     arguments = ["probe", add.rig.place.path("data.parquet"), "-c", "id", "42"]

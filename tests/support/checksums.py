@@ -7,18 +7,9 @@ import zlib
 from collections.abc import Callable
 from typing import Final
 
+import google_crc32c
 
-def crc32c(data: bytes) -> int:
-    """CRC-32C bit by bit, from its polynomial."""
-    register = 0xFFFFFFFF
-    for byte in data:
-        register ^= byte
-        for _ in range(8):
-            register = register >> 1 ^ (0x82F63B78 if register & 1 else 0)
-    return register ^ 0xFFFFFFFF
-
-
-ALGORITHMS: Final[dict[str, Callable[[bytes], int]]] = {"CRC32": zlib.crc32, "CRC32C": crc32c}
+ALGORITHMS: Final[dict[str, Callable[[bytes], int]]] = {"CRC32": zlib.crc32, "CRC32C": google_crc32c.value}
 
 
 def checksums(data: bytes, size: int, algorithm: str = "CRC32") -> bytes:

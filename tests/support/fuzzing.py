@@ -28,6 +28,7 @@ fit its values and it has no page index.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import re
@@ -54,37 +55,17 @@ _WALL_SECONDS: Final = 600
 """Seconds after which a case counts as hanging, on a busy machine, too."""
 _BUG: Final = 70
 _PEER: Final = "pyarrow"
+"""The step that runs pyarrow: its crashes don't count."""
 _BESIDES: Final = ("statistics-", "page-index-", "row-index-", "sorting-", "size-")
 """Rules about what `add` leaves as it is."""
-"""The step that runs pyarrow: its crashes don't count."""
+_SUFFIXES: Final = (".parquet", ".orc", ".mosaic")
+"""Suffixes of files to mutate, by the modules `fuzzparquet`, `fuzzorc` and `fuzzmosaic`."""
 
 
 def seeds() -> list[Path]:
     """Every fixture, and the hostile files."""
-    found = [p for p in (ROOT / "fixtures").rglob("*") if p.suffix in _WAYS]
-    return sorted(found) + sorted(p for p in HOSTILE.iterdir() if p.suffix in _WAYS)
-
-
-def _parquet(random: Random, data: bytes) -> bytes:
-    from support import fuzzparquet
-
-    return fuzzparquet.mutate(random, data)
-
-
-def _orc(random: Random, data: bytes) -> bytes:
-    from support import fuzzorc
-
-    return fuzzorc.mutate(random, data)
-
-
-def _mosaic(random: Random, data: bytes) -> bytes:
-    from support import fuzzmosaic
-
-    return fuzzmosaic.mutate(random, data)
-
-
-_WAYS: Final[dict[str, Callable[[Random, bytes], bytes]]] = {".parquet": _parquet, ".orc": _orc, ".mosaic": _mosaic}
-"""Functions that mutate files, by suffix."""
+    found = [p for p in (ROOT / "fixtures").rglob("*") if p.suffix in _SUFFIXES]
+    return sorted(found) + sorted(p for p in HOSTILE.iterdir() if p.suffix in _SUFFIXES)
 
 
 def keys_of(path: Path) -> dict[str, Any] | None:
@@ -105,7 +86,8 @@ def mutated(
     total = random.choice((1, 1, 1, 2, 3))
     for _ in range(total if count is None else count):
         try:
-            data = _WAYS[suffix](random, data) if keys is None else fuzzencrypted.mutate(random, data, keys)
+            mutate = importlib.import_module(f"support.fuzz{suffix.removeprefix('.')}").mutate
+            data = mutate(random, data) if keys is None else fuzzencrypted.mutate(random, data, keys)
         except Exception:  # noqa: BLE001  the file's parts can't be parsed any more
             data = fuzzparquet.mutate_bytes(random, data) if data else b"\0"
     return data, total

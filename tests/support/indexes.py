@@ -135,9 +135,9 @@ LARGE_END_BYTES: Final = 1500
 """The end of each file in the index: as large as for four row groups of ten columns."""
 
 
-def write_large(path: str, *, ends: bool = False) -> None:
-    """Write an index of 100,000 row groups in 10,000 files with paths and tags like those of stores; on request with
-    the ends of the files."""
+def write_large(path: str) -> None:
+    """Write an index of 100,000 row groups in 10,000 files, with paths and tags like those of stores and the ends of
+    the files."""
     rng, pool = random.Random("names"), large_pool()
     with IndexWriter([COLUMN], fpp=0.0001) as writer:
         for number in range(LARGE_FILES):
@@ -149,7 +149,7 @@ def write_large(path: str, *, ends: bool = False) -> None:
                 tag=f'"{rng.getrandbits(128):032x}"',
                 rows=tuple(rng.randrange(900_000, 1_100_000) for _ in range(LARGE_GROUPS)),
             )
-            end = packed_end([(file.size - LARGE_END_BYTES, rng.randbytes(LARGE_END_BYTES))]) if ends else b""
+            end = packed_end([(file.size - LARGE_END_BYTES, rng.randbytes(LARGE_END_BYTES))])
             chunks = [chunk(at, pool[(number * LARGE_GROUPS + at) % _POOL]) for at in range(LARGE_GROUPS)]
             writer.add(file, chunks, end)
         writer.write(path, overwrite=True)

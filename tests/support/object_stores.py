@@ -29,7 +29,7 @@ from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import ObjectStore
 from bloomcli.storage.objects.writing import NewObject, Writer, WritingClient
 
-SCHEME: Final = "counted"
+SCHEME: Final = "memory"
 
 
 class Stored(NamedTuple):
@@ -224,6 +224,8 @@ class _PartsWriter(Writer):
 
 class MemoryObjects(ObjectStore):
     """A store in memory. A replacement copies kept ranges within the store, and uploads the rest as one part."""
+
+    mtime_step_ns = 1
 
     def __init__(self) -> None:
         self._client = MemoryClient()

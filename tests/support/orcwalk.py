@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import cramjam
 import pyarrow as pa
 
 from support.thrift import read_varint
@@ -19,6 +20,8 @@ UTF8: Final = 8
 CODECS: Final = ("none", "zlib", "snappy", "lzo", "lz4", "zstd")
 _STRUCT, _LIST, _MAP, _UNION = 12, 10, 11, 13
 _BOOLEAN = 0
+_BLOCK_MAX_BYTES: Final = 1 << 23
+"""The largest compression block: its size and a bit have 24 bits."""
 
 Message = dict[int, list[Any]]
 """Field number -> values: integers for varints, bytes for everything else."""
@@ -64,33 +67,6 @@ def one(of: Message, field: int, default: Any = 0) -> Any:
     return of[field][-1] if of.get(field) else default
 
 
-def _lz4(data: bytes) -> bytes:
-    out, at = bytearray(), 0
-
-    def length(of: int) -> int:
-        nonlocal at
-        if of == 15:
-            while True:
-                of += data[at]
-                at += 1
-                if data[at - 1] != 255:
-                    break
-        return of
-
-    while at < len(data):
-        token = data[at]
-        at += 1
-        literals = length(token >> 4)
-        out += data[at : at + literals]
-        at += literals
-        if at < len(data):
-            distance = int.from_bytes(data[at : at + 2], "little")
-            at += 2
-            for _ in range(length(token & 15) + 4):
-                out.append(out[-distance])
-    return bytes(out)
-
-
 def _chunk(data: bytes, codec: str) -> bytes:
     if codec == "zlib":
         return zlib.decompress(data, wbits=-15)
@@ -98,7 +74,8 @@ def _chunk(data: bytes, codec: str) -> bytes:
         size, _ = read_varint(data, 0)
         return bytes(pa.Codec("snappy").decompress(data, decompressed_size=size, asbytes=True))
     if codec == "lz4":
-        return _lz4(data)
+        out = bytearray(_BLOCK_MAX_BYTES)
+        return bytes(out[: cramjam.lz4.decompress_block_into(data, out)])
     with pa.CompressedInputStream(pa.BufferReader(data), codec) as stream:
         return bytes(stream.read())
 

@@ -17,11 +17,11 @@ from typing import Any, Final
 import pytest
 
 from bloomcli.storage.arrow_store import ArrowStore
-from bloomcli.storage.base import Store
+from bloomcli.storage.base import KeptRange, Pieces, Store
 from bloomcli.storage.local import temporary
 from bloomcli.storage.registry import LOCAL
 from support import checksums
-from support.memory_store import SCHEME, MemoryStore
+from support.object_stores import SCHEME, MemoryObjects
 
 _ROOT: Final = Path(__file__).parents[2]
 
@@ -162,28 +162,51 @@ class MemoryPlace(Place):
     """A directory in a store that behaves like an object store."""
 
     def __init__(self) -> None:
-        self.memory = MemoryStore()
+        self.memory = MemoryObjects()
         self.store = self.memory
 
     def path(self, name: str = "") -> str:
         return f"{SCHEME}://bucket/lake" + (f"/{name}" if name else "")
 
     def put(self, name: str, data: bytes) -> None:
-        self.memory.put(self.path(name), data)
+        self.memory.client.store(self.path(name), data)
 
     def get(self, name: str) -> bytes | None:
-        found = self.memory.objects.get(self.path(name))
+        found = self.memory.client.objects.get(self.path(name))
         return None if found is None else found.data
 
     def remove(self, name: str) -> None:
-        del self.memory.objects[self.path(name)]
+        del self.memory.client.objects[self.path(name)]
 
     def names(self) -> set[str]:
-        uploads = {f"upload {number}" for number in self.memory.uploads}
-        return {name.removeprefix(self.path() + "/") for name in self.memory.objects} | uploads
+        uploads = {f"upload {number}" for number in self.memory.client.uploads}
+        return {name.removeprefix(self.path() + "/") for name in self.memory.client.objects} | uploads
 
     def leave_by_killed_run(self, name: str) -> None:
-        self.memory.begin(self.path(name), alive=False)
+        self.memory.client.begin(self.path(name), alive=False)
+
+
+def append(
+    place: Place,
+    name: str,
+    tail: bytes,
+    *,
+    cut: int = 0,
+    target: str | None = None,
+    overwrite: bool = True,
+    during: Callable[[], object] = lambda: None,
+) -> None:
+    """Replace the last `cut` bytes of a file by a tail, or write `target`, a name or a URI, from it. `during` is
+    called before the tail is written."""
+
+    def pieces(size: int) -> Pieces:
+        yield KeptRange(0, size - cut)
+        during()
+        yield tail
+
+    path = target if target is not None and "://" in target else place.path(target or name)
+    with place.store.open(place.path(name)) as source:
+        place.store.replace(place.store.normal(path), pieces(source.size), source=source, overwrite=overwrite)
 
 
 def _without_exchange(root: Path, patched: pytest.MonkeyPatch) -> Place:

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.memory_store import SCHEME, MemoryStore
+from support.object_stores import SCHEME, MemoryObjects
 from support.processes import children, started, wait_until
 from support.trials import FAST, NO_JAVA, of, orders, trial, zeros
 
@@ -330,10 +330,10 @@ def test_a_file_without_a_suffix_that_cannot_be_read_is_named_and_one_of_no_form
 
 @pytest.mark.slow
 def test_objects_are_copied_to_this_machine_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
+    store = MemoryObjects()
     monkeypatch.setitem(registry.known_stores(), SCHEME, store)
     data = orders(tmp_path / "f.parquet", 200).read_bytes()
-    store.put(f"{SCHEME}://lake/f.parquet", data)
+    store.client.store(f"{SCHEME}://lake/f.parquet", data)
     report = bloomcli.trial(f"{SCHEME}://lake/f.parquet", columns=["id"], readers=["pyarrow"], **FAST)
     assert report.tried == (f"{SCHEME}://lake/f.parquet",)
     assert of(report, "pyarrow").status == "equal"

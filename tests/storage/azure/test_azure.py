@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from azure.storage.blob import ContentSettings
 from conftest import need
@@ -18,12 +14,10 @@ from support.servers import clients, running
 from support.servers.dialects import Azure
 from support.servers.faults import Action, Fault
 from support.servers.proxy import Proxy
-from support.tables import write
+from support.stores import append
 
-from bloomcli.errors import UnreadableError, UsageError, WriteError, install
+from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.storage import traffic
-from bloomcli.storage.base import KeptRange, Pieces
-from bloomcli.storage.objects.source import TAIL_BYTES
 
 pytestmark = pytest.mark.servers
 
@@ -44,17 +38,6 @@ def proxy(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]
         for name, value in clients.azure_environment(server, found.url).items():
             monkeypatch.setenv(name, value)
         yield found
-
-
-def append(place: AzurePlace, name: str, tail: bytes, cut: int = 0, target: str | None = None) -> None:
-    """Replace a blob's end."""
-
-    def pieces(size: int) -> Pieces:
-        yield KeptRange(0, size - cut)
-        yield tail
-
-    with place.store.open(place.path(name)) as source:
-        place.store.replace(place.path(target or name), pieces(source.size), source=source, overwrite=True)
 
 
 def test_only_the_block_with_the_end_is_uploaded_again(place: AzurePlace) -> None:
@@ -167,22 +150,6 @@ def test_nothing_is_written_to_a_blob_in_the_archive_tier(place: AzurePlace) -> 
     assert place.blob("archived.bin").get_blob_properties().size == 3
 
 
-@pytest.mark.parametrize(
-    ("kind", "action"),
-    [("Put Block List", Action.LOSE), ("Get Blob", Action.LOSE), ("Get Blob", Action.RESET)],
-)
-def test_a_request_that_fails_once_is_sent_again_and_a_lost_commit_is_found(
-    place: AzurePlace, proxy: Proxy, kind: str, action: Action
-) -> None:
-    data = bytes(range(256)) * 4096
-    place.put_in_blocks("data.bin", data, 100_000)
-    fault = Fault(action, kind)
-    with proxy.injecting(fault):
-        append(place, "data.bin", b"new end")
-    assert fault.fired == 1
-    assert place.get("data.bin") == data + b"new end"
-
-
 def test_one_container_has_several_spellings(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
     place.put("data.bin", b"content")
     container, account = place.container.container_name, running.azurite().user
@@ -203,65 +170,70 @@ def test_one_container_has_several_spellings(place: AzurePlace, monkeypatch: pyt
         place.store.destination(spellings[1], spellings[0])
 
 
-@pytest.mark.parametrize("uri", ["az://", "az:///x", "abfss://container/x", "abfss://@account/x"])
-def test_a_uri_without_a_container_is_a_usage_error(place: AzurePlace, uri: str) -> None:
-    with pytest.raises(UsageError, match="the URI names no container") as caught:
-        place.store.open(uri + "/data.bin")
+SECRET, NO_KEY = "c2VjcmV0", "not base64!!"
+SIGNATURE = f"sv=2021-01-01&sig={SECRET}&se=2021-01-02T00%3A00%3A00Z&sp=r&sr=c"
+STRING, KEY, TOKEN, ANONYMOUS, ENDPOINT = (
+    f"AZURE_STORAGE_{name}" for name in ("CONNECTION_STRING", "KEY", "SAS_TOKEN", "ANON", "SERVICE_ENDPOINT")
+)
+NOTHING_THERE = "http://127.0.0.1:1/account"
+UNUSABLE: dict[str, tuple[dict[str, str], str, type[BloomError], str, str]] = {
+    "no account": ({STRING: ""}, "az://c/x", UsageError, "the storage account isn't known",
+                   "AZURE_STORAGE_ACCOUNT"),
+    "no container": ({KEY: ""}, "az://nowhere/x", UnreadableError, r"no such container \(ContainerNotFound, request ",
+                     "check the container's name and the account"),
+    "an invalid name": ({KEY: ""}, "az://UPPER_case/x", UnreadableError, "a container can't have such a name", ""),
+    "a bad string": ({STRING: f"AccountKey={SECRET};nonsense"}, "az://c/x", UsageError,
+                     "the credentials for Azure can't be used", ""),
+    "a bad key": ({KEY: NO_KEY}, "", UnreadableError, "the account's key is invalid", ""),
+    "a bad signature": ({TOKEN: SIGNATURE}, "", UnreadableError, "access denied", ""),
+    "a signature in the URI": ({KEY: ""}, f"?{SIGNATURE}", UnreadableError, ".", ""),
+    "no server": ({TOKEN: SIGNATURE, ENDPOINT: NOTHING_THERE}, "", UnreadableError, "the connection was refused", ""),
+    "no such server": ({ANONYMOUS: "true"}, "abfss://c@no-such-account.dfs.invalid/x", UnreadableError,
+                       "the server's name can't be resolved", ""),
+}  # fmt: skip
+"""Variables besides the account's and the server's (an empty key: the right one), a URI or its end, and the error and
+its hint."""
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_errors_name_what_is_wrong_and_show_no_credentials(
+    place: AzurePlace, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    variables, uri, error, reason, hint = UNUSABLE[case]
+    server = running.azurite()
+    if STRING not in variables:
+        monkeypatch.delenv(STRING)
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", server.user)
+        monkeypatch.setenv(ENDPOINT, f"{server.url}/{server.user}")
+    for name, value in variables.items():
+        if value or name == KEY:
+            monkeypatch.setenv(name, value or server.secret)
+        else:
+            monkeypatch.delenv(name)
+    with pytest.raises(error, match=reason) as caught:
+        place.store.open(uri if "://" in uri else place.path("data.bin") + uri)
+    assert hint in str(caught.value.hint)
     assert caught.value.hint
-
-
-def test_without_an_account_the_variables_are_named(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
-    with pytest.raises(UsageError, match="the storage account isn't known") as caught:
-        place.store.open("az://container/data.bin")
-    assert "AZURE_STORAGE_ACCOUNT" in str(caught.value.hint)
+    assert "\n" not in caught.value.message
+    for secret in (SECRET, NO_KEY, server.secret):
+        assert secret not in f"{caught.value} {caught.value.hint}"
 
 
 def test_account_and_key_and_endpoint_come_from_variables(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
     place.put("data.bin", b"content")
     server = running.azurite()
-    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
+    monkeypatch.delenv(STRING)
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", server.user)
-    monkeypatch.setenv("AZURE_STORAGE_KEY", server.secret)
-    monkeypatch.setenv("AZURE_STORAGE_SERVICE_ENDPOINT", f"{server.url}/{server.user}")
+    monkeypatch.setenv(KEY, server.secret)
+    monkeypatch.setenv(ENDPOINT, f"{server.url}/{server.user}")
     with place.store.open(place.path("data.bin")) as source:
         assert source.read_at(0, 7) == b"content"
 
 
-def test_errors_name_what_is_wrong_and_show_no_credentials(
-    place: AzurePlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = running.azurite()
-    with pytest.raises(UnreadableError, match=r"no such container \(ContainerNotFound, request ") as caught:
-        place.store.open("az://nowhere/data.bin")
-    assert caught.value.hint == "check the container's name and the account"
-    token = "sv=2021-01-01&sig=c2VjcmV0&se=2021-01-02T00%3A00%3A00Z&sp=r&sr=c"
-    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
-    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", server.user)
-    monkeypatch.setenv("AZURE_STORAGE_SERVICE_ENDPOINT", f"{server.url}/{server.user}")
-    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", token)
-    with pytest.raises(UnreadableError, match="access denied") as denied:
-        place.store.open(place.path("data.bin"))
-    monkeypatch.setenv("AZURE_STORAGE_SERVICE_ENDPOINT", f"http://127.0.0.1:1/{server.user}")
-    with pytest.raises(UnreadableError, match="the connection was refused") as refused:
-        place.store.open(place.path("data.bin"))
-    for error in (caught.value, denied.value, refused.value):
-        assert "c2VjcmV0" not in f"{error} {error.hint}"
-        assert server.secret not in f"{error} {error.hint}"
-        assert "\n" not in error.message
-
-
-def test_a_listing_goes_by_pages_and_leaves_directories_out(place: AzurePlace, proxy: Proxy) -> None:
-    for n in range(7):
-        place.put(f"many/{n}.parquet", b"x")
+def test_a_marker_of_a_directory_is_neither_listed_nor_opened(place: AzurePlace) -> None:
+    place.put("many/1.parquet", b"x")
     place.container.get_blob_client("lake/many/folder").upload_blob(b"", metadata={"hdi_isfolder": "true"})
-    client: Any = place.store.client  # type: ignore[attr-defined]
-    at = client.locate(place.path("many/"))
-    pages = list(client.pages(at, limit=3))
-    assert [len(page.entries) for page in pages] == [3, 3, 1]
-    assert [page.last for page in pages] == [False, False, True]
-    assert len(proxy.of_kind("List Blobs")) == 3
-    assert [item.relative for item in place.store.list(place.path("many"))] == [f"{n}.parquet" for n in range(7)]
+    assert [item.relative for item in place.store.list(place.path("many"))] == ["1.parquet"]
     with pytest.raises(UnreadableError):
         place.store.open(place.path("many/folder"))
 
@@ -287,40 +259,6 @@ def test_a_blob_that_is_not_what_was_written_names_the_way_back(
     assert "restore it from a snapshot" in str(caught.value.hint)
 
 
-def test_a_missing_package_is_an_error_that_names_the_extra_and_local_files_need_none(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", pa.table({"id": [1, 2]}), rows=2)
-    code = (
-        "import sys\n"
-        "for name in ('azure', 'azure.core', 'azure.storage.blob', 'google.cloud', 'urllib3', 'boto3'):\n"
-        "    sys.modules[name] = None\n"
-        "import bloomcli\n"
-        "from bloomcli.errors import UnsupportedError\n"
-        f"bloomcli.inspect({str(path)!r})\n"
-        "for uri in ('az://container/x', 'gs://bucket/x', 'https://host.invalid/x'):\n"
-        "    try: bloomcli.inspect(uri)\n"
-        "    except UnsupportedError as e: print(e, '|', e.hint)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert install("azure") in done.stdout
-    assert install("gcs") in done.stdout
-    assert install("https") in done.stdout
-
-
-def test_a_blob_of_an_unknown_account_says_so(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_STORAGE_ANON", "true")
-    with pytest.raises(UnreadableError, match="the server's name can't be resolved") as caught:
-        place.store.open("abfss://c@no-such-account.dfs.invalid/data.bin")
-    assert caught.value.hint
-
-
-def test_a_bad_connection_string_is_not_repeated(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountKey=c2VjcmV0;nonsense")
-    with pytest.raises(UsageError, match="the credentials for Azure can't be used") as caught:
-        place.store.open("az://container/data.bin")
-    assert "c2VjcmV0" not in f"{caught.value} {caught.value.hint}"
-
-
 def test_a_store_that_asks_for_fewer_requests_says_how_often_it_was_asked(
     place: AzurePlace, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -334,25 +272,6 @@ def test_a_store_that_asks_for_fewer_requests_says_how_often_it_was_asked(
     with proxy.injecting(Fault(Action.TRUNCATE, "Get Blob")), place.store.open(place.path("data.bin")) as source:
         assert source.read_at(0, 5000) == bytes(5000)
     assert capfd.readouterr() == ("", ""), "the SDK's own warnings"
-
-
-def test_an_invalid_key_and_an_invalid_name_are_reported(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UnreadableError, match="a container can't have such a name"):
-        place.store.open("az://UPPER_case/data.bin")
-    server = running.azurite()
-    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
-    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", server.user)
-    monkeypatch.setenv("AZURE_STORAGE_KEY", "not base64!!")
-    monkeypatch.setenv("AZURE_STORAGE_SERVICE_ENDPOINT", f"{server.url}/{server.user}")
-    with pytest.raises(UnreadableError, match="the account's key is invalid") as caught:
-        place.store.open(place.path("data.bin"))
-    assert "not base64!!" not in str(caught.value)
-
-
-def test_a_signature_in_a_uri_is_not_shown(place: AzurePlace) -> None:
-    with pytest.raises(UnreadableError) as caught:
-        place.store.open(place.path("data.bin?sv=2026-10-06&sig=c2VjcmV0"))
-    assert "c2VjcmV0" not in str(caught.value)
 
 
 def test_bytes_are_taken_as_they_are_whatever_a_blob_says_of_their_encoding(place: AzurePlace) -> None:
@@ -376,22 +295,3 @@ def test_the_next_run_ends_what_an_ended_one_has_uploaded(place: AzurePlace, nam
         append(place, target, b"new end")
         assert place.get(target) == bytes(5000) + b"new end"
         assert place.blob(target).get_block_list("uncommitted")[1] == []
-
-
-@pytest.mark.parametrize(("cut", "blocks"), [(0, True), (5, True), (0, False)])
-def test_a_dry_run_estimates_what_the_server_sees(place: AzurePlace, proxy: Proxy, cut: int, blocks: bool) -> None:
-    data = bytes(range(256)) * (4096 * 20)
-    if blocks:
-        place.put_in_blocks("data.bin", data, MIB)
-    else:
-        place.blob("data.bin").upload_blob(data)
-    kept, new = KeptRange(0, len(data) - cut), 300_000
-    with place.store.open(place.path("data.bin")) as source:
-        estimate = place.store.estimate(place.path("data.bin"), [kept, new], source=source)
-    with traffic.measured() as meter:
-        append(place, "data.bin", bytes(new), cut=cut)
-    done = meter.total
-    assert abs(estimate.requests - done.requests) <= 6
-    assert abs(estimate.bytes_uploaded - done.bytes_uploaded) <= MIB
-    assert abs(estimate.bytes_downloaded - done.bytes_downloaded) <= MIB + TAIL_BYTES
-    assert abs(estimate.bytes_copied_by_store - done.bytes_copied_by_store) <= MIB

@@ -20,12 +20,12 @@ from support.servers.dialects import Gcs
 from support.servers.faults import Action, Fault
 from support.servers.gcs import Preconditions
 from support.servers.proxy import Proxy
+from support.stores import append
 from support.tables import write
 
 import bloomcli
 from bloomcli.errors import SourceChanged, UnreadableError, UsageError, WriteError
 from bloomcli.storage import traffic
-from bloomcli.storage.base import KeptRange, Pieces
 from bloomcli.storage.gcs import writing
 from bloomcli.storage.gcs.api import Answer
 from bloomcli.storage.gcs.uploads import combined, decoded, encoded
@@ -51,18 +51,6 @@ def place(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> GcsPlace:
     made.bucket = clients.gcs(running.fake_gcs().url).bucket(made.bucket.name)
     proxy.forget()
     return made
-
-
-def append(place: GcsPlace, name: str, tail: bytes, cut: int = 0, target: str | None = None) -> None:
-    """Replace an object's end, or append to it."""
-
-    def pieces(size: int) -> Pieces:
-        yield KeptRange(0, size - cut)
-        yield tail
-
-    uri = target if target is not None and "://" in target else place.path(target or name)
-    with place.store.open(place.path(name)) as source:
-        place.store.replace(uri, pieces(source.size), source=source, overwrite=True)
 
 
 def test_the_crc_of_two_contents_is_made_of_their_own() -> None:
@@ -182,30 +170,6 @@ def test_holds_retention_and_foreign_keys_are_refused_by_name(
     assert place.get("data.bin") == bytes(5000) + b"new end"
 
 
-@pytest.mark.parametrize(
-    ("kind", "action"),
-    [
-        ("objects.get (media)", Action.RESET),
-        ("objects.get", Action.ERROR_429),
-        ("objects.insert (multipart)", Action.ERROR_500),
-        ("objects.compose", Action.LOSE),
-        ("objects.delete", Action.LOSE),
-    ],
-)
-def test_a_request_that_fails_once_is_sent_again_and_a_lost_commit_is_found(
-    place: GcsPlace, proxy: Proxy, kind: str, action: Action
-) -> None:
-    data = random.Random(7).randbytes(MIB)
-    place.put("data.bin", data)
-    fault = Fault(action, kind)
-    with proxy.injecting(fault), traffic.measured() as meter:
-        append(place, "data.bin", b"new end")
-    assert fault.fired == 1
-    assert meter.total.requests == len(proxy.recorded), "the retry counts too"
-    assert place.get("data.bin") == data + b"new end"
-    assert place.names() == {"data.bin"}
-
-
 def test_an_incomplete_description_is_requested_again(place: GcsPlace, proxy: Proxy) -> None:
     place.put("data.bin", bytes(5000))
     fault = Fault(Action.SHORTEN, "objects.get")
@@ -228,13 +192,22 @@ def test_a_chunk_that_fails_once_begins_the_upload_anew(
     assert place.get("data.bin") == data[:-5] + b"new end"
 
 
-@pytest.mark.parametrize("cut", [0, 5], ids=["composed", "streamed"])
-def test_another_writer_before_the_commit_wins(place: GcsPlace, proxy: Proxy, cut: int) -> None:
-    kind = "objects.compose" if not cut else "objects.insert (multipart)"
-    place.put("data.bin", bytes(5000))
-    change = Fault(Action.PASS, kind, call=lambda: place.put("data.bin", b"theirs"))
+COMMITS = {
+    "composed": ("objects.compose", 0, 5000, 1),
+    "streamed": ("objects.insert (multipart)", 5, 5000, 1),
+    "streamed in chunks": ("objects.insert (resumable)", 5, 20 * MIB, 3),
+}
+"""The request by which an object becomes the new one, what is cut off, the size, and the number of that request."""
+
+
+@pytest.mark.parametrize("way", COMMITS)
+def test_another_writer_before_the_commit_wins(place: GcsPlace, proxy: Proxy, way: str) -> None:
+    kind, cut, size, at = COMMITS[way]
+    place.put("data.bin", bytes(size))
+    change = Fault(Action.PASS, kind, at=at, call=lambda: place.put("data.bin", b"theirs"))
     with proxy.injecting(change), pytest.raises(SourceChanged):
         append(place, "data.bin", b"new end", cut=cut)
+    assert change.fired == 1
     assert place.get("data.bin") == b"theirs"
     assert place.names() == {"data.bin"}
 
@@ -271,13 +244,6 @@ def test_a_sweep_removes_what_ended_processes_and_old_runs_left_and_nothing_else
     assert len(place.store.sweep_for([place.path("data.bin")]).removed) == 2
     assert place.names() == {"data.bin", ".data.bin.bloom-other.tmp"}
     assert [item.relative for item in place.store.list(place.path())] == ["data.bin"]
-
-
-@pytest.mark.parametrize("uri", ["gs://", "gs:///x"])
-def test_a_uri_without_a_bucket_is_a_usage_error(place: GcsPlace, uri: str) -> None:
-    with pytest.raises(UsageError, match="the URI names no bucket") as caught:
-        place.store.open(uri)
-    assert caught.value.hint == "gs://BUCKET/NAME"
 
 
 def test_both_schemes_are_one_spelling(place: GcsPlace) -> None:
@@ -324,18 +290,6 @@ def test_bad_credentials_are_a_usage_error(place: GcsPlace, monkeypatch: pytest.
     with pytest.raises(UsageError, match="the credentials for Google Cloud Storage can't be used") as caught:
         place.store.open(place.path("data.bin"))
     assert "GOOGLE_APPLICATION_CREDENTIALS" in str(caught.value.hint)
-
-
-def test_a_listing_goes_by_pages(place: GcsPlace, proxy: Proxy) -> None:
-    for n in range(7):
-        place.put(f"many/{n}.parquet", b"x")
-    client: Any = place.store.client  # type: ignore[attr-defined]
-    at = client.locate(place.path("many/"))
-    pages = list(client.pages(at, limit=3))
-    assert [entry.key.rpartition("/")[2] for page in pages for entry in page.entries] == [
-        f"{n}.parquet" for n in range(7)
-    ]
-    assert [page.last for page in pages] == [False] * (len(pages) - 1) + [True]
 
 
 def test_commands_change_a_file_in_a_bucket_and_give_it_back(place: GcsPlace, tmp_path: Path) -> None:
@@ -422,31 +376,3 @@ def test_an_object_of_an_impossible_time_is_not_replaced(place: GcsPlace, monkey
     with pytest.raises(UnreadableError, match="isn't one of") as caught:
         place.store.check_output(place.path("data.bin"), overwrite=True)
     assert caught.value.hint
-
-
-@pytest.mark.parametrize("cut", [0, 5], ids=["appended", "changed"])
-def test_a_dry_run_estimates_what_the_server_sees(place: GcsPlace, proxy: Proxy, cut: int) -> None:
-    data = random.Random(9).randbytes(20 * MIB)
-    place.put("data.bin", data)
-    kept, new = KeptRange(0, len(data) - cut), 300_000
-    with place.store.open(place.path("data.bin")) as source:
-        estimate = place.store.estimate(place.path("data.bin"), [kept, new], source=source)
-    proxy.forget()
-    append(place, "data.bin", bytes(new), cut=cut)
-    uploaded = sum(each.sent for each in proxy.recorded if "insert" in each.kind)
-    downloaded = sum(each.received for each in proxy.of_kind("objects.get (media)"))
-    assert abs(estimate.requests - len(proxy.recorded)) <= 6
-    assert abs(estimate.bytes_uploaded - uploaded) <= MIB
-    assert abs(estimate.bytes_downloaded - downloaded) <= MIB + TAIL_BYTES
-    assert estimate.bytes_copied_by_store == (0 if cut else len(data))
-
-
-_NAMES = ("a b.bin", "a#b.bin", "a%2Fb.bin", "a?b.bin", "ünï.bin", "x//y.bin", "a+b.bin", "q'uote.bin", "a&b=c.bin")
-
-
-def test_objects_with_odd_names_are_read_changed_and_listed(place: GcsPlace) -> None:
-    for name in _NAMES:
-        place.put(name, bytes(5000))
-        append(place, name, b"new end")
-    assert {place.get(name) for name in _NAMES} == {bytes(5000) + b"new end"}
-    assert {item.path for item in place.store.list(place.path())} == {place.path(name) for name in _NAMES}

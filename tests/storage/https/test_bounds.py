@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from support.http_place import Behaviour, HttpPlace
 from support.servers.dialects import Web
 from support.servers.faults import Action, Fault
+from support.servers.messages import Response
 from support.servers.proxy import Proxy
 
-from bloomcli.errors import UnreadableError, UnsupportedError
+from bloomcli.errors import UnreadableError
 from bloomcli.storage import https_client as client
 from bloomcli.storage.https_client import retry_after_seconds
-from bloomcli.storage.objects import bounded
-
-_IN_BUFFERS = 16 << 20
-"""More than the buffers of a loopback connection hold, for each attempt."""
 
 
 @pytest.fixture
@@ -47,37 +45,35 @@ def _opened(proxy: Proxy, place: HttpPlace) -> int:
         return source.size
 
 
+def busy(asked: object, status: int, response: Response, _: bytes) -> bytes:
+    """An answer that asks for a pause."""
+    response.start = f"HTTP/1.1 {status} Busy"
+    response.headers = [("Retry-After", str(asked)), ("Content-Length", "0")]
+    return b""
+
+
 @pytest.mark.parametrize("seconds", [7, client.RETRY_AFTER_MAX_SECONDS])
 def test_a_short_pause_that_the_server_asks_for_is_waited_for(
-    behaviour: Behaviour, pauses: list[float], proxy: tuple[Proxy, HttpPlace], seconds: int
+    pauses: list[float], proxy: tuple[Proxy, HttpPlace], seconds: int
 ) -> None:
-    def busy(response: object, _: bytes) -> bytes:
-        response.start = "HTTP/1.1 503 Busy"  # type: ignore[attr-defined]
-        response.headers = [("Retry-After", str(seconds)), ("Content-Length", "0")]  # type: ignore[attr-defined]
-        return b""
-
-    with proxy[0].injecting(Fault(Action.CHANGE, times=2, change=busy)):
+    with proxy[0].injecting(Fault(Action.CHANGE, times=2, change=partial(busy, seconds, 503))):
         assert _opened(*proxy) == 1000
     assert pauses == [seconds, seconds]
     with (
-        proxy[0].injecting(Fault(Action.CHANGE, times=None, change=busy)),
+        proxy[0].injecting(Fault(Action.CHANGE, times=None, change=partial(busy, seconds, 503))),
         pytest.raises(UnreadableError, match=rf"5 attempts in {4 * seconds} seconds .status 503"),
     ):
         _opened(*proxy)
 
 
-@pytest.mark.parametrize("asked", ["21600", "999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("asked", "status"), [("21600", 429), ("999999999999", 503), ("Fri, 31 Dec 9999 23:59:59 GMT", 503)]
+)
 def test_a_long_pause_is_not_waited_for_and_the_error_says_what_the_server_asked(
     pauses: list[float], proxy: tuple[Proxy, HttpPlace], asked: str, status: int
 ) -> None:
-    def busy(response: object, _: bytes) -> bytes:
-        response.start = f"HTTP/1.1 {status} Busy"  # type: ignore[attr-defined]
-        response.headers = [("Retry-After", asked), ("Content-Length", "0")]  # type: ignore[attr-defined]
-        return b""
-
     with (
-        proxy[0].injecting(Fault(Action.CHANGE, times=None, change=busy)),
+        proxy[0].injecting(Fault(Action.CHANGE, times=None, change=partial(busy, asked, status))),
         pytest.raises(UnreadableError, match=r"1 attempt, and asks for a pause of \d+ seconds") as caught,
     ):
         _opened(*proxy)
@@ -88,47 +84,6 @@ def test_a_long_pause_is_not_waited_for_and_the_error_says_what_the_server_asked
 @pytest.mark.parametrize("text", ["", "soon", "-5", "1.5", "9" * 5000, "Fri, 31 Dec 99999 23:59:59 GMT", "１"])
 def test_an_invalid_pause_is_none(text: str) -> None:
     assert retry_after_seconds({"Retry-After": text}) == 0
-
-
-@pytest.mark.parametrize("status", [200, 206, 302, 404, 503])
-def test_a_body_without_an_end_is_not_drained(
-    pauses: list[float], proxy: tuple[Proxy, HttpPlace], status: int
-) -> None:
-    with (
-        proxy[0].injecting(Fault(Action.ENDLESS, times=None, status=status)),
-        pytest.raises((UnreadableError, UnsupportedError)) as caught,
-    ):
-        _opened(*proxy)
-    assert caught.value.hint
-    recorded = proxy[0].of_kind("GET")
-    assert len(recorded) <= client.ATTEMPTS + 10
-    assert all(request.received <= _IN_BUFFERS for request in recorded)
-
-
-def test_a_hundred_continues_without_an_end_are_an_error_that_names_the_server(
-    pauses: list[float], proxy: tuple[Proxy, HttpPlace]
-) -> None:
-    with (
-        proxy[0].injecting(Fault(Action.CONTINUES, times=None)),
-        pytest.raises(UnreadableError, match="sent more than the request allows") as caught,
-    ):
-        _opened(*proxy)
-    assert proxy[0].url in str(caught.value.hint)
-    recorded = proxy[0].of_kind("GET")
-    assert len(recorded) == client.ATTEMPTS
-    assert all(request.received <= _IN_BUFFERS for request in recorded)
-
-
-@pytest.mark.slow
-def test_a_byte_at_a_time_is_too_slow(
-    pauses: list[float], proxy: tuple[Proxy, HttpPlace], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounded, "READ_GRACE_SECONDS", 0.2)
-    with (
-        proxy[0].injecting(Fault(Action.DRIP, times=None, status=206, seconds=0.05)),
-        pytest.raises(UnreadableError, match=r"the server sends less than 1\.0 KiB in a second, after 5 attempts"),
-    ):
-        _opened(*proxy)
 
 
 def test_redirects_in_a_circle_come_to_an_end(behaviour: Behaviour, proxy: tuple[Proxy, HttpPlace]) -> None:

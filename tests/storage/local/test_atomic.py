@@ -28,15 +28,6 @@ def fail(code: int) -> Callable[..., Any]:
     return call
 
 
-def test_nobody_sees_a_half_written_file(file: Path) -> None:
-    def look() -> None:
-        assert file.read_bytes() == OLD
-        assert len(names(file.parent)) == 2
-        assert all(name.startswith(".") for name in names(file.parent) - {file.name})
-
-    replace(file, during=look)
-
-
 @pytest.mark.parametrize("mode", [0o444, 0o755])
 def test_a_replaced_file_keeps_its_mode_and_a_new_one_obeys_the_umask(file: Path, mode: int) -> None:
     file.chmod(mode)
@@ -215,12 +206,6 @@ def test_writing_a_small_file_first_sweeps_its_directory(file: Path) -> None:
     assert names(file.parent) == {file.name, "report.txt"}
 
 
-def test_a_folder_that_does_not_exist_cannot_be_written_to(file: Path) -> None:
-    with pytest.raises(WriteError) as caught:
-        replace(file.parent / "nowhere" / "out", source=file)
-    assert "create the output's directory first" in (caught.value.hint or "")
-
-
 @pytest.mark.parametrize("name", ["x" * 255, "ü" * 127])
 def test_the_longest_names_can_be_replaced(file: Path, name: str) -> None:
     target = file.with_name(name)
@@ -269,22 +254,6 @@ def test_only_regular_files_are_replaced(
     after = target.stat()
     assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
     assert names(file.parent) == {"data.parquet", "target"}
-
-
-def test_a_really_full_disk_leaves_the_original_whole(file: Path) -> None:
-    full = Path("/dev/full")
-    need(full.exists(), "a device that is always full")
-    with (
-        LocalSource(str(file), file) as source,
-        pytest.raises(WriteError, match="no space left"),
-        replacing(file, source=source, overwrite=True, verify=accept) as out,
-    ):
-        target = os.open(full, os.O_WRONLY)
-        os.dup2(target, out.fd)
-        os.close(target)
-        out.write(b"x" * 100)
-    assert file.read_bytes() == OLD
-    assert names(file.parent) == {"data.parquet"}
 
 
 @pytest.mark.parametrize("in_kernel", [True, False])

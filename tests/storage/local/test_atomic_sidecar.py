@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 from support import datasets
 from support.checksums import ALGORITHMS, checksums
-from support.replacing import NEW, OLD, accept, around, names, replace
+from support.replacing import NEW, OLD, around, names, replace
 
 import bloomcli
 from bloomcli.errors import CorruptFile, UnreadableError, WriteError
-from bloomcli.storage.local import atomic, temporary
 from bloomcli.storage.local import hadoop_crc as sidecar_module
-from bloomcli.storage.local.atomic import replacing
+from bloomcli.storage.local import temporary
 from bloomcli.storage.local.source import LocalSource
 
 
@@ -133,20 +132,6 @@ def test_a_failure_before_the_file_is_replaced_leaves_it_and_its_sidecar(
         replace(file)
     assert file.read_bytes() == OLD
     assert sidecar.read_bytes() == checksums(OLD, 512)
-    assert names(file.parent) == {file.name, sidecar.name}
-
-
-def test_a_stop_after_the_rename_leaves_the_new_sidecar(
-    file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(_: Path) -> None:
-        raise SystemExit(143)
-
-    monkeypatch.setattr(atomic, "_sync_directory", stop)
-    with pytest.raises(SystemExit):
-        replace(file)
-    assert file.read_bytes() == NEW
-    assert sidecar.read_bytes() == checksums(NEW, 512)
     assert names(file.parent) == {file.name, sidecar.name}
 
 
@@ -307,29 +292,6 @@ def test_checksums_of_unchanged_bytes_are_copied_without_reading_the_bytes_again
     monkeypatch.undo()
     assert summed == len(OLD) + len(NEW) - len(OLD) // 512 * 512
     assert sidecar.read_bytes() == checksums(NEW, 512)
-
-
-@pytest.mark.parametrize(
-    ("head", "ranges"),
-    [
-        (b"", [(0, 600), (700, 1000)]),
-        (b"", [(10, 5000)]),
-        (b"", [(0, 512), (0, 512)]),
-        (b"before", [(0, 1000), (1000, 1)]),
-    ],
-)
-def test_checksums_are_right_for_any_range_of_unchanged_bytes(
-    file: Path, sidecar: Path, ranges: list[tuple[int, int]], head: bytes
-) -> None:
-    with (
-        LocalSource(str(file), file) as source,
-        replacing(file, source=source, overwrite=True, verify=accept) as out,
-    ):
-        out.write(head)
-        for offset, length in ranges:
-            out.copy_range(source, offset, length)
-        out.write(b"behind")
-    assert sidecar.read_bytes() == checksums(file.read_bytes(), 512)
 
 
 def test_a_file_that_bloom_changes_is_checked_first(tmp_path: Path) -> None:

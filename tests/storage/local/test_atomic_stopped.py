@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,6 @@ from support.every_instant import Instant
 from support.processes import started
 from support.replacing import NEW, OLD, names, replace
 
-from bloomcli.errors import WriteError
 from bloomcli.storage.local.atomic import write_file
 
 pytestmark = pytest.mark.slow
@@ -30,35 +26,15 @@ from pathlib import Path
 from bloomcli.storage.local.atomic import replacing
 from bloomcli.storage.local.source import LocalSource
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
-signal.signal(signal.SIGHUP, signal.SIG_IGN if "nohup" in sys.argv else signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 path = Path(sys.argv[1])
 with LocalSource(str(path), path) as source:
     with replacing(path, source=source, overwrite=True, verify=lambda _: None) as out:
         out.copy_range(source, 0, 1000)
-        try:
-            print("ready", flush=True)
-            time.sleep(600 if "nohup" not in sys.argv else 0.5)
-        finally:
-            if "twice" in sys.argv:
-                print("stopped", flush=True)
-                time.sleep(0.5)
-        print("undisturbed", flush=True)
+        print("ready", flush=True)
+        time.sleep(600)
 """
-
-
-@contextmanager
-def writing(file: Path, *how: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that is in the middle of replacing the file."""
-    argv = [sys.executable, "-c", STOPPED, str(file), *how]
-    with started(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert said(process) == b"ready\n"
-        yield process
-
-
-def said(process: subprocess.Popen[bytes]) -> bytes:
-    """The next line that it prints."""
-    assert process.stdout is not None
-    return process.stdout.readline()
+"""A process that is in the middle of replacing a file."""
 
 
 @pytest.mark.parametrize(
@@ -68,118 +44,16 @@ def said(process: subprocess.Popen[bytes]) -> bytes:
 def test_a_process_that_is_stopped_leaves_the_original_whole(
     file: Path, number: signal.Signals, code: int, left: int
 ) -> None:
-    with writing(file) as process:
+    argv = [sys.executable, "-c", STOPPED, str(file)]
+    with started(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
         process.send_signal(number)
         assert process.wait(600) == code
     assert file.read_bytes() == OLD
     assert len(names(file.parent)) == left  # after SIGKILL, the process can't remove it
     replace(file)
     assert file.read_bytes() == NEW
-
-
-def test_a_second_signal_does_not_interrupt_the_cleanup(file: Path) -> None:
-    with writing(file, "twice") as process:
-        process.send_signal(signal.SIGHUP)
-        assert said(process) == b"stopped\n"
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(600) == 129
-    assert file.read_bytes() == OLD
-    assert names(file.parent) == {file.name}
-
-
-def test_a_process_that_ignores_sighup_outlives_its_terminal(file: Path) -> None:
-    with writing(file, "nohup") as process:
-        process.send_signal(signal.SIGHUP)
-        assert said(process) == b"undisturbed\n"
-        assert process.wait(600) == 0
-    assert file.read_bytes() == OLD[:1000]
-
-
-def test_handlers_are_restored(file: Path) -> None:
-    number = signal.SIGTERM
-    before = signal.signal(number, signal.SIG_DFL)
-    try:
-        replace(file)
-        with pytest.raises(WriteError):
-            replace(file.with_name("target"), source=file, verify=lambda _: (_ for _ in ()).throw(WriteError("no")))
-        assert signal.getsignal(number) is signal.SIG_DFL
-        with pytest.raises(SystemExit) as caught:
-            replace(file, during=lambda: signal.raise_signal(number))
-        assert caught.value.code == 128 + number
-        assert signal.getsignal(number) is signal.SIG_DFL
-    finally:
-        signal.signal(number, before)
-
-
-INSTANTS = """
-import os, signal, sys
-from pathlib import Path
-from bloomcli.storage.local.temporary import sweep
-from support.replacing import NEW, OLD, names, replace
-from support.checksums import checksums
-
-CHANGES = {"open", "os.rename", "os.link", "os.remove"}
-folder = Path(sys.argv[1])
-source, target = folder / "source", folder / "target"
-sidecar = target.with_name(f".{target.name}.crc")
-left = -1
-
-def count(event, arguments):  # killed before the next call that changes the folder
-    global left
-    named = event in CHANGES and str(arguments[0])  # by its path, or by its name in a directory that is open
-    if left >= 0 and named and (str(folder) in named or named.endswith(".tmp")):
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        left -= 1
-
-sys.addaudithook(count)
-seen = set()
-for instant in range(1000):
-    for path in folder.iterdir():
-        path.unlink()
-    source.write_bytes(OLD)
-    sidecar.write_bytes(checksums(b"left over", 512))
-    child = os.fork()
-    if child == 0:
-        left = instant
-        replace(target, source=source, overwrite=False)
-        os._exit(0)
-    status = os.waitpid(child, 0)[1]
-    content = target.read_bytes() if target.exists() else None
-    assert content in (NEW, None)
-    vouched = sidecar.read_bytes() if sidecar.exists() else None
-    if content is not None:
-        assert vouched in (None, checksums(content, 512)), f"stale at {instant}"
-    seen.add((content == NEW, vouched is not None, len(names(folder))))
-    sweep(folder)
-    if content is not None:
-        assert vouched or sidecar.read_bytes() == checksums(content, 512), f"lost at {instant}"
-        assert names(folder) == {"source", target.name, sidecar.name}
-    if content is None:
-        replace(target, source=source, overwrite=False)
-    assert target.read_bytes() == NEW
-    assert names(folder) <= {"source", target.name, sidecar.name}
-    if status == 0:
-        break
-print(instant, len(seen))
-"""
-
-
-def test_after_a_kill_at_any_time_a_new_file_has_its_own_checksums_or_none_and_a_rerun_completes(
-    tmp_path: Path,
-) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", INSTANTS, str(tmp_path)],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    instants, states = map(int, done.stdout.split())
-    assert instants >= 8
-    assert states >= 5
 
 
 @pytest.mark.parametrize("how", ["new", "checksums", "own"])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import os
-import subprocess
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from support import footers
 from support.object_stores import SCHEME, MemoryClient, Request
-from support.peak_memory import GIVES_BACK
 from support.thrift import Fields
 
 import bloomcli
-from bloomcli.commands.options import InspectOptions
-from bloomcli.datasets.planning import plan
-from bloomcli.datasets.task import run
 from bloomcli.errors import SourceChanged
 from bloomcli.formats.registry import open_file
-from bloomcli.model.dataset import DatasetReport
 from bloomcli.report import json as json_report
 from bloomcli.report import layout, render, text, text_inspect
-from bloomcli.storage.base import FileEntry
-from bloomcli.storage.objects.source import HELD_BYTES
 from bloomcli.storage.registry import store_of
 
 ROOT = Path(__file__).parents[3]
@@ -180,23 +171,26 @@ def test_a_bad_checksum_is_found_while_the_chunk_is_decoded(client: MemoryClient
     assert client.objects[URI].data == bytes(data)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        bloomcli.inspect,
-        lambda uri: bloomcli.probe(uri, [42], column="id"),
-        lambda uri: bloomcli.dump(uri, column="id"),
-        lambda uri: bloomcli.add(uri, ["b"], in_place=True),
-        lambda uri: bloomcli.remove(uri, in_place=True),
-        lambda uri: bloomcli.fold(uri, fpp=0.5, in_place=True),
-        lambda uri: bloomcli.repair(uri, add=["page-index"], in_place=True),
-        lambda uri: bloomcli.repair(uri, in_place=True),
-        lambda uri: bloomcli.validate(uri, deep=True),
-    ],
-    ids=["inspect", "probe", "dump", "add", "remove", "fold", "repair", "mend", "validate"],
-)
+READING: dict[str, Callable[..., Any]] = {
+    "inspect": partial(bloomcli.inspect, URI),
+    "dump": partial(bloomcli.dump, URI, column="id"),
+    "probe": partial(bloomcli.probe, URI, [42], column="id"),
+}
+CHANGING: dict[str, Callable[..., Any]] = {
+    "fold": partial(bloomcli.fold, URI, fpp=0.3, in_place=True),
+    "remove": partial(bloomcli.remove, URI, in_place=True),
+    "add": partial(bloomcli.add, URI, ["b"], in_place=True),
+    "repair": partial(bloomcli.repair, URI, add=["page-index"], columns=["b"], in_place=True),
+}
+CHECKING: dict[str, Callable[..., Any]] = {
+    "validate": partial(bloomcli.validate, URI, deep=True),
+    "repair what is wrong": partial(bloomcli.repair, URI, in_place=True),
+}
+
+
+@pytest.mark.parametrize("name", [*READING, *CHANGING, *CHECKING])
 def test_an_object_that_changes_meanwhile_is_never_mixed_with_the_new_one(
-    client: MemoryClient, filtered: bytes, command: Callable[[str], Any]
+    client: MemoryClient, filtered: bytes, name: str
 ) -> None:
     client.store(URI, filtered)
     command_requests = 0
@@ -210,7 +204,7 @@ def test_an_object_that_changes_meanwhile_is_never_mixed_with_the_new_one(
 
     client.on_request = replace_after_the_tail
     with pytest.raises(SourceChanged, match="changed while it was being worked on"):
-        command(URI)
+        {**READING, **CHANGING, **CHECKING}[name]()
     client.on_request = lambda _: None
     assert client.objects[URI].data[4:1000] == bytes(996), "the other writer's object stays"
 
@@ -235,18 +229,8 @@ def test_reports_of_local_files_have_no_requests(filtered: bytes, tmp_path: Path
 
 
 def test_every_report_of_an_object_has_its_requests(client: MemoryClient, filtered: bytes) -> None:
-    commands: dict[str, Callable[[], Any]] = {
-        "inspect": lambda: bloomcli.inspect(URI),
-        "dump": lambda: bloomcli.dump(URI, column="id"),
-        "probe": lambda: bloomcli.probe(URI, [1], column="id"),
-        "validate": lambda: bloomcli.gate([URI]),
-        "fold": lambda: bloomcli.fold(URI, fpp=0.3, in_place=True),
-        "remove": lambda: bloomcli.remove(URI, in_place=True),
-        "add": lambda: bloomcli.add(URI, ["id"], in_place=True),
-        "repair": lambda: bloomcli.repair(URI, add=["page-index"], in_place=True),
-    }
     client.store(URI, filtered)
-    for name, command in commands.items():
+    for name, command in {**READING, "validate": partial(bloomcli.gate, [URI]), **CHANGING}.items():
         client.requests.clear()
         report = command()
         assert report.requests == len(client.requests), name
@@ -269,99 +253,17 @@ def test_text_reports_name_the_requests(client: MemoryClient, filtered: bytes) -
     assert "copied by the store" in out.getvalue()
 
 
-@pytest.mark.parametrize("command", ["add", "remove", "fold", "repair"])
+@pytest.mark.parametrize("command", CHANGING)
 def test_a_dry_run_estimates_what_the_run_takes(client: MemoryClient, filtered: bytes, command: str) -> None:
-    run: dict[str, Callable[..., Any]] = {
-        "add": lambda **how: bloomcli.add(URI, ["b"], in_place=True, **how),
-        "remove": lambda **how: bloomcli.remove(URI, in_place=True, **how),
-        "fold": lambda **how: bloomcli.fold(URI, fpp=0.3, in_place=True, **how),
-        "repair": lambda **how: bloomcli.repair(URI, add=["page-index"], columns=["b"], in_place=True, **how),
-    }
     client.store(URI, filtered)
-    estimate = run[command](dry_run=True)
+    estimate = CHANGING[command](dry_run=True)
     assert client.objects[URI].data == filtered
     store_of(URI).sweep_for([URI])  # another run begins
-    real = run[command]()
+    real = CHANGING[command]()
     assert abs(estimate.requests - real.requests) <= 5
     assert abs(estimate.bytes_downloaded - real.bytes_downloaded) <= 0.05 * real.bytes_downloaded + (1 << 20)
     assert estimate.bytes_uploaded >= real.bytes_uploaded * 0.95
     assert estimate.bytes_copied_by_store == real.bytes_copied_by_store
-
-
-def test_a_dataset_adds_its_files_requests_up(client: MemoryClient, filtered: bytes) -> None:
-
-    uris = [f"{SCHEME}://lake/{number}.parquet" for number in range(3)]
-    for uri in uris:
-        client.store(uri, filtered)
-    missing = f"{SCHEME}://lake/missing.parquet"
-    listed = [FileEntry(uri, len(filtered), uri, walked=True) for uri in (*uris, missing)]
-    rows = tuple(map(run, plan(listed, InspectOptions())))
-    assert [row.requests for row in rows] == [2, 2, 2, 1]
-    report = DatasetReport(command="inspect", engine="local", jobs=1, seconds=0.0, rows=rows)
-    assert report.requests == 7 == len(client.requests)
-    assert report.bytes_downloaded == sum(r.length for r in client.requests)
-
-
-_MEMORY = """
-import os, sys
-sys.path[:0] = [{root!r}, {tests!r}]
-from support.object_stores import SCHEME, MemoryObjects, Stored
-from support.peak_memory import peak, reset
-from bloomcli.storage import registry
-from bloomcli.storage.objects.client import ObjectInfo
-
-store = MemoryObjects()
-registry.known_stores()[SCHEME] = store
-
-class Ranges:
-    '''The file, of which only what is requested comes into memory: by several threads at once.'''
-    def __init__(self, path):
-        self.file = os.open(path, os.O_RDONLY)
-        self.size = os.stat(path).st_size
-    def __len__(self):
-        return self.size
-    def __getitem__(self, part):
-        start, stop, _ = part.indices(self.size)
-        return os.pread(self.file, stop - start, start)
-
-data = Ranges({path!r})
-uri = SCHEME + '://lake/large.parquet'
-store.client.objects[uri] = Stored(data, ObjectInfo(len(data), 'tag', 0))
-store.replace = lambda path, pieces, **_: sum(len(p) for p in pieces if isinstance(p, (bytes, bytearray)))
-reset()
-before = peak()
-from bloomcli.formats.registry import open_file
-from bloomcli.commands.add import Request
-from bloomcli.commands.options import AddOptions
-with store.open(uri) as source:
-    file = open_file(source)
-    plan = Request(AddOptions(columns=['id'], in_place=True)).plan(file)
-    for piece in plan.pieces(2, lambda _: None):
-        pass
-    held = source._ahead.peak
-print(peak() - before, held, len(store.client.requests))
-"""
-
-
-@pytest.mark.slow
-def test_memory_is_bounded_for_a_column_of_more_than_is_held(tmp_path: Path) -> None:
-    path, groups = tmp_path / "large.parquet", 22
-    rng = np.random.default_rng(1)
-    rows = 1 << 20
-    table = pa.table({name: rng.integers(0, 1 << 62, rows) for name in ("id", "a")})
-    with pq.ParquetWriter(path, table.schema, compression="NONE", use_dictionary=False) as writer:
-        for _ in range(groups):
-            writer.write_table(table, row_group_size=rows)
-    assert groups * rows * 8 > HELD_BYTES + (40 << 20), "the column"
-    program = _MEMORY.format(root=str(ROOT), tests=str(ROOT / "tests"), path=str(path))
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | GIVES_BACK, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    grown, held, requests = map(int, done.stdout.split())
-    assert held <= HELD_BYTES
-    assert grown < HELD_BYTES + (40 << 20)
-    assert requests <= groups + 2
 
 
 def test_finding_out_whether_there_is_such_an_object_reads_its_tail_once(

@@ -315,20 +315,17 @@ def test_a_file_whose_statistics_lie_is_opened_and_its_rows_are_found(client: Me
     assert [row["row"] for row in rows] == [ROWS]
 
 
-@pytest.mark.slow
 def test_a_flipped_bit_in_the_ends_is_an_error_that_names_the_index(client: MemoryClient, tmp_path: Path) -> None:
     data = table()
     client.store(URI, encoded(data))
     index = indexed(tmp_path)
-    whole = bytearray(index.read_bytes())
     (ends,) = [blob for blob in bloomcli.index_inspect(index).blobs if blob.type == ENDS]
-    for offset in range(ends.offset, ends.offset + ends.length, 37):
-        whole[offset] ^= 4
-        index.write_bytes(whole)
-        with pytest.raises(CorruptFile, match="bytes don't match their checksum") as caught:
-            found(data["id"][7].as_py(), index)
-        assert str(index) in str(caught.value)
-        whole[offset] ^= 4
+    flipped = bytearray(index.read_bytes())
+    flipped[ends.offset + ends.length // 2] ^= 4
+    index.write_bytes(flipped)
+    with pytest.raises(CorruptFile, match="bytes don't match their checksum") as caught:
+        found(data["id"][7].as_py(), index)
+    assert caught.value.path == str(index)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -13,7 +11,9 @@ from botocore import exceptions
 from botocore.exceptions import ClientError
 from conftest import ROOT
 from support.object_stores import MemoryClient
-from support.s3_place import S3Place
+from support.s3_place import S3Place, seen_through_a_proxy
+from support.servers.faults import Action, Fault
+from support.servers.messages import Response
 from support.servers.running import free_port
 from urllib3.exceptions import ProxyError
 
@@ -130,38 +130,10 @@ def test_credentials_in_a_uri_are_refused_and_not_repeated() -> None:
     assert "AKIA" not in str(caught.value)
 
 
-@pytest.mark.parametrize("uri", ["s3://", "s3:///key"])
-def test_a_uri_without_a_bucket_is_an_error(uri: str) -> None:
-    with pytest.raises(UsageError, match="names no bucket"):
-        store_of(uri).open(uri)
-
-
-class _Redirecting(BaseHTTPRequestHandler):
-    """Answers every request with a redirect that names neither a region nor another address."""
-
-    def do_GET(self) -> None:
-        self.send_response(301)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
-@pytest.mark.slow
-def test_an_endpoint_that_redirects_every_request_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with HTTPServer(("127.0.0.1", 0), _Redirecting) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-        try:
-            check_error(lambda: open_("s3://bucket/data.bin"), "names no region", "redirect")
-        finally:
-            server.shutdown()
+def redirecting(response: Response, _: bytes) -> bytes:
+    """A redirect that names neither a region nor another address."""
+    response.start, response.headers = "HTTP/1.1 301 Moved", [("Content-Length", "0")]
+    return b""
 
 
 @pytest.mark.servers
@@ -176,6 +148,9 @@ def test_each_error_of_a_real_store_is_one_line(lake: S3Place, monkeypatch: pyte
     }
     for name, (act, words) in cases.items():
         assert "begun an upload" not in check_error(act, words, name)
+    fault = Fault(Action.CHANGE, times=None, change=redirecting)
+    with monkeypatch.context() as patched, seen_through_a_proxy(lake, patched) as (proxy, _), proxy.injecting(fault):
+        check_error(lambda: open_("s3://bucket/data.bin"), "names no region", "redirect")
     secret = "SecretThatNobodyMaySee0123456789"
     changed = {
         "AWS_SECRET_ACCESS_KEY": (secret, "signature"),
@@ -211,19 +186,19 @@ def check_error(act: Callable[[], object], words: str, name: str) -> str:
 
 def test_an_output_that_another_program_replaces_is_named_and_not_the_source() -> None:
     client = MemoryClient()
-    client.store("counted://lake/old", b"old")
-    there = client.store("counted://lake/new", b"there")
-    at = client.locate("counted://lake/new")
+    client.store("memory://lake/old", b"old")
+    there = client.store("memory://lake/new", b"there")
+    at = client.locate("memory://lake/new")
 
     def send() -> str:
-        client.store("counted://lake/new", b"theirs")
+        client.store("memory://lake/new", b"theirs")
         raise ObjectNotFound  # the upload was ended
 
-    source = ObjectSource(client, client.locate("counted://lake/old"), "counted://lake/old")
+    source = ObjectSource(client, client.locate("memory://lake/old"), "memory://lake/old")
     with source, closing(Content(source)) as content:
         content.add(b"ours")
         content.finish()
-        new = NewObject(at, "counted://lake/new", content, Precondition.NONE, there, source, None, force=False)
+        new = NewObject(at, "memory://lake/new", content, Precondition.NONE, there, source, None, force=False)
         with pytest.raises(SourceChanged) as caught:
             complete_object(client, new, send)
-    assert caught.value.path == "counted://lake/new"
+    assert caught.value.path == "memory://lake/new"

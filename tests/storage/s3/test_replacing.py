@@ -61,30 +61,19 @@ def tail_of(old: bytes) -> Iterable[Piece]:
 
 
 @WAYS
-def test_headers_metadata_tags_and_storage_class_carry_over(lake: S3Place, old: bytes, target: str | None) -> None:
+def test_headers_metadata_tags_class_and_encryption_carry_over(lake: S3Place, old: bytes, target: str | None) -> None:
     where = {"Bucket": lake.bucket, "Key": "lake/data.bin"}
-    lake.client.put_object(**where, Body=old, Tagging="a=1&b=x%20y%2Fz", **PROPERTIES)
+    encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": running.KMS_KEY}
+    lake.client.put_object(**where, Body=old, Tagging="a=1&b=x%20y%2Fz", **PROPERTIES, **encryption)
     change(lake, *tail_of(old), target=target and lake.path(target))
     name = target or "data.bin"
     assert lake.get(name) == old + b"filter" * 4 + b"footer"
     where["Key"] = f"lake/{name}"
     head = lake.client.head_object(**where)
     assert {key: head[key] for key in PROPERTIES} == PROPERTIES
+    assert (head["ServerSideEncryption"], head["SSEKMSKeyId"]) == ("aws:kms", f"arn:aws:kms:{running.KMS_KEY}")
     tags = lake.client.get_object_tagging(**where)["TagSet"]
     assert {tag["Key"]: tag["Value"] for tag in tags} == {"a": "1", "b": "x y/z"}
-
-
-@WAYS
-def test_an_object_encrypted_with_a_kms_key_keeps_its_encryption(
-    lake: S3Place, old: bytes, target: str | None
-) -> None:
-    encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": running.KMS_KEY}
-    lake.client.put_object(Bucket=lake.bucket, Key="lake/data.bin", Body=old, **encryption)
-    change(lake, *tail_of(old), target=target and lake.path(target))
-    name = target or "data.bin"
-    assert lake.get(name) == old + b"filter" * 4 + b"footer"
-    head = lake.client.head_object(Bucket=lake.bucket, Key=f"lake/{name}")
-    assert (head["ServerSideEncryption"], head["SSEKMSKeyId"]) == ("aws:kms", f"arn:aws:kms:{running.KMS_KEY}")
 
 
 @WAYS
@@ -110,16 +99,6 @@ def test_the_body_stays_in_the_store(lake: S3Place) -> None:
     assert total.bytes_uploaded == 30
     assert total.bytes_downloaded <= 2 * (256 << 10)
     assert total.requests <= 2 + 8, "of which one copies a part"
-
-
-def test_an_object_of_another_bucket_goes_through_this_machine(
-    lake: S3Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake.put("data.bin", LARGE)
-    other = S3Place(running.minio(), monkeypatch)
-    change(lake, *tail_of(LARGE), target=other.path("new.bin"), overwrite=False)
-    assert other.get("new.bin") == LARGE + b"filter" * 4 + b"footer"
-    assert not other.unfinished()
 
 
 def test_a_file_of_this_machine_becomes_an_object(lake: S3Place, tmp_path: Any) -> None:

@@ -9,11 +9,10 @@ import pytest
 from support.s3_place import S3Place
 
 import bloomcli
-from bloomcli.errors import BloomError, UnreadableError, UsageError
+from bloomcli.errors import BloomError, UnreadableError
 
 pytestmark = pytest.mark.servers
 
-_KEYS = ("a b", "a#b", "a%2Fb", "%41", "a?b", "a+b", "a&b=c", "a;b", "a[1]", "a*b", "it's", "ü漢字", "back\\slash")
 _NOT_MINIO = ("d//x", "/x", "up/../x")
 """Keys that MinIO refuses, and S3 takes."""
 
@@ -23,33 +22,12 @@ def data(fixtures: Path) -> bytes:
     return (fixtures / "parquet/orders.parquet").read_bytes()
 
 
-def test_objects_with_odd_keys_are_changed_and_no_other(lake: S3Place, data: bytes) -> None:
-    names = {f"{key}.parquet" for key in (*_KEYS, "ab")}
-    for name in names:
-        lake.put(name, data)
-    for name in names - {"ab.parquet"}:
-        bloomcli.add(lake.path(name), ["id"], in_place=True)
-        assert bloomcli.validate(lake.path(name), deep=True).ok
-        assert [other for other in names if lake.get(other) != data] == [name]
-        lake.put(name, data)
-    assert lake.names() == names
-
-
 def test_slashes_and_dots_in_a_key_mean_nothing(careless: S3Place, data: bytes) -> None:
     for key in _NOT_MINIO:
         careless.put(f"{key}.parquet", data)
         bloomcli.add(careless.path(f"{key}.parquet"), ["id"], in_place=True, force=True)
         assert careless.get(f"{key}.parquet") != data
     assert careless.names() == {f"{key}.parquet" for key in _NOT_MINIO}
-
-
-def test_the_input_is_no_output_whatever_scheme_names_it(lake: S3Place, data: bytes) -> None:
-    lake.put("orders.parquet", data)
-    path = lake.path("orders.parquet")
-    for overwrite in (False, True):
-        with pytest.raises(UsageError, match="the output is the input"):
-            bloomcli.add(path, ["id"], output=path.replace("s3://", "s3a://"), overwrite=overwrite)
-    assert lake.get("orders.parquet") == data
 
 
 def test_an_object_is_written_where_nothing_may_be_listed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.memory_store import SCHEME, MemoryStore
+from support.object_stores import SCHEME, MemoryObjects
 from support.stores import Place
 
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
@@ -55,11 +55,11 @@ def test_the_tables_of_listed_files_are_known(
 ) -> None:
     for name in ("lake/orders/p=1/a.parquet", "lake/plain/b.parquet", f"lake/orders/{mark}"):
         listing.put(name, b"abc")
-    if isinstance(listing.store, MemoryStore):
+    if isinstance(listing.store, MemoryObjects):
         monkeypatch.setitem(registry.known_stores(), SCHEME, listing.store)
     root = listing.path("lake/orders").removeprefix("file://")
     named = {"": True, "/": True, "/orders": True, "/orders/p=1": True, "/plain": False}
-    if not isinstance(listing.store, MemoryStore):
+    if not isinstance(listing.store, MemoryObjects):
         named |= {"/o*": True, "/orders/p*": True, "/*/*/a.parquet": True, "/pl*": False}
     named["/orders/p=1/a.parquet"] = True
     for end, there in named.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from support.stores import Place
@@ -45,7 +45,7 @@ def replace(
     name: str = "data.bin",
     target: str | None = None,
     overwrite: bool = True,
-    verify: Callable[[Source], None] | None = None,
+    **more: Any,
 ) -> int:
     """Replace a file, or write `target` from it."""
     with place.store.open(place.path(name)) as source:
@@ -54,7 +54,7 @@ def replace(
             made_of(pieces),
             source=source,
             overwrite=overwrite,
-            verify=verify,
+            **more,
         )
 
 
@@ -111,14 +111,7 @@ def test_a_large_file_is_copied_in_steps_and_its_progress_reported(lake: Place) 
     lake.put("large.bin", large)
     done: list[int] = []
     kept = KeptRange(5, len(large) - 5)
-    with lake.store.open(lake.path("large.bin")) as source:
-        lake.store.replace(
-            lake.store.normal(lake.path("large.bin")),
-            made_of([kept, b"tail"]),
-            source=source,
-            overwrite=True,
-            progress=done.append,
-        )
+    replace(lake, [kept, b"tail"], name="large.bin", progress=done.append)
     assert lake.get("large.bin") == large[5:] + b"tail"
     assert sum(done) == kept.length
     assert len(done) > 1
@@ -283,15 +276,8 @@ def test_copying_stops_once_the_next_piece_is_known_to_fail(lake: Place) -> None
         raise CorruptFile("damaged")
 
     done: list[int] = []
-    with lake.store.open(lake.path("data.bin")) as source, pytest.raises(CorruptFile):
-        lake.store.replace(
-            lake.store.normal(lake.path("data.bin")),
-            pieces(),
-            source=source,
-            overwrite=True,
-            cancelled=lambda: True,
-            progress=done.append,
-        )
+    with pytest.raises(CorruptFile):
+        replace(lake, pieces(), cancelled=lambda: True, progress=done.append)
     assert not done
     assert lake.get("data.bin") == OLD
 
@@ -357,6 +343,7 @@ def test_a_directory_that_is_not_there_is_not_needed_or_an_error_with_the_path(l
         replace(lake, target="nowhere/new.bin")
     except WriteError as error:
         assert "nowhere" in str(error.path)
+        assert "create the output's directory first" in str(error.hint)
         assert lake.names() == {"data.bin"}
     else:
         assert lake.get("nowhere/new.bin") == NEW

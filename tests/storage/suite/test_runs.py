@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.stores import Place
+from support.stores import Place, append
 
 from bloomcli.errors import BloomError, SourceChanged, UsageError
 from bloomcli.storage.base import KeptRange, Pieces
@@ -20,20 +20,6 @@ def lake(writable: Place) -> Place:
     """A directory with one file."""
     writable.put("data.bin", OLD)
     return writable
-
-
-def added(place: Place, tail: bytes, during: threading.Barrier | None = None) -> None:
-    """Append to a file in place, as `bloom add` does."""
-
-    def pieces(size: int) -> Pieces:
-        yield KeptRange(0, size)
-        if during is not None:
-            during.wait()
-        yield tail
-
-    with place.store.open(place.path("data.bin")) as source:
-        path = place.store.normal(source.path)
-        place.store.replace(path, pieces(source.size), source=source, overwrite=True)
 
 
 def test_a_killed_run_leaves_the_file_as_it_was_and_a_sweep_leaves_nothing_else(lake: Place) -> None:
@@ -60,7 +46,7 @@ def test_a_killed_run_leaves_the_file_as_it_was_and_a_sweep_leaves_nothing_else(
 
 def test_a_run_works_where_another_was_killed(lake: Place) -> None:
     lake.leave_by_killed_run("data.bin")
-    added(lake, b"!")
+    append(lake, "data.bin", b"!")
     assert lake.get("data.bin") == OLD + b"!"
     for remark in lake.store.sweep_for([lake.store.normal(lake.path("data.bin"))]).remarks:
         lake.end_upload(remark)
@@ -87,47 +73,25 @@ def test_a_sweep_of_a_directory_that_is_not_there_does_nothing(lake: Place) -> N
     assert not any(lake.store.sweep_for([lake.store.normal(lake.path("nowhere/data.bin"))]))
 
 
-def test_of_two_runs_that_change_one_file_one_wins_and_the_other_says_so(lake: Place) -> None:
-    for _ in range(6):
-        lake.put("data.bin", OLD)
-        both = threading.Barrier(2)
-
-        def run(tail: bytes, both: threading.Barrier = both) -> BloomError | None:
-            try:
-                added(lake, tail, both)
-            except SourceChanged as error:
-                return error
-            return None
-
-        with ThreadPoolExecutor(2) as pool:
-            one, other = pool.map(run, (b"one", b"other"))
-        assert (one is None) != (other is None), "one wins"
-        assert lake.get("data.bin") == OLD + (b"one" if one is None else b"other")
-        assert lake.names() == {"data.bin"}
-
-
-def test_of_two_runs_that_make_one_file_one_wins_and_the_other_says_so(lake: Place) -> None:
+@pytest.mark.parametrize("makes", [False, True], ids=["change", "make"])
+def test_of_two_runs_that_change_or_make_one_file_one_wins_and_the_other_says_so(lake: Place, makes: bool) -> None:
+    expected = UsageError if makes else SourceChanged
     for attempt in range(6):
-        target = lake.store.normal(lake.path(f"new{attempt}.bin"))
-        both = threading.Barrier(2)
+        lake.put("data.bin", OLD)
+        target, both = f"new{attempt}.bin" if makes else "data.bin", threading.Barrier(2)
 
-        def pieces(data: bytes, both: threading.Barrier = both) -> Pieces:
-            yield data
-            both.wait()
-
-        def run(data: bytes, target: str = target) -> BloomError | None:
+        def run(tail: bytes, target: str = target, both: threading.Barrier = both) -> BloomError | None:
             try:
-                with lake.store.open(lake.path("data.bin")) as source:
-                    lake.store.replace(target, pieces(data), source=source, overwrite=False)
-            except UsageError as error:
+                append(lake, "data.bin", tail, target=target, overwrite=not makes, during=both.wait)
+            except expected as error:
                 return error
             return None
 
         with ThreadPoolExecutor(2) as pool:
             one, other = pool.map(run, (b"one", b"other"))
         assert (one is None) != (other is None), "one wins"
-        assert lake.get(f"new{attempt}.bin") == (b"one" if one is None else b"other")
-    assert lake.names() == {"data.bin", *(f"new{n}.bin" for n in range(6))}
+        assert lake.get(target) == OLD + (b"one" if one is None else b"other")
+    assert lake.names() == {"data.bin", *(f"new{n}.bin" for n in range(6) if makes)}
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,6 @@ class Recorded:
     kind: str
     method: str
     path: str
-    headers: dict[str, str]
-    """Headers by name, in lower case."""
     sent: int = 0
     """Bytes of the request's body that the client sent."""
     received: int = 0
@@ -44,10 +42,6 @@ class Recorded:
     status: int = 0
     """The status of the answer that was sent to the client; 0 without an answer."""
     fault: Action | None = None
-    began: float = 0.0
-    """When the request came, by `time.perf_counter`."""
-    ended: float = 0.0
-    """When the client had the answer; 0 without an answer."""
 
 
 class Guard:
@@ -167,9 +161,8 @@ class Proxy:
 
     def record(self, request: Request) -> tuple[Recorded, Fault | None]:
         """Record a request, and find the rule for it."""
-        headers = {name.lower(): value for name, value in request.headers}
         kind = self.dialect.kind(request)
-        recorded = Recorded(kind, request.method, request.path, headers, began=time.perf_counter())
+        recorded = Recorded(kind, request.method, request.path)
         with self._lock:
             self.recorded.append(recorded)
             # Each rule counts the request, even if another one applies.
@@ -213,7 +206,8 @@ class _Connection(socketserver.BaseRequestHandler):
         stream = self.request.makefile("rb", 256 << 10)
         try:
             while (head := read_head(stream)) is not None:
-                if not self._serve(Request(*head), stream):
+                request = Request(*head)
+                if not self._answer(request, stream, *self.proxy.record(request)):
                     break
         except _Closed:
             return
@@ -225,14 +219,8 @@ class _Connection(socketserver.BaseRequestHandler):
             stream.close()
             self._drop_upstream()
 
-    def _serve(self, request: Request, stream: BinaryIO) -> bool:
-        """Answer a request. Returns whether the connection stays open."""
-        recorded, fault = self.proxy.record(request)
-        goes_on = self._answer(request, stream, recorded, fault)
-        recorded.ended = time.perf_counter()
-        return goes_on
-
     def _answer(self, request: Request, stream: BinaryIO, recorded: Recorded, fault: Fault | None) -> bool:
+        """Answer a request. Returns whether the connection stays open."""
         action = fault.action if fault else Action.PASS
         if request.get("expect").lower() == "100-continue":
             self.request.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
