@@ -194,9 +194,8 @@ def _decoded(path: Path) -> pa.Table:
 
     with open_source(path) as source:
         file = MosaicFile(source)
-        reader = ColumnReader(file.footer, [file.footer.columns[at] for at in file.footer.schema.order])
-        batches = [reader.decoded(group) for group in file.footer.row_groups]
-        reader.close()
+        with ColumnReader(file.footer, [file.footer.columns[at] for at in file.footer.schema.order]) as reader:
+            batches = [reader.decoded(group) for group in file.footer.row_groups]
     return pa.Table.from_batches(batches)
 
 
