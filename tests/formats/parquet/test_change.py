@@ -203,12 +203,3 @@ def test_folding_gives_the_file_that_a_fresh_add_would_have_given(tmp_path: Path
     dry = bloomcli.fold(tmp_path / "large", fpp=fpp, dry_run=True)
     assert dry.changes == report.changes
     assert dry.bytes_after >= report.bytes_after
-
-
-def test_folding_keeps_filters_that_are_small_already(path: Path, tmp_path: Path) -> None:
-    report = bloomcli.fold(path, output=tmp_path / "out")
-    assert {c.action for c in report.changes} == {"keep"}
-    assert (tmp_path / "out").read_bytes() == path.read_bytes()
-    capped = bloomcli.fold(path, columns=["id"], output=tmp_path / "capped", max_bytes=64)
-    assert {(c.action, c.bitset_bytes, c.misses_target) for c in capped.changes} == {("fold", 64, True)}
-    assert bloomcli.validate(tmp_path / "capped", deep=True).ok

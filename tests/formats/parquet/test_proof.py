@@ -23,11 +23,7 @@ from support.wrong_structures import KINDS
 
 import bloomcli
 from bloomcli.errors import BloomError
-from bloomcli.formats.parquet.measured import measured
-from bloomcli.formats.parquet.proof import measure_of
-from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Severity
-from bloomcli.storage.registry import open_source
 
 ROOT: Final = Path(__file__).parents[3]
 PROVEN: Final = ("statistics-", "page-index-", "sorting-", "size-")
@@ -314,28 +310,6 @@ def test_the_fixtures_have_the_faults_that_are_known_and_no_others(path: Path) -
     rules = {f.id for f in report.findings if f.id.startswith(PROVEN)} - {"statistics-not-checked"}
     of_rule = path.parent.name if path.stem == "broken" and path.parent.name.startswith(PROVEN) else None
     assert rules == (KNOWN.get(path.name, set()) if of_rule is None else {of_rule} - {"statistics-not-checked"})
-
-
-def test_measured_pages_are_those_that_arrow_wrote(tmp_path: Path) -> None:
-    path = tmp_path / "f.parquet"
-    path.write_bytes(sound())
-    arrow = pq.read_metadata(path)
-    with open_source(path) as source:
-        file: Any = open_file(source, None)
-        for key in file.footer.chunk_keys():
-            chunk = measured(file.filters, file.footer.chunk(key), measure_of(file.footer, file.footer.chunk(key)))
-            statistics = arrow.row_group(key.row_group).column(key.column).statistics
-            column = file.footer.columns[key.column]
-            assert (chunk.rows, len(chunk.pages)) == (GROUP, 5), column.path
-            assert [page.first_row for page in chunk.pages] == [0, 20, 40, 60, 80]
-            assert (chunk.nulls, chunk.values) == (
-                statistics.null_count,
-                arrow.row_group(key.row_group).column(key.column).num_values,
-            )
-            if column.path == "word":
-                assert chunk.distinct is None  # counted only where it is claimed
-            if column.path == "up":
-                assert struct.unpack("<i", chunk.low or b"")[0] == key.row_group * GROUP
 
 
 MENDED: Final = sorted({(case.rule, case.column): what for what, case in ALL_CASES.items()}.values())

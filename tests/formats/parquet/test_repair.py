@@ -29,7 +29,6 @@ from bloomcli.formats.parquet.proof import measure_of
 from bloomcli.formats.parquet.spec import Struct
 from bloomcli.model.change import ChangeReport, StructureChange
 from bloomcli.storage.registry import open_source
-from bloomcli.values.short_bounds import BOUND_BYTES
 
 ROWS: Final = 3_000
 BOTH: Final = ("page-index", "statistics")
@@ -277,17 +276,6 @@ def test_filters_and_other_indexes_stay_where_a_replaced_index_is_cut_out(tmp_pa
     assert checked.filters_checked == 4
 
 
-def test_a_page_of_nan_alone_has_no_bounds_and_its_chunk_no_column_index(tmp_path: Path) -> None:
-    values = [math.nan if 1000 <= i < 2000 else float(i) for i in range(ROWS)]
-    path = write(tmp_path / "in", pa.table({"f": values}))
-    report = bloomcli.repair(path, add=BOTH, in_place=True)
-    first, *others = [one for one in report.structures if one.structure == "column_index"]
-    assert (first.action, {one.action for one in others}) == ("keep", {"add"})
-    assert first.reason == "a page has no value but NaN, for which the format has no bounds"
-    assert {one.action for one in report.structures if one.structure == "offset_index"} == {"add"}
-    assert findings(path) == []
-
-
 def test_a_second_run_adds_nothing_where_the_first_found_no_right_value(tmp_path: Path) -> None:
     path = write(
         tmp_path / "in", pa.table({"id": range(900), "f": [math.nan] * 600 + [1.5] * 300, "g": [math.nan] * 900})
@@ -371,51 +359,12 @@ def test_a_table_s_bounds_are_not_proven_by_decimals_without_bytes(
     assert found.of_column().compared == compared
 
 
-def test_zeros_have_the_sign_that_leaves_none_of_them_out(tmp_path: Path) -> None:
-    path = write(tmp_path / "in", pa.table({"z": [0.0, -0.0] * 10}), write_statistics=False)
-    bloomcli.repair(path, add=BOTH, in_place=True)
-    statistics = footers.meta(footers.tree(path.read_bytes()), 0, 0)[footers.STATISTICS][1]
-    assert [statistics[n][1] for n in (MIN_VALUE, MAX_VALUE)] == [struct.pack("<d", -0.0), struct.pack("<d", 0.0)]
-
-
-def test_long_bounds_are_cut_and_said_not_to_be_values(tmp_path: Path) -> None:
-    values = ["é" * 60 + f"{i:07}" for i in range(ROWS)]
-    path = write(tmp_path / "in", pa.table({"s": values}), write_statistics=False)
-    bloomcli.repair(path, add=BOTH, in_place=True)
-    statistics = footers.meta(footers.tree(path.read_bytes()), 0, 0)[footers.STATISTICS][1]
-    low, high = statistics[MIN_VALUE][1], statistics[MAX_VALUE][1]
-    assert low.decode() == "é" * 32
-    assert high.decode() == "é" * 31 + "ê"
-    assert len(low) == BOUND_BYTES
-    assert (statistics[MIN_EXACT], statistics[MAX_EXACT]) == ((thrift.FALSE, False), (thrift.FALSE, False))
-    assert findings(path) == []
-
-
 def indexes(path: Path, column: int) -> tuple[Any, Any]:
     """The decoded indexes of the first chunk of a column."""
     with open_source(path) as source:
         footer = read_footer(source)
         key = next(footer.chunk_keys({column}))
         return column_index(source, footer, key), offset_index(source, footer, key)
-
-
-@pytest.mark.parametrize(
-    ("values", "order"),
-    [
-        (list(range(ROWS)), 1),
-        (list(range(ROWS, 0, -1)), 2),
-        ([i * 7919 % ROWS for i in range(ROWS)], 0),
-        ([7] * ROWS, 1),
-        ([None] * ROWS, 1),
-    ],
-    ids=["ascending", "descending", "neither", "equal", "nulls"],
-)
-def test_the_boundary_order_is_that_of_the_pages(tmp_path: Path, values: list[Any], order: int) -> None:
-    path = write(tmp_path / "in", pa.table({"i": pa.array(values, pa.int32())}))
-    bloomcli.repair(path, add=["page-index"], in_place=True)
-    found, _ = indexes(path, 0)
-    assert found.boundary_order == order
-    assert len(found.null_pages) > 5
 
 
 def test_pages_that_begin_within_a_row_have_no_offset_index(tmp_path: Path) -> None:

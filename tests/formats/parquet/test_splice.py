@@ -106,20 +106,6 @@ def test_replace_leaves_no_byte_of_the_filters_it_replaces(tmp_path: Path) -> No
     assert (tmp_path / "twice").read_bytes() == (tmp_path / "once").read_bytes()
 
 
-def test_replace_of_some_columns_keeps_the_bits_of_the_others(tmp_path: Path) -> None:
-    path = original(tmp_path)
-    bloomcli.add(path, ALL, output=tmp_path / "a", ndv=100)
-    report = bloomcli.add(tmp_path / "a", ["name"], output=tmp_path / "b", replace=True, ndv=1000)
-    assert {c.action for c in report.changes} == {"replace"}
-    for column in ("id", "price", "tags.list.element"):
-        for group in range(3):
-            old = bloomcli.dump(tmp_path / "a", column=column, row_group=group)
-            new = bloomcli.dump(tmp_path / "b", column=column, row_group=group)
-            assert (old.header, old.bitset) == (new.header, new.bitset)
-    bloomcli.remove(tmp_path / "b", output=tmp_path / "c")
-    assert (tmp_path / "c").read_bytes() == path.read_bytes()
-
-
 @pytest.mark.parametrize("page_index", [False, True], ids=["no_index", "page_index"])
 @pytest.mark.parametrize("columns", [["id"], ["name"], ["id", "price"], []], ids=lambda c: " ".join(c) or "all")
 @pytest.mark.parametrize("command", ["remove", "fold"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import struct
 from pathlib import Path
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pytest
 from support import footers, thrift
 from support.sources import CountingSource
-from support.tables import CASES, COMPRESSIONS, ENCODINGS, EPOCH, MAP, Case, hashes, int96, packed, write
+from support.tables import CASES, COMPRESSIONS, ENCODINGS, Case, hashes, write
 
 import bloomcli
 from bloomcli.formats.parquet.bloom_filter import draft_hash
@@ -89,39 +88,6 @@ def test_pages_that_shrank_ten_thousandfold_are_read(tmp_path: Path, compression
     assert set(listed([page])) == hashes([bytes(100_000)])
 
 
-@pytest.mark.parametrize("name", ["key", "value"])
-def test_a_maps_keys_and_values_are_columns_of_their_own(tmp_path: Path, name: str) -> None:
-    path = write(tmp_path / "f", column(MAP), dictionary=False)
-    with CountingSource(path) as source:
-        footer = read_footer(source)
-        assert [c.path for c in footer.columns] == ["c.key_value.key", "c.key_value.value"]
-        ordinal = ["key", "value"].index(name)
-        (key,) = footer.chunk_keys({ordinal})
-        found = listed(list(hashed_pages(source, footer.chunk(key))))
-    assert set(found) == hashes([b"k", b"l", b"m"] if name == "key" else [struct.pack("<i", v) for v in (1, 3)])
-
-
-@pytest.mark.parametrize("precision", [5, 9, 12, 18])
-def test_decimals_stored_as_integers_are_hashed_as_integers(tmp_path: Path, precision: int) -> None:
-    case = next(c for n, c in CASES.items() if n == "decimal128_5")
-    array = pa.array(case.values, pa.decimal128(precision, 2))
-    path = write(tmp_path / "f", column(array), store_decimal_as_integer=True)
-    plain = packed("<i" if precision <= 9 else "<q")
-    assert set(listed(pages_of(path)[0])) == hashes(plain(int(v.scaleb(2))) for v in case.values if v is not None)
-
-
-def test_int96_timestamps_are_hashed_in_their_twelve_bytes(tmp_path: Path) -> None:
-    case = CASES["timestamp_us"]
-    path = write(tmp_path / "f", column(case.array()), use_deprecated_int96_timestamps=True)
-    assert read_physical(path) == "INT96"
-    assert set(listed(pages_of(path)[0])) == hashes(int96(v) for v in case.values if v is not None)
-    assert EPOCH in case.values
-
-
-def read_physical(path: Path) -> str:
-    return pages_of(path)[2].columns[0].physical
-
-
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("encoding", ["PLAIN", "BYTE_STREAM_SPLIT", None])
 @pytest.mark.parametrize("zero", [0.0, -0.0])
@@ -140,15 +106,6 @@ def test_no_zero_is_reported_where_there_is_none(tmp_path: Path, name: str) -> N
     pages, _, footer = pages_of(path)
     assert not any(has_zero(page) for page in pages)
     assert bool(zero_hashes(footer.columns[0])) == name.startswith("float")
-
-
-@pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT"])
-def test_nan_is_hashed_with_the_bits_it_has(tmp_path: Path, encoding: str) -> None:
-    case = CASES["float16"]
-    path = write(tmp_path / "f", column(pa.array([math.nan, 0.0], case.type)), encoding=encoding)
-    (page,) = pages_of(path)[0]
-    assert set(listed([page])) == hashes([struct.pack("<e", math.nan), bytes(2)])
-    assert has_zero(page)
 
 
 def repeated(length: int, entries: list[str]) -> pa.Array:
