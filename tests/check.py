@@ -45,7 +45,7 @@ PARTS: Final = (
     ("stores",),
     ("formats",),
     ("interop",),
-    ("advice", "finding", "report", "trials"),
+    ("advice", "finding", "indexing", "report", "trials"),
     ("faults",),
     ("storage/[!_l]*",),
     AT_EVERY_CALL,

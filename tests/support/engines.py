@@ -67,14 +67,6 @@ _SHORT: Final = f"{_QUICK} -Xlog:disable -Xlog:all=error:stderr"
 The code cache of this compiler has 48 MiB by default, which were full after 1,800 stages: Java stopped compiling, and
 the session failed. Java doesn't report a cache of classes that doesn't fit, because the report would mix with a
 command's output."""
-_SMALL: Final = {
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.ui.explainMode": "codegen",
-    "spark.sql.adaptive.enabled": "false",
-}
-"""For files of a few rows: plans that aren't compiled start sooner, and so do those that aren't planned again while
-they run. Spark describes their code, which is empty, in less time than the plans. Scans stay as they are: with
-``spark.sql.codegen.wholeStage`` off, Spark would read ORC files by another reader."""
 
 
 def java_home(folder: Path, *, short: bool = False, more: Sequence[str] = ()) -> Path:
@@ -125,11 +117,10 @@ def start_spark(
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = str(worker_python(folder))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    builder = SparkSession.builder.master(master).appName("bloomcli-tests")
-    for name, value in (_SMALL if short else {}).items():
-        builder = builder.config(name, value)
     return (
-        builder.config(*WORKERS)
+        SparkSession.builder.master(master)
+        .appName("bloomcli-tests")
+        .config(*WORKERS)
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")

@@ -193,6 +193,9 @@ def _clickhouse() -> Ask:
     return ask
 
 
+_AT_ONCE: Final = 16
+
+
 class Spark:
     """Spark, in one session."""
 
@@ -205,11 +208,16 @@ class Spark:
         return _answer(question, self._rows(_sql_of(path, question), skips)) if found is None else found
 
     def prepare(self, asked: Sequence[tuple[Path, Question]], skips: bool) -> None:
-        """Answer questions for rows by one query of many files, because a query of one takes Spark just as long.
+        """Answer questions for rows by queries of 16 files, because a query of one takes Spark just as long, and the
+        plan of one of two hundred takes longer for each.
 
-        If the query fails, it is divided. A question that fails alone, and one of another kind, is left to be asked.
+        If a query fails, it is divided. A question that fails alone, and one of another kind, is left to be asked.
         """
         asked = [(path, question) for path, question in dict.fromkeys(asked) if question.test in CONDITIONS]
+        if len(asked) > _AT_ONCE:
+            for start in range(0, len(asked), _AT_ONCE):
+                self.prepare(asked[start : start + _AT_ONCE], skips)
+            return
         if not asked:
             return
         parts = (f"SELECT {n}, asked.* FROM ({_sql_of(*one)}) AS asked" for n, one in enumerate(asked))
