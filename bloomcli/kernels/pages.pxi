@@ -71,15 +71,16 @@ cdef enum:
 
 
 cdef Py_ssize_t _read_on(Hybrid* h, Walk* w, Py_ssize_t pos, int width, bint final, uint32_t* values,
-                         Py_ssize_t* count, uint32_t* most, bint* bad) noexcept nogil:
-    """Start the run at `pos`, or read the next values of a bit-packed run, of at most 32 bits, and the greatest of
-    them. Return the position after that; -1 if the window ends before. `bad`: it can't continue."""
+                         Py_ssize_t* count, int64_t highest, int64_t* above, bint* bad) noexcept nogil:
+    """Start the run at `pos`, or read the next values of a bit-packed run, of at most 32 bits. Return the position
+    after that; -1 if the window ends before. `above`: the first value above `highest`, or -1. `bad`: it can't
+    continue."""
     cdef Py_ssize_t i, n, whole, left = w.end - pos
     cdef uint64_t mask = _mask(width)
     cdef const unsigned char* p = w.data + pos
     cdef uint32_t greatest = 0
     count[0] = 0
-    most[0] = 0
+    above[0] = -1
     if not h.groups:
         pos = _begin(h, w, pos, width, bad)
         bad[0] |= pos < 0 and final
@@ -96,7 +97,10 @@ cdef Py_ssize_t _read_on(Hybrid* h, Walk* w, Py_ssize_t pos, int width, bint fin
         values[i] = <uint32_t>_last_bits(p + (i * width >> 3), <int>(i * width & 7), width)
         greatest = max(greatest, values[i])
     count[0] = n
-    most[0] = greatest
+    for i in range(n if <int64_t>greatest > highest else 0):
+        if <int64_t>values[i] > highest:
+            above[0] = values[i]
+            break
     h.left -= <uint64_t>n
     h.groups -= min(h.groups, <uint64_t>((n + 7) // 8))
     return pos + min(((n + 7) // 8) * width, left)
@@ -141,7 +145,7 @@ cdef class Levels:
         cdef Py_ssize_t i, n, at, hits = 0
         cdef uint64_t level = 0, highest = self.highest, counted = self.counted
         cdef uint32_t[UNPACKED] values
-        cdef uint32_t most = 0
+        cdef int64_t beyond = -1
         cdef bint bad = False, above = False
         cdef unsigned char* marks = &self.marks[0] if self.marks is not None and self.marks.shape[0] else NULL
         if end > data.shape[0] or pos > end:
@@ -163,12 +167,12 @@ cdef class Levels:
                     self.h.times = 0
                     self.h.left -= <uint64_t>n
                     continue
-                at = _read_on(&self.h, &w, pos, self.width, final, values, &n, &most, &bad)
+                at = _read_on(&self.h, &w, pos, self.width, final, values, &n, <int64_t>highest, &beyond, &bad)
                 if at < 0:
                     break
                 pos = at
-                if most > highest:
-                    above, level = True, most
+                if beyond >= 0:
+                    above, level = True, <uint64_t>beyond
                     break
                 for i in range(n):
                     hits += values[i] == counted
@@ -226,7 +230,7 @@ cdef class Indices:
         cdef bint measured = entries is not None
         cdef Bounds bounds = entries.bounds if measured else None
         cdef uint32_t[UNPACKED] found
-        cdef uint32_t most = 0
+        cdef int64_t beyond = -1
         _start(data, pos)
         if self.done:
             return pos
@@ -261,12 +265,12 @@ cdef class Indices:
                     self.h.times = 0
                     self.h.left -= <uint64_t>n
                     continue
-                at = _read_on(&self.h, &w, pos, width, final, found, &n, &most, &bad)
+                at = _read_on(&self.h, &w, pos, width, final, found, &n, size - 1, &beyond, &bad)
                 if at < 0:
                     break
                 pos = at
-                if n and most >= <uint64_t>size:
-                    outside, index = True, most
+                if beyond >= 0:
+                    outside, index = True, <uint64_t>beyond
                     break
                 for i in range(n if unseen else 0):
                     unseen -= not seen[found[i]]
