@@ -19,7 +19,7 @@ from bloomcli.formats.orc.arrow_forms import MOMENT, Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import file_end
-from bloomcli.formats.orc.values import GEOSPATIAL, TIMESTAMPS, ValueReader
+from bloomcli.formats.orc.values import GEOSPATIAL, TIMESTAMPS, Counted, ValueReader
 from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 8192
@@ -70,6 +70,12 @@ class Records:
         return batch
 
     def _read(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
+        footer = self._footer
+        for orc in (orc for orc in footer.types if orc.kind == "UNION" and (chosen is None or _any(orc, chosen))):
+            if all(above.kind != "UNION" for above in footer.ancestors(orc)):
+                tags = ValueReader(footer, footer.stripe_footer(stripe), orc._replace(kind="BYTE"), Counted, Stop())
+                if any(max(some.data, default=0) >= len(orc.children) for some, _ in tags.take(stripe.rows)):
+                    raise self._fault(stripe, f"a tag of {orc.label} is of no member of the union")  # Arrow crashes
         try:
             return self.guarded(stripe, lambda: self._reader.read_stripe(stripe.ordinal, self._names(chosen)))
         except CorruptFile as error:

@@ -273,13 +273,10 @@ class _Listing:
 
     def _defaults(self) -> Iterator[ColumnStatistics]:
         """Yield the column's values in files from before it was added."""
-        ids = {snapshot.get("schema-id") for snapshot in self._metadata.get("snapshots") or ()}
-        ids.add(self._metadata["current-schema-id"])
-        read = {number for schema in self._schemas if schema["schema-id"] in ids for number in leaves_of(schema)}
         for number, leaf in self._leaves.items():
             entry = {"record-count": -1, "partition": [leaf.default]}
             fields = [{"source-id": number, "transform": "identity"}]
-            if leaf.default is not None and number in read:
+            if leaf.default is not None:
                 yield from map(exactly, statistics_of(entry, {number: leaf}, fields).partition)
 
     def _partial(self) -> list[str]:

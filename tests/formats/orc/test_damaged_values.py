@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +21,10 @@ ROWS = 40
 PRESENT, DATA, LENGTH, DICTIONARY_DATA, SECONDARY = 0, 1, 2, 3, 5
 DICTIONARY, DIRECT_V2, DICTIONARY_V2 = 1, 2, 3
 IDS = {"i": 1, "b": 2, "d": 3, "t": 4, "k": 5, "li": 6, "li._elem": 7, "n": 8, "m": 9, "ts": 10}
+
+
+ROOT = Path(__file__).parents[3]
+UNION = 13
 
 
 @pytest.fixture
@@ -182,3 +188,19 @@ def test_values_that_are_missing_are_shown_without_decoding_what_was_never_read(
     found = {f.column: f.missing for f in bloomcli.validate(path.with_name("bad"), deep=True).findings if f.missing}
     assert found["b"] == ("-56",)
     assert found["t"] == ("t", "e", "x", " ", "0")
+
+
+@pytest.mark.parametrize("tag", [2, 64, 127, 255])
+def test_a_tag_of_no_member_of_a_union_is_refused_before_arrow_crashes_by_it(tmp_path: Path, tag: int) -> None:
+    source, path = ROOT / "fixtures" / "rules" / "filter-not-checked" / "broken.orc", tmp_path / "f.orc"
+
+    def edit(file: File) -> None:
+        union = next(at for at, kind in enumerate(file.footer.types) if kind.kind == UNION)
+        for stripe, part in zip(file.footer.stripes, file.stripes, strict=True):
+            at = next(at for at, s in enumerate(part.footer.streams) if (s.column, s.kind) == (union, DATA))
+            part.streams[at] = file.packed(bytes([stripe.number_of_rows - 3, tag]))  # a run of one byte
+
+    orcfiles.edited(source, path, edit)
+    words = [sys.executable, "-m", "bloomcli", "find", "-v", "3", "-c", "name.1", str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (done.returncode, "of no member of the union" in done.stderr) == (3, True), done.stderr
