@@ -19,7 +19,7 @@ from bloomcli.formats.orc.arrow_forms import MOMENT, Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import file_end
-from bloomcli.formats.orc.values import GEOSPATIAL, TIMESTAMPS, Counted, ValueReader
+from bloomcli.formats.orc.values import GEOSPATIAL, TEXTS, TIMESTAMPS, Counted, ValueReader
 from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 8192
@@ -71,11 +71,14 @@ class Records:
 
     def _read(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
         footer = self._footer
-        for orc in (orc for orc in footer.types if orc.kind == "UNION" and (chosen is None or _any(orc, chosen))):
+        crashing = {"UNION", "BINARY", *TEXTS, *GEOSPATIAL}  # Arrow crashes by their damaged tags and lengths
+        for orc in (orc for orc in footer.types if orc.kind in crashing and (chosen is None or _any(orc, chosen))):
             if all(above.kind != "UNION" for above in footer.ancestors(orc)):
-                tags = ValueReader(footer, footer.stripe_footer(stripe), orc._replace(kind="BYTE"), Counted, Stop())
-                if any(max(some.data, default=0) >= len(orc.children) for some, _ in tags.take(stripe.rows)):
-                    raise self._fault(stripe, f"a tag of {orc.label} is of no member of the union")  # Arrow crashes
+                leaf = orc._replace(kind="BYTE") if orc.children else orc
+                reader = ValueReader(footer, footer.stripe_footer(stripe), leaf, Counted, Stop())
+                for some, _ in reader.take(stripe.rows):
+                    if orc.children and max(some.data, default=0) >= len(orc.children):
+                        raise self._fault(stripe, f"a tag of {orc.label} is of no member of the union")
         try:
             return self.guarded(stripe, lambda: self._reader.read_stripe(stripe.ordinal, self._names(chosen)))
         except CorruptFile as error:

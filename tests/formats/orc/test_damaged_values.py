@@ -204,3 +204,12 @@ def test_a_tag_of_no_member_of_a_union_is_refused_before_arrow_crashes_by_it(tmp
     words = [sys.executable, "-m", "bloomcli", "find", "-v", "3", "-c", "name.1", str(path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
     assert (done.returncode, "of no member of the union" in done.stderr) == (3, True), done.stderr
+
+
+def test_lengths_beyond_the_bytes_of_texts_are_refused_before_arrow_crashes_by_them(path: Path) -> None:
+    bad = orcfiles.edited(path, path.with_name("bad"), stream("t", LENGTH, repeated(1 << 40)))
+    words = [sys.executable, "-m", "bloomcli", "find", "-v", "3", "-c", "i", str(bad)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 3, done.stderr
+    words[-1:] = ["--select", "i", str(bad)]
+    assert subprocess.run(words, capture_output=True, check=False, cwd=ROOT).returncode == 0
