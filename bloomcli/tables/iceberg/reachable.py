@@ -185,9 +185,7 @@ class _Listing:
         """Snapshots that only older metadata files have, by id."""
         self._older = [path for path in self._older_metadata() if self._read_older(path)]
         self._names, self._leaves = self._columns()
-        now = leaves_of(
-            next(s for s in reversed(self._schemas) if s["schema-id"] == self._metadata["current-schema-id"])
-        )
+        now = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(table.schema())))
         self._dropped = not self._leaves.keys() <= now.keys()
         """Whether files that aren't written again may have values of a column that had the name."""
         fields = chain.from_iterable(self._specs.values())
