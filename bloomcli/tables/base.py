@@ -125,8 +125,7 @@ def valid(what: str, path: str) -> Iterator[None]:
 
 def in_sql(parts: Iterable[str]) -> str:
     """A name in Spark SQL, with backticks around the parts that need them."""
-    plain = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-    return ".".join(part if plain.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
+    return ".".join(p if re.fullmatch(r"(?a:[A-Za-z_]\w*)", p) else "`" + p.replace("`", "``") + "`" for p in parts)
 
 
 def check_place(table: str, path: str) -> None:

@@ -19,7 +19,7 @@ from bloomcli.formats.orc.arrow_forms import Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import file_end
-from bloomcli.formats.orc.values import GEOSPATIAL, TIMESTAMPS, ValueReader
+from bloomcli.formats.orc.values import GEOSPATIAL, NO_MEMBER, TEXTS, TIMESTAMPS, Counted, ValueReader
 from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 8192
@@ -70,6 +70,15 @@ class Records:
         return batch
 
     def _read(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
+        footer = self._footer
+        crashing = {"UNION", "BINARY", *TEXTS, *GEOSPATIAL}  # Arrow crashes by their damaged tags and lengths
+        for orc in (orc for orc in footer.types if orc.kind in crashing and (chosen is None or _any(orc, chosen))):
+            if all(above.kind != "UNION" for above in footer.ancestors(orc)):
+                leaf = orc._replace(kind="BYTE") if orc.children else orc
+                reader = ValueReader(footer, footer.stripe_footer(stripe), leaf, Counted, Stop())
+                for some, _ in reader.take(stripe.rows):
+                    if orc.children and max(some.data, default=0) >= len(orc.children):
+                        raise self._fault(stripe, f"{orc.label}: {NO_MEMBER}")
         try:
             return self.guarded(stripe, lambda: self._reader.read_stripe(stripe.ordinal, self._names(chosen)))
         except CorruptFile as error:

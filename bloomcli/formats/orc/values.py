@@ -396,6 +396,8 @@ class Counted:
 
 R = TypeVar("R", bound=Counted)
 
+NO_MEMBER: Final = "a union's value is in a member that the type can't have"
+
 
 class _Level:
     """Maps the rows of a struct, list, map or union above the column to those of one of its children."""
@@ -417,7 +419,7 @@ class _Level:
             if self._tags is not None:
                 tags, member = self._tags.take(len(present)), self._members.index(self._child)
                 if max(bytes(tags), default=0) >= len(self._members) or member > _TAG_MAX:
-                    raise self._stream.fault("a union's value is in a member that the type can't have")
+                    raise self._stream.fault(NO_MEMBER)
                 present = present.of_member(tags, member)
             if self._lengths is None:
                 count(len(present))

@@ -34,7 +34,7 @@ from bloomcli.tables.base import DataFile, Leaf, check_place, valid
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg.java import ENCRYPTION_KEY, VERSIONS
 from bloomcli.tables.iceberg.reading import SELECTOR, IcebergSnapshot
-from bloomcli.tables.iceberg.statistics import leaves_of, rewriting, statistics_of
+from bloomcli.tables.iceberg.statistics import REWRITING, call, leaves_of, statistics_of
 
 _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 _HINT: Final = "version-hint.text"
@@ -444,7 +444,7 @@ class IcebergFiles(IcebergSnapshot):
         """The statistics in the manifests."""
         leaves = leaves_of(self.schema())
         for file in files:
-            yield replace(self._statistics(file, leaves), rewriting=rewriting(self.name_in_sql))
+            yield replace(self._statistics(file, leaves), rewriting=call(self.name_in_sql, *REWRITING))
 
 
 def open_in_catalog(name: str, snapshot: int | None, as_of: datetime | None) -> IcebergFiles:

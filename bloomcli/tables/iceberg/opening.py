@@ -92,9 +92,8 @@ def _load(java: Java, name: str) -> tuple[Any, str | None, str] | None:
         raise UsageError("it is a metadata table, and has no data files of its own", path=name, hint=table_name)
     last = str(identifier.name())  # which may look like a selector, and be the table's own name
     parts = [str(catalog.name()), *map(str, identifier.namespace()), last]
-    if SELECTOR.fullmatch(last) and str(of.name()).rpartition(".")[2] != last:
-        return table, last, in_sql(parts[:-1])
-    return table, None, in_sql(parts)
+    selects = SELECTOR.fullmatch(last) and str(of.name()).rpartition(".")[2] != last
+    return (table, last, in_sql(parts[:-1])) if selects else (table, None, in_sql(parts))
 
 
 def _class_name(thing: Any) -> str:

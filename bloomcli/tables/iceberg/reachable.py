@@ -185,8 +185,7 @@ class _Listing:
         """Snapshots that only older metadata files have, by id."""
         self._older = [path for path in self._older_metadata() if self._read_older(path)]
         self._names, self._leaves = self._columns()
-        current = self._metadata["current-schema-id"]
-        now = leaves_of(next(schema for schema in reversed(self._schemas) if schema["schema-id"] == current))
+        now = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(table.schema())))
         self._dropped = not self._leaves.keys() <= now.keys()
         """Whether files that aren't written again may have values of a column that had the name."""
         fields = chain.from_iterable(self._specs.values())
@@ -273,13 +272,10 @@ class _Listing:
 
     def _defaults(self) -> Iterator[ColumnStatistics]:
         """Yield the column's values in files from before it was added."""
-        ids = {snapshot.get("schema-id") for snapshot in self._metadata.get("snapshots") or ()}
-        ids.add(self._metadata["current-schema-id"])
-        read = {number for schema in self._schemas if schema["schema-id"] in ids for number in leaves_of(schema)}
         for number, leaf in self._leaves.items():
             entry = {"record-count": -1, "partition": [leaf.default]}
             fields = [{"source-id": number, "transform": "identity"}]
-            if leaf.default is not None and number in read:
+            if leaf.default is not None:
                 yield from map(exactly, statistics_of(entry, {number: leaf}, fields).partition)
 
     def _partial(self) -> list[str]:

@@ -29,6 +29,8 @@ from bloomcli.values.literals import WIDE
 from bloomcli.words import counted
 
 _PARSER: Final = f"{ICEBERG}.ContentFileParser"
+REWRITING: Final = ("rewrite_data_files", "options => map('rewrite-all', 'true')")
+"""The call that writes a table's data files anew, and so their statistics."""
 _FILES_AT_ONCE: Final = 1000
 """Files whose statistics are read from Java at a time: some kilobytes of JSON each."""
 _SIZES: Final = {
@@ -109,7 +111,7 @@ def read_statistics(
                 fields[number] = json.loads(java.iceberg("PartitionSpecParser").toJson(spec))["fields"]
         for at in range(len(some)):
             entry = json.loads(entries.pop(at), parse_float=str)
-            yield replace(statistics_of(entry, leaves, fields[entry["spec-id"]]), rewriting=rewriting(name))
+            yield replace(statistics_of(entry, leaves, fields[entry["spec-id"]]), rewriting=call(name, *REWRITING))
 
 
 def call(name: str, procedure: str, arguments: str = "") -> str:
@@ -117,11 +119,6 @@ def call(name: str, procedure: str, arguments: str = "") -> str:
     catalog, _, short = name.partition(".")
     text = short.replace("\\", "\\\\").replace("'", "\\'")
     return f"CALL {catalog}.system.{procedure}(table => '{text}'{arguments and f', {arguments}'})"
-
-
-def rewriting(name: str) -> str:
-    """The statement that writes a table's data files anew, and so their statistics."""
-    return call(name, "rewrite_data_files", "options => map('rewrite-all', 'true')")
 
 
 def statistics_of(entry: Mapping[str, Any], leaves: Mapping[int, Leaf], fields: Sequence[Any]) -> FileStatistics:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +22,10 @@ PRESENT, DATA, LENGTH, DICTIONARY_DATA, SECONDARY = 0, 1, 2, 3, 5
 DICTIONARY, DIRECT_V2, DICTIONARY_V2 = 1, 2, 3
 PYORC = Path(__file__).parents[3] / "fixtures" / "orc" / "pyorc_types.orc"
 IDS = {"i": 1, "b": 2, "d": 3, "t": 4, "k": 5, "li": 6, "li._elem": 7, "n": 8, "m": 9, "ts": 10}
+
+
+ROOT = Path(__file__).parents[3]
+UNION = 13
 
 
 @pytest.fixture
@@ -185,11 +191,29 @@ def test_values_that_are_missing_are_shown_without_decoding_what_was_never_read(
     assert found["t"] == ("t", "e", "x", " ", "0")
 
 
+@pytest.mark.parametrize("column", ["name.1", "id"])
 @pytest.mark.parametrize("tag", [2, 255])
-def test_a_value_of_a_union_in_a_member_that_its_type_lacks_is_refused(tmp_path: Path, tag: int) -> None:
-    union = 4  # its two members follow
-    tags = orcruns.byte_run(tag, 100) * 25
-    path = orcfiles.edited(PYORC, tmp_path / "f", lambda file: file.put(DATA, union, tags))
-    matches = bloomcli.find(path, ["1"], column="either.0")
-    assert list(matches) == []
-    assert "a union's value is in a member that the type can't have" in str(matches.report.errors)
+def test_a_tag_of_no_member_of_a_union_is_refused_before_arrow_crashes_by_it(
+    tmp_path: Path, tag: int, column: str
+) -> None:
+    source, path = ROOT / "fixtures" / "rules" / "filter-not-checked" / "broken.orc", tmp_path / "f.orc"
+
+    def edit(file: File) -> None:
+        union = next(at for at, kind in enumerate(file.footer.types) if kind.kind == UNION)
+        for stripe, part in zip(file.footer.stripes, file.stripes, strict=True):
+            at = next(at for at, s in enumerate(part.footer.streams) if (s.column, s.kind) == (union, DATA))
+            part.streams[at] = file.packed(bytes([stripe.number_of_rows - 3, tag]))  # a run of one byte
+
+    orcfiles.edited(source, path, edit)
+    words = [sys.executable, "-m", "bloomcli", "find", "-v", "3", "-c", column, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (done.returncode, "in a member that the type can't have" in done.stderr) == (3, True), done.stderr
+
+
+def test_lengths_beyond_the_bytes_of_texts_are_refused_before_arrow_crashes_by_them(path: Path) -> None:
+    bad = orcfiles.edited(path, path.with_name("bad"), stream("t", LENGTH, repeated(1 << 40)))
+    words = [sys.executable, "-m", "bloomcli", "find", "-v", "3", "-c", "i", str(bad)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 3, done.stderr
+    words[-1:] = ["--select", "i", str(bad)]
+    assert subprocess.run(words, capture_output=True, check=False, cwd=ROOT).returncode == 0
