@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -170,6 +171,12 @@ class Footer:
         groups = sum(map(self.row_groups, self.stripes))
         if groups > orc_limits.ROW_GROUPS_MAX:
             raise self._fault(f"{counted(groups, 'row group')} are more than a file has", self.footer_at, "stripes")
+
+    def over(self, source: Source) -> Self:
+        """The same footer of another source with the same bytes."""
+        footer = copy(self)
+        footer.source = source
+        return footer
 
     def _fault(self, reason: str, offset: int, field: str) -> CorruptFile:
         return CorruptFile(reason, path=self.path, offset=offset, field=field, hint=_HINT)

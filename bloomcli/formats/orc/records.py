@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -19,7 +20,9 @@ from bloomcli.formats.orc.arrow_forms import Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import file_end
-from bloomcli.formats.orc.values import GEOSPATIAL, NO_MEMBER, TEXTS, TIMESTAMPS, Counted, ValueReader
+from bloomcli.formats.orc.values import CRASHING, GEOSPATIAL, TIMESTAMPS, ValueReader, check_sizes
+from bloomcli.storage.base import Source
+from bloomcli.storage.sources import CountingSource
 from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 8192
@@ -28,11 +31,37 @@ _TOO_FAR: Final = "out of range for nanosecond"
 _HINT: Final = "--select names the columns to read"
 
 
+class _Rereading(CountingSource):
+    """A source that keeps what one reader reads of a stripe for the next reader, so that it is requested once."""
+
+    def __init__(self, original: Source) -> None:
+        super().__init__(original)
+        self._kept: dict[tuple[int, int], bytes] = {}
+        self._keeps = False
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Keep the ranges that the block reads, until they are read again or another block begins."""
+        self._kept.clear()
+        self._keeps = True
+        try:
+            yield
+        finally:
+            self._keeps = False
+
+    def _read(self, offset: int, length: int) -> bytes:
+        if not self._keeps:
+            return self._kept.pop((offset, length), None) or super()._read(offset, length)
+        data = self._kept[offset, length] = super()._read(offset, length)
+        return data
+
+
 class Records:
     """Reads rows of an open file. The last stripe stays in memory."""
 
     def __init__(self, footer: Footer) -> None:
-        self._source, self._footer = footer.source, footer
+        self._source = _Rereading(footer.source)
+        self._footer = footer.over(self._source)
         self._held: tuple[int, frozenset[int] | None, pa.RecordBatch] | None = None
 
     def rows(self, stripe: Stripe, rows: pa.Int64Array, chosen: frozenset[int] | None) -> Iterator[pa.RecordBatch]:
@@ -70,21 +99,25 @@ class Records:
         return batch
 
     def _read(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
-        footer = self._footer
-        crashing = {"UNION", "BINARY", *TEXTS, *GEOSPATIAL}  # Arrow crashes by their damaged tags and lengths
-        for orc in (orc for orc in footer.types if orc.kind in crashing and (chosen is None or _any(orc, chosen))):
-            if all(above.kind != "UNION" for above in footer.ancestors(orc)):
-                leaf = orc._replace(kind="BYTE") if orc.children else orc
-                reader = ValueReader(footer, footer.stripe_footer(stripe), leaf, Counted, Stop())
-                for some, _ in reader.take(stripe.rows):
-                    if orc.children and max(some.data, default=0) >= len(orc.children):
-                        raise self._fault(stripe, f"{orc.label}: {NO_MEMBER}")
+        try:
+            with self._source.keeping():
+                self._check(stripe, chosen)
+        except CorruptFile as error:
+            error.add_to_hint([_HINT])
+            raise
         try:
             return self.guarded(stripe, lambda: self._reader.read_stripe(stripe.ordinal, self._names(chosen)))
         except CorruptFile as error:
             if _TOO_FAR not in error.reason:
                 raise
         return self._with_far_timestamps(stripe, chosen)
+
+    def _check(self, stripe: Stripe, chosen: frozenset[int] | None) -> None:
+        """Check the tags of unions and the lengths of texts, by whose damage pyarrow crashes. Raises CorruptFile."""
+        footer, stripe_footer = self._footer, self._footer.stripe_footer(stripe)
+        for orc in (orc for orc in footer.types if chosen is None or _any(orc, chosen)):
+            if orc.kind in CRASHING and all(above.kind != "UNION" for above in footer.ancestors(orc)):
+                check_sizes(footer, stripe_footer, orc)
 
     def _with_far_timestamps(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
         """Read a stripe with timestamps beyond the range of nanoseconds in 64 bits. This class decodes those of

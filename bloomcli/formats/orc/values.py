@@ -22,6 +22,7 @@ Source: the Apache ORC specification (ORC v1), Column Encodings.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -396,7 +397,7 @@ class Counted:
 
 R = TypeVar("R", bound=Counted)
 
-NO_MEMBER: Final = "a union's value is in a member that the type can't have"
+_NO_MEMBER: Final = "a union's value is in a member that the type can't have"
 
 
 class _Level:
@@ -419,7 +420,7 @@ class _Level:
             if self._tags is not None:
                 tags, member = self._tags.take(len(present)), self._members.index(self._child)
                 if max(bytes(tags), default=0) >= len(self._members) or member > _TAG_MAX:
-                    raise self._stream.fault(NO_MEMBER)
+                    raise self._stream.fault(_NO_MEMBER)
                 present = present.of_member(tags, member)
             if self._lengths is None:
                 count(len(present))
@@ -489,3 +490,23 @@ class ValueReader(Generic[R]):
                 **self._footer.place(self._stripe),
                 hint="write the file with smaller stripes",
             )
+
+
+CRASHING: Final = frozenset({"UNION", *TEXTS, *BINARIES})
+"""Kinds by whose damaged tags and lengths pyarrow ends the process."""
+
+
+def check_sizes(footer: Footer, stripe: StripeFooter, orc: OrcType) -> None:
+    """Check the tags or lengths of a column of the kinds `CRASHING`. Raises CorruptFile, UnsupportedError."""
+    streams = ColumnStreams(footer, stripe, orc, Stop())
+    rows = stripe.stripe.rows
+    if orc.kind == "UNION":
+        for tags, _ in ValueReader(footer, stripe, orc._replace(kind="BYTE"), Counted, Stop()).take(rows):
+            if max(bytes(tags.data), default=0) >= len(orc.children):
+                raise streams.open("DATA").fault(_NO_MEMBER)
+    elif streams.encoding().name in DIRECT:
+        deque(ValueReader(footer, stripe, orc._replace(kind="LIST"), Counted, Stop()).take(rows), 0)
+    else:
+        lengths, stream = streams.lengths(), streams.open("LENGTH")
+        for batch in _batches(streams.encoding().entries):
+            _sum(lengths.take(batch), batch, stream)
