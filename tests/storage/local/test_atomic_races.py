@@ -360,6 +360,20 @@ def test_a_lock_that_another_process_holds_is_an_error_that_names_the_file(
     assert file.read_bytes() == NEW
 
 
+def test_checksums_that_another_process_has_locked_stay_with_their_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
+    own = checksum_file_of(file)
+    own.write_bytes(checksums(OLD, 512))
+    with own.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(WriteError, match="another process has held its lock"):
+            replace(file)
+    assert (file.read_bytes(), own.read_bytes()) == (OLD, checksums(OLD, 512))
+    assert names(file.parent) == {file.name, own.name}
+
+
 def hanging(file: Path, when: str) -> int:
     """A process that replaces the file by OLD and more, stopped before or after the exchange."""
     child = os.fork()
