@@ -305,6 +305,7 @@ ADDED: Final = {
 """Hints to add an option: a command that fails with the hint, and the words to add."""
 
 
+@pytest.mark.slow
 def test_every_hint_to_add_an_option_is_tried() -> None:
     assert {text for text in hint_texts() if text.startswith("add --")} == ADDED.keys()
 

@@ -41,6 +41,7 @@ def test_the_exit_code_is_that_of_grep(bloom: Bloom, lake: Path) -> None:
     assert bloom("find", "99999", lake, "-c", "id", "--files-only").code == 1
 
 
+@pytest.mark.slow
 def test_a_value_is_found_without_importing_pandas(lake: Path, tmp_path: Path) -> None:
     """Which takes longer than looking the value up in a thousand files."""
     assert find_spec("pandas") is not None

@@ -25,6 +25,7 @@ sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc's")
 def test_a_command_keeps_the_memory_of_a_column_chunk_for_the_next_one() -> None:
     def faults(*file: Path) -> int:

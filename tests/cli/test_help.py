@@ -102,6 +102,7 @@ def test_help_has_no_text_about_other_commands(bloom: Bloom) -> None:
         assert "[x>=" not in shown
 
 
+@pytest.mark.slow
 def test_the_manual_pages_are_current(tmp_path: Path) -> None:
     assert man.outdated(ROOT / "man") == [], "run python -m tools.man"
     assert man.main([str(tmp_path)]) == 0

@@ -190,6 +190,7 @@ def test_a_file_that_fails_is_tried_again_only_if_it_changed_and_then_given_up(
     assert len(tries) == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolated", [False, True])
 def test_a_spark_task_gives_each_files_row_with_its_position(tmp_path: Path, isolated: bool) -> None:
     need(find_spec("pyspark") is not None, "pyspark")

@@ -100,6 +100,7 @@ def test_every_report_of_a_command_is_shown(reports: dict[str, Any]) -> None:
         shown(report)
 
 
+@pytest.mark.slow
 def test_everything_is_escaped(reports: dict[str, Any], odd: Path) -> None:
     assert ODD in shown(reports["InspectReport"]).text
     assert ODD in shown(reports["ProbeReport"]).text

@@ -58,6 +58,7 @@ def edited(path: Path, edit: Callable[[File], object], **made_right: bool) -> by
     return file.join(**made_right)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_cut_off_is_refused_at_every_length(tmp_path: Path) -> None:
     orcfiles.write(tmp_path / "plain", {"i": [1, None, 3], "s": ["a", "b", None]}, stride=2, compression="zlib")
     bloomcli.add(tmp_path / "plain", ["i"], output=tmp_path / "whole")

@@ -191,6 +191,7 @@ def test_values_that_are_missing_are_shown_without_decoding_what_was_never_read(
     assert found["t"] == ("t", "e", "x", " ", "0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["name.1", "id"])
 @pytest.mark.parametrize("tag", [2, 255])
 def test_a_tag_of_no_member_of_a_union_is_refused_before_arrow_crashes_by_it(
@@ -210,6 +211,7 @@ def test_a_tag_of_no_member_of_a_union_is_refused_before_arrow_crashes_by_it(
     assert (done.returncode, "in a member that the type can't have" in done.stderr) == (3, True), done.stderr
 
 
+@pytest.mark.slow
 def test_lengths_beyond_the_bytes_of_texts_are_refused_before_arrow_crashes_by_them(path: Path) -> None:
     bad = orcfiles.edited(path, path.with_name("bad"), stream("t", LENGTH, repeated(1 << 40)))
     words = [sys.executable, "-m", "bloomcli", "find", "-v", "3", "-c", "i", str(bad)]

@@ -115,6 +115,7 @@ def test_what_claims_too_much_is_refused_by_a_ceiling(tmp_path: Path, name: str,
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.slow
 def test_a_row_index_that_claims_too_much_is_none(tmp_path: Path) -> None:
     path = orchostile.a_large_row_index(tmp_path)
     ran("inspect", path, code=0)

@@ -255,6 +255,7 @@ def test_a_file_that_is_gone_after_it_was_listed_is_an_error(client: MemoryClien
     assert "no such file" in (report.errors[0].error or "")
 
 
+@pytest.mark.slow
 def test_an_index_of_an_older_version_gives_the_same_rows_and_an_update_keeps_what_it_has(
     client: MemoryClient, tmp_path: Path
 ) -> None:
