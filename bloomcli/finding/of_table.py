@@ -27,7 +27,8 @@ def chosen_shape(shape: Shape, options: FindOptions) -> Shape:
     untyped = [field.name for field in pruned if field.type is None]
     if untyped:
         raise UnsupportedError(
-            f"the column {untyped[0]} has a type that Arrow or Spark doesn't have", hint="select names other columns"
+            f"the column {untyped[0]} has a type that Arrow or Spark doesn't have",
+            hint="--select names other columns",
         )
     return pruned
 

@@ -410,11 +410,11 @@ def _write_error(target: Path, error: OSError, *, placed: bool | None = False) -
             hint="the file was synced and compared before it got its name; `bloom validate` checks it again",
         )
     hints = {
-        errno.ENOSPC: "the disk is full; free some room, or write elsewhere with -o",
-        errno.EDQUOT: "the quota is used up; free some room, or write elsewhere with -o",
+        errno.ENOSPC: "the disk is full; free some room, or write to another place",
+        errno.EDQUOT: "the quota is used up; free some room, or write to another place",
         errno.ENOENT: "create the output's directory first",
         errno.EACCES: "check who may write to the directory",
-        errno.EROFS: "the file system is read-only; write elsewhere with -o",
+        errno.EROFS: "the file system is read-only; write to another place",
     }
     return WriteError(
         f"can't be written: {why}",
