@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 from uuid import uuid4
@@ -20,7 +21,6 @@ from bloomcli.commands.options import RepairOptions, TableOptions, WriteOptions,
 from bloomcli.concurrency.signals import SignalExit, deferred, plain_interrupts
 from bloomcli.concurrency.threads import Progress
 from bloomcli.datasets.engine import Engine
-from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
 from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
@@ -366,8 +366,8 @@ class _Run:
             elif new_files:
                 self._commit(new_files)
         except (KeyboardInterrupt, SystemExit):
-            if isinstance(self.engine, SparkEngine):
-                reconnect(self.engine.session)
+            with suppress(UsageError):  # local processes have no session
+                reconnect(session_of(self.engine))
             raise
         finally:
             self._remove_uncommitted(twice=running)

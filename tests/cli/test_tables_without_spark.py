@@ -70,6 +70,12 @@ def rows(out: str) -> list[Any]:
     return [json.loads(line)["record"]["id"] for line in out.splitlines()]
 
 
+@pytest.fixture(autouse=True)
+def _no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether another test's session runs in this process decides nothing here."""
+    monkeypatch.setattr("bloomcli.tables.without_spark.is_running", lambda: False)
+
+
 @pytest.mark.parametrize(
     "part",
     [
@@ -226,10 +232,7 @@ def test_functions_refuse_what_a_table_can_t_do(table: str) -> None:
             wrong()
 
 
-def test_values_of_a_file_and_an_index_find_the_same_rows(
-    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bloom: Bloom
-) -> None:
-    monkeypatch.setattr("bloomcli.tables.without_spark.is_running", lambda: False)  # a session of another test
+def test_values_of_a_file_and_an_index_find_the_same_rows(table: str, tmp_path: Path, bloom: Bloom) -> None:
     (tmp_path / "ids").write_text("".join(f"{number}\n" for number in (5, 6, 150, 151, 7000)))
     wanted = ("find", "--values-from", tmp_path / "ids", "-c", "id", "--table", table, "-f", "jsonl", "-q")
     assert sorted(rows(bloom(*wanted).out)) == [6, 150, 151]
@@ -247,10 +250,7 @@ def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it(
 
 
 @pytest.mark.slow
-def test_every_command_takes_a_condition_and_reads_the_files_that_may_meet_it(
-    table: str, bloom: Bloom, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bloomcli.tables.without_spark.is_running", lambda: False)  # a session of another test
+def test_every_command_takes_a_condition_and_reads_the_files_that_may_meet_it(table: str, bloom: Bloom) -> None:
     some = bloomcli.Table(table, where="id < 50 and name like 'n%'")
     found = bloomcli.find(some, [6, 150], column="id")
     assert [row["record"]["id"] for row in found.to_arrow().to_pylist()] == [6]
