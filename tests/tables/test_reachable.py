@@ -531,9 +531,9 @@ def test_a_dropped_column_is_looked_up_by_the_name_that_it_had_until_it_is_gone(
 ) -> None:
     mapped = {"delta.columnMapping.mode": "name", "delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}
     delta = using == "delta"
-    name = made(spark, f"delta.`{folder}`", "delta", **mapped) if delta else iceberg(spark, "dropped")
+    name = made(spark, f"delta.`{folder}`", "delta", **mapped) if delta else iceberg(spark, "dropped_column")
     warehouse = Path(spark.conf.get("spark.sql.catalog.ice.warehouse") or "")
-    log = folder / "_delta_log" if delta else warehouse / "db" / "dropped" / "metadata"
+    log = folder / "_delta_log" if delta else warehouse / "db" / "dropped_column" / "metadata"
     spark.sql(f"alter table {name} rename column user_id to person")
     with pytest.raises(UnknownColumn, match="'user_id' is called 'person' now"):
         look(spark, name)
