@@ -181,11 +181,14 @@ def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, r
     from bloomcli.datasets.engine import plan_files
 
     if dataset.table is not None and isinstance(options, WriteOptions):
-        from bloomcli.tables.change import open_and_change
+        from bloomcli.tables.change import change_table
+        from bloomcli.tables.opening import open_table
+        from bloomcli.tables.reading import session_of
 
         engine = engine_of(dataset, changing=True)
         with output.Bars() as bars:
-            report = open_and_change(engine, options, dataset.table, fail_fast=dataset.fail_fast, progress=bars)
+            table = open_table(session_of(engine), dataset.table.table)
+            report = change_table(table, engine, options, dataset.table, fail_fast=dataset.fail_fast, progress=bars)
         return write(report, form, every=every)
     paths = named_paths(dataset)
     engine = engine_of(dataset, changing=isinstance(options, WriteOptions))

@@ -28,7 +28,6 @@ from bloomcli.model.dataset import CorrectedRow, DatasetReport, FileRow, Status,
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, WrongCommit
 from bloomcli.tables.columns import choose
-from bloomcli.tables.opening import open_table
 from bloomcli.tables.reading import session_of, table_facts, task_of, with_keys, with_statistics
 from bloomcli.words import plural
 
@@ -96,20 +95,6 @@ class _PlannedFile:
     """Bytes of the new file, once it is written."""
     right: FileStatistics | None = None
     """What the metadata have to say about the new file, as in `Replacement`."""
-
-
-def open_and_change(
-    engine: Engine,
-    options: WriteOptions,
-    which: TableOptions,
-    *,
-    fail_fast: bool = False,
-    progress: Progress | None = None,
-) -> DatasetReport:
-    """Open a table in the session of the Spark engine, and change it. Arguments and errors: as `open_table` and
-    `change_table`; UsageError for another engine."""
-    table = open_table(session_of(engine), which.table)
-    return change_table(table, engine, options, which, fail_fast=fail_fast, progress=progress)
 
 
 def change_table(

@@ -181,9 +181,12 @@ def options_of_table(table: str, keywords: Mapping[str, Any]) -> tuple[TableOpti
 
 def _change(spark: SparkSession, which: TableOptions, options: WriteOptions) -> DataFrame:
     from bloomcli.datasets.engine import spark_engine
-    from bloomcli.tables.change import open_and_change
+    from bloomcli.tables.change import change_table
+    from bloomcli.tables.opening import open_table
+    from bloomcli.tables.reading import session_of
 
-    return frame(spark, open_and_change(spark_engine(spark), options, which))
+    engine = spark_engine(spark)
+    return frame(spark, change_table(open_table(session_of(engine), which.table), engine, options, which))
 
 
 def _read(spark: SparkSession, which: TableOptions, options: Options) -> DataFrame:
