@@ -120,7 +120,7 @@ def taken(name: str, value: Any, opt: Option) -> Any:
     if opt.form == "keys":
         return keys_of(value)
     if opt.form == "time" and isinstance(value, str | datetime):
-        return _time(name, value)
+        value = _time(name, value)
     if opt.form in _SEVERAL:
         what, kind = _SEVERAL[opt.form]
         if opt.form == "paths" and hasattr(value, "columns"):  # a frame, which iterates over the names of its columns
@@ -203,7 +203,7 @@ _SINGLE: Final[dict[str, tuple[str, Callable[[Option, Any], bool]]]] = {
     "share": ("a part, such as '5%', or a number", lambda _, value: isinstance(value, str) or _is_whole(value)),
     "size": ("a whole number of {least} bytes or more, below 2**63", lambda opt, value: _is_whole(value, opt.least)),
     "text": ("a text", lambda _, value: isinstance(value, str)),
-    "time": ("a time", lambda *_: False),  # `taken` makes one of a text
+    "time": ("a time", lambda _, value: isinstance(value, datetime)),
 }
 """The other forms: what their options take, in words, and whether one takes a value."""
 
