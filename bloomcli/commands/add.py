@@ -12,7 +12,7 @@ didn't request doesn't apply to filters of other writers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 
 from bloomcli.checks.additions import Readers, tight
 from bloomcli.commands.change import ChangeRequest
@@ -25,7 +25,6 @@ from bloomcli.formats.add_options import for_old_readers, recorded_choices, refu
 from bloomcli.formats.base import ColumnSelection, FilterFile, Plan
 from bloomcli.formats.size_rule import SizeRule, no_limit
 from bloomcli.formats.table_names import why_missing
-from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.words import counted, plural
@@ -62,9 +61,7 @@ class Request(ChangeRequest):
         missing = self._where_missing and not replace
         refuse_foreign(self._rule.options, file.format, file.source.path)
         plan = file.plan_add(chosen, self._size_rule(file), replace=replace, missing=missing)
-        keep = partial(FilterChange, row_group=None, action="keep", bitset_bytes=None, filters=0)
-        plan.left_out = tuple(keep(column=column.path, reason=column.unfilterable) for column in chosen.left_out)
-        return plan
+        return plan.with_left_out(chosen.left_out)
 
     def why_unchanged(self, file: FilterFile) -> str | None:
         """The reason why the file needs no change; None if it needs one. Raises FilterExists if a filter doesn't meet

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, KeyMissing, UnsupportedError
@@ -202,8 +202,7 @@ class Plan(ABC):
     measured: Mapping[int, MeasuredColumn] = MappingProxyType({})
     planned: tuple[FilterChange, ...]
     """The planned changes; sizes are upper bounds. A cached property in a format that takes time to compute them."""
-    left_out: tuple[FilterChange, ...] = ()
-    """Further rows of the report, about columns that globs left out."""
+    _left_out: tuple[FilterChange, ...] = ()
     _queue: BuildQueue[Any] | None = None
     """What reads columns while the body is copied."""
     _result: ChangeResult | None = None
@@ -211,7 +210,13 @@ class Plan(ABC):
     @property
     def estimate(self) -> tuple[FilterChange, ...]:
         """The planned changes, and the columns that globs left out."""
-        return self.planned + self.left_out
+        return self.planned + self._left_out
+
+    def with_left_out(self, columns: Iterable[Column]) -> Self:
+        """Also report the columns that globs left out."""
+        keep = partial(FilterChange, row_group=None, action="keep", bitset_bytes=None, filters=0)
+        self._left_out = tuple(keep(column=column.path, reason=column.unfilterable) for column in columns)
+        return self
 
     def reads(self) -> Iterable[tuple[int, int]]:
         """The offset and length of each range of column values that `pieces` reads. By default none."""
@@ -235,7 +240,7 @@ class Plan(ABC):
         """Return the result. Raises ValueError before all pieces are consumed."""
         if self._result is None:
             raise ValueError("the plan's pieces were not all taken")
-        return self._result._replace(changes=self._result.changes + self.left_out)
+        return self._result._replace(changes=self._result.changes + self._left_out)
 
 
 HINT_REPLACE: Final = replacing()
