@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bloomcli.formats.parquet.encodings import Slice
 from bloomcli.formats.parquet.footer import read_footer
-from bloomcli.formats.parquet.values import hashed_pages
+from bloomcli.formats.parquet.values import hashed_slices
 from bloomcli.storage.registry import open_source
 
 
@@ -15,4 +15,4 @@ def pages_of(path: Path, column: int = 0) -> list[Slice]:
     with open_source(path) as source:
         footer = read_footer(source)
         keys = footer.chunk_keys({column})
-        return [page for key in keys for page in hashed_pages(source, footer.chunk(key))]
+        return [page for key in keys for page in hashed_slices(source, footer.chunk(key))]

@@ -232,7 +232,7 @@ class _ChunkCheck(NamedTuple):
 
     def pages(self, *, unreferenced: bool = False) -> Iterator[Slice]:
         """The chunk's hashed values."""
-        return values.hashed_pages(self.filters.source, self.chunk, unreferenced=unreferenced, stop=self.stop)
+        return values.hashed_slices(self.filters.source, self.chunk, unreferenced=unreferenced, stop=self.stop)
 
     def hashes(self, page: Slice) -> bytearray:
         """The hashes of a page's values that the filter must contain."""

@@ -87,7 +87,7 @@ def _build(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tupl
     bits = SplitBlockFilter.empty(sizing.upper_bound_bytes(non_null_values(chunk), fpp))
     zero, end = False, chunk.data_offset
     filters.source.will_read([(chunk.data_offset, chunk.compressed_bytes)])
-    for page in values.hashed_pages(filters.source, chunk, stop=stop):
+    for page in values.hashed_slices(filters.source, chunk, stop=stop):
         bits.insert_hashes(page.hashes, page.count)
         zero, end = zero or values.has_zero(page), max(end, page.end)
     if zero:

@@ -289,9 +289,9 @@ def values_of(filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop
     hasher = ChunkHasher(chunk, stop)
     for page in read_pages(filters.source, chunk, stop=stop, checked=True, whole=True):
         if page.dictionary:
-            hashed_page = hasher.dictionary(page)
-            measure.dictionary(hashed_page)
-            yield hashed_page
+            part = hasher.dictionary(page)
+            measure.dictionary(part)
+            yield part
             continue
         measure.start_page(page)
         if not page.non_null:
@@ -301,9 +301,9 @@ def values_of(filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop
         elif page.encoding in DICTIONARY_ENCODINGS:
             measure.indices(page, stop)
         else:
-            for hashed_page in hasher.slices(page, measure.bounds):
-                measure.geometries(hashed_page)
-                yield hashed_page
+            for part in hasher.slices(page, measure.bounds):
+                measure.geometries(part)
+                yield part
         measure.page(page)
     measure.finish()
 

@@ -565,7 +565,7 @@ class AddPlan(Change):
         current = self.variant == CURRENT
         normal_forms = self._has_normal_forms(chunk)
         filters = self.filters
-        for page in values.hashed_pages(
+        for page in values.hashed_slices(
             filters.source,
             chunk,
             unreferenced=dictionaries_hold_values_only(filters.footer.created_by),

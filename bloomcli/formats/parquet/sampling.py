@@ -76,5 +76,5 @@ def _row_group(
 def _batches(filters: Filters, chunk: ColumnChunk, stop: Stop) -> Iterator[SampleBatch]:
     """Yield the values of the chunk, without dictionary entries that no row refers to."""
     zeros = array("Q", values.zero_hashes(chunk.column)).tobytes()
-    for page in values.hashed_pages(filters.source, chunk, stop=stop):
+    for page in values.hashed_slices(filters.source, chunk, stop=stop):
         yield SampleBatch(page.hashes, page.count, page.value, zeros if values.has_zero(page) else b"")

@@ -122,7 +122,7 @@ class ChunkHasher:
         return part
 
 
-def hashed_pages(
+def hashed_slices(
     source: Source,
     chunk: ColumnChunk,
     *,

@@ -17,7 +17,7 @@ import bloomcli
 from bloomcli.formats.parquet.bloom_filter import draft_hash
 from bloomcli.formats.parquet.encodings import Slice
 from bloomcli.formats.parquet.footer import Footer, read_footer
-from bloomcli.formats.parquet.values import draft_hashes, has_zero, hashed_pages, zero_hashes
+from bloomcli.formats.parquet.values import draft_hashes, has_zero, hashed_slices, zero_hashes
 from bloomcli.model.file import ColumnChunk
 
 
@@ -26,7 +26,7 @@ def pages_of(path: Path) -> tuple[list[Slice], CountingSource, Footer]:
     source = CountingSource(path)
     with source:
         footer = read_footer(source)
-        found = [page for key in footer.chunk_keys({0}) for page in hashed_pages(source, footer.chunk(key))]
+        found = [page for key in footer.chunk_keys({0}) for page in hashed_slices(source, footer.chunk(key))]
     return found, source, footer
 
 
@@ -155,7 +155,7 @@ def test_with_the_entries_that_no_index_refers_to_only_the_dictionary_is_read(tm
         footer = read_footer(source)
         chunk = footer.chunk(next(footer.chunk_keys()))
         source.reads.clear()
-        pages = list(hashed_pages(source, chunk, unreferenced=True))
+        pages = list(hashed_slices(source, chunk, unreferenced=True))
         first, *rest = source.reads
         assert first == (chunk.data_offset, chunk.dictionary_bytes)
         assert all(length <= 512 for _, length in rest), "headers"
@@ -179,7 +179,7 @@ def test_a_page_with_values_of_its_own_is_read_though_the_metadata_says_that_the
         chunk = footer.chunk(next(footer.chunk_keys()))
         assert chunk.only_dictionary_encoded
         for unreferenced in (True, False):
-            pages = list(hashed_pages(source, chunk, unreferenced=unreferenced))
+            pages = list(hashed_slices(source, chunk, unreferenced=unreferenced))
             assert set(listed(pages)) == hashes(v.encode() for v in entries)
 
 
