@@ -1,4 +1,5 @@
-"""Sources over other sources: one counts the bytes read, one caches ranges, one replaces the file's end in memory.
+"""Sources over other sources: one counts the bytes read, one caches ranges, one keeps those that are read twice, one
+replaces the file's end in memory.
 
 A further change can be planned on the last one. The pieces of that change refer to ranges of this source, and
 `pieces` converts them to ranges of the file and new bytes.
@@ -11,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Final
 
 from bloomcli.model.traffic import Traffic
@@ -82,6 +83,32 @@ class CachingSource(CountingSource):
             if key not in self._kept and length <= self._left:
                 self._kept[key] = data
                 self._left -= length
+        return data
+
+
+class RereadSource(CountingSource):
+    """A wrapper of another source that keeps what is read in a block for the next reader of the same ranges, so that
+    they are requested once. Closes that source."""
+
+    def __init__(self, original: Source) -> None:
+        super().__init__(original)
+        self._kept: dict[tuple[int, int], bytes] = {}
+        self._keeps = False
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Keep the ranges that the block reads, until they are read again or another block begins."""
+        self._kept.clear()
+        self._keeps = True
+        try:
+            yield
+        finally:
+            self._keeps = False
+
+    def _read(self, offset: int, length: int) -> bytes:
+        if not self._keeps:
+            return self._kept.pop((offset, length), None) or super()._read(offset, length)
+        data = self._kept[offset, length] = super()._read(offset, length)
         return data
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -21,8 +20,7 @@ from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import file_end
 from bloomcli.formats.orc.values import CRASHING, GEOSPATIAL, TIMESTAMPS, ValueReader, check_sizes
-from bloomcli.storage.base import Source
-from bloomcli.storage.sources import CountingSource
+from bloomcli.storage.sources import RereadSource
 from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 8192
@@ -31,36 +29,11 @@ _TOO_FAR: Final = "out of range for nanosecond"
 _HINT: Final = "--select names the columns to read"
 
 
-class _Rereading(CountingSource):
-    """A source that keeps what one reader reads of a stripe for the next reader, so that it is requested once."""
-
-    def __init__(self, original: Source) -> None:
-        super().__init__(original)
-        self._kept: dict[tuple[int, int], bytes] = {}
-        self._keeps = False
-
-    @contextmanager
-    def keeping(self) -> Iterator[None]:
-        """Keep the ranges that the block reads, until they are read again or another block begins."""
-        self._kept.clear()
-        self._keeps = True
-        try:
-            yield
-        finally:
-            self._keeps = False
-
-    def _read(self, offset: int, length: int) -> bytes:
-        if not self._keeps:
-            return self._kept.pop((offset, length), None) or super()._read(offset, length)
-        data = self._kept[offset, length] = super()._read(offset, length)
-        return data
-
-
 class Records:
     """Reads rows of an open file. The last stripe stays in memory."""
 
     def __init__(self, footer: Footer) -> None:
-        self._source = _Rereading(footer.source)
+        self._source = RereadSource(footer.source)
         self._footer = footer.over(self._source)
         self._held: tuple[int, frozenset[int] | None, pa.RecordBatch] | None = None
 
