@@ -6,6 +6,7 @@ import dataclasses
 import io
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 from support import footers
 from support.object_stores import SCHEME, MemoryClient, Request
 from support.thrift import Fields
@@ -88,6 +90,20 @@ def test_inspect_takes_a_request_for_the_tail_and_one_for_the_filters(
     assert report.requests == 2
     assert report.bytes_downloaded is not None
     assert report.bytes_downloaded < filters * 1.05 + (256 << 10)
+
+
+def test_lengths_of_texts_that_are_checked_before_arrow_reads_them_are_requested_once(
+    client: MemoryClient,
+) -> None:
+    out = io.BytesIO()
+    texts = [f"{number * 7919 % 100_003}" * (number % 9) for number in range(200_000)]
+    orc.write_table(pa.table({"id": range(200_000), "text": texts, "other": texts[::-1]}), out, compression="zlib")
+    client.store(URI, out.getvalue())
+    assert sum(batch.num_rows for batch in bloomcli.find(URI, [150_000], column="id")) == 1
+    ranges = sorted((asked.offset, asked.offset + asked.length) for asked in client.requests if asked.length)
+    assert len(set(ranges)) == len(ranges)
+    again = sum(max(0, end - start) for (_, end), (start, _) in pairwise(ranges))
+    assert again < len(out.getvalue()) / 20, "a part of the column that is searched"
 
 
 def test_the_footer_of_a_few_hundred_columns_and_row_groups_takes_one_request(client: MemoryClient) -> None:
